@@ -6,10 +6,8 @@ import importlib
 import zlib
 from typing import Literal
 
-from tui_host.capture.content_codings import codings_of
-from tui_host.capture.http.decoded_body import decode_drafts
+from tui_host.capture.content_codings import codings_of, compress, decode_records
 from tui_host.capture.http.exchange import Exchange
-from tui_host.capture.zstd import compress
 
 
 def coded(data: bytes, encoding: str) -> bytes:
@@ -31,4 +29,4 @@ def coded(data: bytes, encoding: str) -> bytes:
 def undone(exchange: Exchange, side: Literal["request", "response"]) -> bytes:
     """A body without its content coding."""
     records = exchange.chunks if side == "response" else [record for record in (exchange.request,) if record]
-    return decode_drafts(record for record in records)[0]
+    return decode_records(record for record in records)[0]

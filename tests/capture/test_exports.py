@@ -379,7 +379,7 @@ def test_the_script_sends_every_request_again_byte_for_byte_with_the_credential_
             for number, body in enumerate(bodies)
         ]
         redactor = Redactor([("MY_KEY", KEY)])
-        script = Kept([redactor.draft(draft) for draft in drafts]).told("curl")
+        script = Kept([redactor.record(draft) for draft in drafts]).told("curl")
         assert KEY.encode() not in script
         unset = subprocess.run([SHELL], input=script, capture_output=True, check=False)
         assert (unset.returncode != 0, b"MY_KEY" in unset.stderr, peer.requests) == (True, True, [])

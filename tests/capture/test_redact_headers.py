@@ -72,9 +72,9 @@ def test_a_credential_in_a_header_is_not_kept_and_what_only_sounds_like_one_is(
     redactor = Redactor()
     head = Head(method="POST", headers=((name, value),))
     redactor.learn(head)
-    draft = redactor.draft(Record(wire="llm", kind="request", head=head))
+    draft = redactor.record(Record(wire="llm", kind="request", head=head))
     assert draft.head == Head(method="POST", headers=((name, kept or value),))
-    assert redactor.draft(draft) is draft
+    assert redactor.record(draft) is draft
     assert kept or redactor.text(value) == value
 
 
@@ -98,7 +98,7 @@ def test_a_credential_in_a_header_is_not_kept_and_what_only_sounds_like_one_is(
     ],
 )
 def test_a_url_is_kept_without_the_credentials_in_it(url: str, kept: str | None) -> None:
-    draft = Redactor().draft(Record(wire="llm", kind="request", head=Head(method="GET", url=url)))
+    draft = Redactor().record(Record(wire="llm", kind="request", head=Head(method="GET", url=url)))
     assert draft.head == Head(method="GET", url=kept or url)
 
 

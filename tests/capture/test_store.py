@@ -46,7 +46,7 @@ def test_any_draft_survives_the_store(drafts: list[Record], tmp_path_factory: py
         record(store, drafts)
 
         # without credentials: those in well-known places go whatever else is known
-        assert unstamped(store.records(capture="c1")) == [Redactor().draft(each) for each in drafts]
+        assert unstamped(store.records(capture="c1")) == [Redactor().record(each) for each in drafts]
     finally:
         store.close()
 

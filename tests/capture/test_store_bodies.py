@@ -14,7 +14,7 @@ import pytest
 from tests.capture.drafts import SESSION, frame, llm, unstamped
 from tests.capture.stores import kept, record
 from tests.steps import sizes_given
-from tui_host.capture import zstd
+from tui_host.capture import content_codings
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
@@ -56,7 +56,7 @@ def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_
     assert size < sum(len(each.data) for each in drafts) / 8, "80 turns; the bench has 200"
     store = Store.open_to_read(tmp_path / "tui-host.db")
     assert unstamped(store.records(capture="c1")) == drafts
-    unpacked = sizes_given(monkeypatch, zstd, "decompress")
+    unpacked = sizes_given(monkeypatch, content_codings, "decompress")
     for seq, each in enumerate(drafts, 1):
         if each.kind == "request":
             before = len(unpacked)

@@ -21,7 +21,7 @@ class Kept:
         self._exchanges = 0
 
     def append(self, draft: Record) -> int:
-        self.drafts.append(self.redactor.draft(draft))
+        self.drafts.append(self.redactor.record(draft))
         return len(self.drafts)
 
     def new_exchange(self) -> str:

@@ -161,7 +161,7 @@ async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_heade
             assert request.head is not None
             assert ("X-Own", "⟨secret:OWN⟩") in request.head.headers
             head = Head(headers=(("x-team", "ab"), ("x-other", "ab")))
-            sent = host.recorder.redactor.draft(Record(wire="mcp", kind="request", head=head)).head
+            sent = host.recorder.redactor.record(Record(wire="mcp", kind="request", head=head)).head
         assert sent == Head(headers=(("x-team", "⟨secret:TEAM⟩"), ("x-other", "ab")))
         assert b"X-Own: cd" in peer.requests[0].head
 

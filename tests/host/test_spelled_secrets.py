@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.llm.recorded.case import fold_of
 from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.redact.stream_redactor import BEGINNING
+from tui_host.capture.redact.text_stream import BEGINNING
 from tui_host.llm import answer_stream
 from tui_host.llm.fold import Fold
 from tui_host.llm.model_client import ModelClient, Stream
@@ -47,7 +48,7 @@ DIALECTS_HERE = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 def spellings() -> Iterator[str]:
     """Every secret as models may write it."""
     for secret in SECRETS.values():
-        yield from (secret, json.dumps(secret)[1:-1], secret.encode().hex())
+        yield from (secret, quote(secret, safe=""), secret.encode().hex())
         yield base64.b64encode(secret.encode()).decode()[
             : 8 * len(secret.encode()) // 6
         ]  # what the secret alone decides

@@ -1,53 +1,36 @@
-"""Decodes content codings, with limits on the result. Source: RFC 9110, section 8.4.1."""
+"""Content codings: decodes bodies within bounds, and packs bytes with zstd. Source: RFC 9110, section 8.4.1."""
 
 from __future__ import annotations
 
 import importlib
+import re
+import sys
 import zlib
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from tui_host.capture.record import Record
 
 LIMIT = 64 << 20
 """Largest number of bytes that a body may decode to."""
 RATIO = 200
 """How many times its own length a body may decode to, from `HARMLESS` bytes on."""
 HARMLESS = 1 << 20
-MOST = 4
-"""Largest number of codings applied to one body: each takes memory before the first byte arrives."""
+LEVEL = 6
+LONGEST = 1 << 27
+"""Bytes of prefix and content together that any decoder of zstd takes without being told."""
+
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+"""Bytes that no text contains, and nearly all compressed data does."""
+_PIECE = 1 << 12
+"""Number of bytes to decode at a time: of a piece with a fault, no text is shown."""
 
 
 class CodingError(ValueError):
     """Raised for a body that cannot be decoded: the coding is unknown or broken, or the result would be too large."""
-
-
-class Decoder(Protocol):
-    """Decodes a content coding piece by piece. Both methods raise CodingError."""
-
-    @property
-    def behind(self) -> int:
-        """Number of bytes after the end of the coded body, not counting zeros."""
-        ...
-
-    def feed(self, data: bytes) -> bytes:
-        """Decode the next bytes."""
-        ...
-
-    def finish(self) -> bytes:
-        """Return the rest of the body; raises if the body is incomplete."""
-        ...
-
-
-def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
-    """Return a decoder for a `Content-Encoding`; for None and `identity` it passes every byte unchanged.
-
-    Raises:
-        CodingError: The coding is unknown, or there are too many codings.
-    """
-    codings = codings_of(encoding)
-    if len(codings) > MOST:
-        raise CodingError(f"{len(codings):,} codings one over the other cannot be decoded here")
-    decoders = [_decoder(coding, limit) for coding in reversed(codings)]
-    return decoders[0] if len(decoders) == 1 else _Chain(decoders)
 
 
 def encoding_of(headers: Iterable[tuple[str, str]]) -> str | None:
@@ -62,100 +45,114 @@ def codings_of(encoding: str | None) -> list[str]:
     return [word for word in words if word not in {"", "identity"}]
 
 
-def is_known(coding: str) -> bool:
-    """Return whether this program can decode a coding."""
-    return coding in {"gzip", "x-gzip", "deflate", "br", "zstd"}
+def is_known(encoding: str | None) -> bool:
+    """Return whether a body in this `Content-Encoding` is coded, and can be decoded here."""
+    return ", ".join(codings_of(encoding)) in _DECODERS
 
 
-def _decoder(coding: str, limit: int) -> Decoder:
-    match coding:
-        case "gzip" | "x-gzip":
-            return _Zlib(wbits=31, limit=limit)
-        case "deflate":
-            return _Zlib(wbits=15, limit=limit)
-        case "br":
-            return _Brotli(limit)
-        case "zstd":
-            return _Zstd(limit)
-        case other:
-            raise CodingError(f"{other} cannot be decoded here")
+def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
+    """Return a decoder for a `Content-Encoding`; for None and `identity` it passes every byte unchanged.
+
+    Raises:
+        CodingError: The coding is unknown, or there is a second one over it.
+    """
+    coding = ", ".join(codings_of(encoding))
+    if not coding:
+        return Decoder()
+    if coding not in _DECODERS:
+        raise CodingError(f"{coding[:80]} cannot be decoded here")
+    return _DECODERS[coding](limit)
 
 
-class _Bound:
+class Decoder:
+    """Decodes a body piece by piece; both methods raise CodingError. This class passes every byte, as there is no coding."""
+
+    def feed(self, data: bytes) -> bytes:
+        """Decode the next bytes."""
+        return data
+
+    def finish(self) -> bytes:
+        """Return the rest of the body; raises if the body is incomplete."""
+        return b""
+
+
+class _Bounded(Decoder):
     """Counts bytes in and out, and refuses unreasonably large output."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._taken = 0
-        self._given = 0
+        self._taken = self._given = 0
 
-    @property
-    def begun(self) -> bool:
-        """Whether any bytes went in."""
-        return self._taken > 0
-
-    def taken(self, size: int) -> None:
-        self._taken += size
-
-    def room(self) -> int:
-        """Return how many bytes may come out next: one more than allowed, to notice a body that is too large."""
-        return max(min(self._limit, max(HARMLESS, RATIO * self._taken)) - self._given, 0) + 1
-
-    def given(self, size: int) -> None:
-        self._given += size
-        if self._given > self._limit:
-            raise CodingError(f"the body decodes to more than {self._limit >> 20} MB")
-        if self._given > max(HARMLESS, RATIO * self._taken):
-            raise CodingError(f"the body decodes to more than {RATIO} times its length")
-
-
-class _Zlib:
-    """Decodes gzip with any number of members, or deflate with or without the zlib header that RFC 9110 requires."""
-
-    def __init__(self, *, wbits: int, limit: int) -> None:
-        self._wbits = wbits
-        self._inner = zlib.decompressobj(wbits)
-        self._bound = _Bound(limit)
-        self.behind = 0
-        self._begun = False
-        self._head: bytes = b""  # fewer than the two bytes that identify a zlib header
-
+    @override
     def feed(self, data: bytes) -> bytes:
-        self._bound.taken(len(data))
-        if not self._begun:
-            data = self._head + data
-            if len(data) < 2:
-                self._head = data
-                return b""
+        self._taken += len(data)
         pieces: list[bytes] = []
-        while data:
-            if self._inner.eof:
-                data = data.lstrip(b"\0")  # skip padding
-                if self._wbits != 31 or self.behind or not data.startswith(b"\x1f"):
-                    self.behind += len(data)
-                    break
-                self._inner = zlib.decompressobj(self._wbits)
-            piece = self._some(data)
-            self._bound.given(len(piece))
+        for piece in self._pieces(data):
+            self._given += len(piece)
+            if self._given > self._limit:
+                raise CodingError(f"the body decodes to more than {self._limit >> 20} MB")
+            if self._given > max(HARMLESS, RATIO * self._taken):
+                raise CodingError(f"the body decodes to more than {RATIO} times its length")
             pieces.append(piece)
-            data = self._inner.unconsumed_tail or self._inner.unused_data
         return b"".join(pieces)
 
+    @override
     def finish(self) -> bytes:
-        if not self._inner.eof and (self._begun or self._head):
+        if self._taken and not self._is_complete():
             raise CodingError("the compressed body is not complete")
         return b""
 
-    def _some(self, data: bytes) -> bytes:
-        try:
-            piece = self._inner.decompress(data, self._bound.room())
-        except zlib.error as error:
-            if self._begun or self._wbits != 15:
+    def _room(self) -> int:
+        """Return how many bytes may come out next: one more than allowed, to notice a body that is too large."""
+        return max(min(self._limit, max(HARMLESS, RATIO * self._taken)) - self._given, 0) + 1
+
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what the next bytes decode to, each piece of a bounded size."""
+        yield data
+
+    def _is_complete(self) -> bool:
+        return True
+
+
+class _Gzip(_Bounded):
+    """Decodes gzip with any number of members."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._inner = zlib.decompressobj(31)
+
+    @override
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            if self._inner.eof:
+                if not data.startswith(b"\x1f"):  # padding, which is no part of the body
+                    return
+                self._inner = zlib.decompressobj(31)
+            try:
+                yield self._inner.decompress(data, self._room())
+            except zlib.error as error:
                 raise CodingError(f"the compressed body is broken: {error}") from error
-            self._inner, self._begun = zlib.decompressobj(-15), True
-            return self._some(data)
-        self._begun = True
-        return piece
+            data = self._inner.unconsumed_tail or self._inner.unused_data
+
+    @override
+    def _is_complete(self) -> bool:
+        return self._inner.eof
+
+
+class _Deflate(_Gzip):
+    """Decodes deflate, with or without the zlib header that RFC 9110 requires."""
+
+    _head = b""
+
+    @override
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
+        if len(self._head) < 2:
+            data = self._head = self._head + data
+            if len(data) < 2:
+                return
+            has_header = data[0] & 15 == 8 and not int.from_bytes(data[:2], "big") % 31
+            self._inner = zlib.decompressobj(15 if has_header else -15)
+        yield from super()._pieces(data)
 
 
 class _BrotliDecompressor(Protocol):
@@ -164,92 +161,164 @@ class _BrotliDecompressor(Protocol):
     def is_finished(self) -> bool: ...
 
 
-class _Brotli:
+class _Brotli(_Bounded):
     """Decodes Brotli. Source: RFC 7932."""
 
     def __init__(self, limit: int) -> None:
+        super().__init__(limit)
         library = importlib.import_module("brotli")  # imported by name: the library has no types
-        self._broken: type[Exception] = library.error
+        self._error: type[Exception] = library.error
         self._inner: _BrotliDecompressor = library.Decompressor()
-        self._bound = _Bound(limit)
-        self.behind = 0
 
-    def feed(self, data: bytes) -> bytes:
-        self._bound.taken(len(data))
-        if self._inner.is_finished():
-            self.behind += len(data.lstrip(b"\0"))
-        pieces: list[bytes] = []
+    @override
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
         while not self._inner.is_finished():  # the library returns a part at a time, without saying that there is more
             try:
-                piece = self._inner.process(data, output_buffer_limit=self._bound.room())
-            except self._broken as error:
+                piece = self._inner.process(data, output_buffer_limit=self._room())
+            except self._error as error:
                 raise CodingError("the compressed body is broken") from error
             if not piece and not data:
-                break
-            self._bound.given(len(piece))
-            pieces.append(piece)
+                return
+            yield piece
             data = b""
-        return b"".join(pieces)
 
-    def finish(self) -> bytes:
-        if self._bound.begun and not self._inner.is_finished():
-            raise CodingError("the compressed body is not complete")
-        return b""
+    @override
+    def _is_complete(self) -> bool:
+        return self._inner.is_finished()
 
 
-class _Zstd:
+class _Zstd(_Bounded):
     """Decodes zstd with any number of frames. Source: RFC 8878."""
 
-    behind = 0
-
     def __init__(self, limit: int) -> None:
-        from tui_host.capture.zstd import zstd
-
-        self._new = zstd.ZstdDecompressor
-        self._broken = zstd.ZstdError
+        super().__init__(limit)
+        library = _zstd()
+        self._new = library.ZstdDecompressor
+        self._error = library.ZstdError
         self._inner = self._new()
-        self._bound = _Bound(limit)
 
-    def feed(self, data: bytes) -> bytes:
-        self._bound.taken(len(data))
-        pieces: list[bytes] = []
+    @override
+    def _pieces(self, data: bytes) -> Iterator[bytes]:
         while data or not self._inner.needs_input:
             if self._inner.eof:
                 if not data:
-                    break
+                    return
                 self._inner = self._new()
             try:
-                piece = self._inner.decompress(data, self._bound.room())
-            except self._broken as error:
+                yield self._inner.decompress(data, self._room())
+            except self._error as error:
                 raise CodingError(f"the compressed body is broken: {error}") from error
-            self._bound.given(len(piece))
-            pieces.append(piece)
             data = self._inner.unused_data
-        return b"".join(pieces)
 
-    def finish(self) -> bytes:
-        if self._bound.begun and not self._inner.eof:
-            raise CodingError("the compressed body is not complete")
-        return b""
+    @override
+    def _is_complete(self) -> bool:
+        return self._inner.eof
 
 
-class _Chain:
-    """Decodes any number of codings, the last applied first; without a coding every byte passes."""
+_DECODERS = {"gzip": _Gzip, "x-gzip": _Gzip, "deflate": _Deflate, "br": _Brotli, "zstd": _Zstd}
 
-    def __init__(self, decoders: Sequence[Decoder]) -> None:
-        self._decoders = decoders
 
-    @property
-    def behind(self) -> int:
-        return self._decoders[0].behind if self._decoders else 0
+class PlainBody:
+    """Decodes the chunks of a body in linear time.
 
-    def feed(self, data: bytes) -> bytes:
-        for decoder in self._decoders:
-            data = decoder.feed(data)
+    Text that is not in the coding that it names is read as it was sent: some say that they compress, and do not.
+
+    Attributes:
+        problem: Why the body, or the rest of it, cannot be read; empty if it can.
+    """
+
+    def __init__(self) -> None:
+        self.problem = ""
+        self._decoder: Decoder | None = None
+        self._is_sent_plain = False
+        self._held: list[bytes] = []  # what went in before anything came out, in case the body was sent plain
+        self._has_given = False
+
+    def feed(self, data: bytes, encoding: str | None) -> bytes | None:
+        """Decode the next chunk; returns None for a chunk after a fault."""
+        if self._is_sent_plain or (encoding is None and self._decoder is not None):
+            self._is_sent_plain = True  # also when redaction has kept the body decoded from here on
+            return data
+        if self.problem:
+            return None
+        try:
+            self._decoder = self._decoder or decoder(encoding)
+            plain = self._decoder.feed(data)
+        except CodingError as error:
+            return self._broken(data, str(error))
+        if plain:
+            self._has_given = True
+            self._held.clear()
+        elif not self._has_given:
+            self._held.append(data)
+        return plain
+
+    def finish(self) -> None:
+        """End the body; sets `problem` if the body is incomplete."""
+        if self._decoder is None or self.problem or self._is_sent_plain:
+            return
+        try:
+            self._decoder.finish()
+        except CodingError as error:
+            self.problem = str(error)
+
+    def _broken(self, data: bytes, problem: str) -> bytes | None:
+        self.problem = problem
+        data = b"".join((*self._held, data))
+        self._held.clear()
+        if self._has_given or _NO_TEXT.search(data):
+            return None
+        self._is_sent_plain = True
         return data
 
-    def finish(self) -> bytes:
-        rest = b""
-        for decoder in self._decoders:
-            rest = decoder.feed(rest) + decoder.finish()
-        return rest
+
+def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:
+    """Return the readable part of a body, and why the rest is unreadable; the second is empty for a whole body."""
+    body = PlainBody()
+    pieces: list[bytes] = []
+    for record in records:
+        size = _PIECE if record.encoding else max(len(record.data), 1)
+        for start in range(0, len(record.data), size):
+            plain = body.feed(record.data[start : start + size], record.encoding)
+            if plain is None:
+                return b"".join(pieces), body.problem
+            pieces.append(plain)
+    body.finish()
+    return b"".join(pieces), body.problem
+
+
+def compress(data: bytes, prefix: bytes = b"") -> bytes:
+    """Return one frame of zstd with a checksum, to be decompressed with an equal prefix."""
+    library = _zstd()
+    parameter = library.CompressionParameter
+    window_log = max(10, (len(prefix) + len(data)).bit_length())  # so that the whole prefix stays in sight
+    options: dict[int, int] = {
+        parameter.compression_level: LEVEL,
+        parameter.checksum_flag: 1,
+        parameter.window_log: min(window_log, LONGEST.bit_length() - 1),
+    }
+    before = library.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
+    return library.compress(data, options=options, zstd_dict=before)
+
+
+def decompress(frame: bytes, prefix: bytes = b"") -> bytes:
+    """Return the content of a frame of zstd.
+
+    Raises:
+        ValueError: The frame is damaged, or was packed with another prefix.
+    """
+    library = _zstd()
+    before = library.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
+    try:
+        return library.decompress(frame, zstd_dict=before)
+    except library.ZstdError as error:
+        raise ValueError(str(error)) from error
+
+
+def _zstd():  # noqa: ANN202 - the type is that of the module, which has two names
+    """Import zstd at its first use, since loading takes time."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        import backports.zstd as zstd  # noqa: PLR0402 - by its whole name: the package around it may be untyped
+    return zstd

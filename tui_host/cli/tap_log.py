@@ -8,7 +8,7 @@ from signal import Signals
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tui_host.capture.http.decoded_body import decode_drafts
+from tui_host.capture.content_codings import decode_records
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size, short_time
@@ -112,7 +112,7 @@ class PlainLines:
             from tui_host.infer.conversations.host_names import model_asked
             from tui_host.llm.exchange_summary import request_words
 
-            body, _ = decode_drafts([record])
+            body, _ = decode_records([record])
             yield self._quoted(model_asked(row.url, body))
             yield request_words(body)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_host.capture.http.decoded_body import PlainBody
+from tui_host.capture.content_codings import PlainBody
 from tui_host.capture.record import value_of
 from tui_host.chat import result_words as wording
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem

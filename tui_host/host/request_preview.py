@@ -38,7 +38,7 @@ class _Collected:
 
     def append(self, draft: Record) -> None:
         """Collect a record."""
-        self.drafts.append(self.redactor.draft(draft))
+        self.drafts.append(self.redactor.record(draft))
 
 
 async def preview_request(

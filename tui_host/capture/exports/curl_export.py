@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.keyless import keyless, keyless_record
-from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.record import MISSING, Head, Record
-from tui_host.capture.redact.by_value import mark
+from tui_host.capture.redact.known_secrets import mark
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line, visible
 
@@ -51,7 +51,7 @@ def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], _items:
 
 
 def _request(record: Record, head: Head, marks: Mapping[str, str]) -> Iterator[bytes]:
-    body = decode_drafts([keyless_record(record)])[0]  # a vendor's key has no variable: its mark is sent
+    body = decode_records([keyless_record(record)])[0]  # a vendor's key has no variable: its mark is sent
     words = ["curl --silent --show-error --no-buffer --globoff"]
     if head.method not in {"POST" if body else "GET", None}:
         words.append(f"--request {_quoted(head.method or '', {})}")

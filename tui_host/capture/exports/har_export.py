@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
+from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.keyless import keyless_bytes, keyless_record
-from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.http.exchange import Exchange, fold_exchanges
 from tui_host.capture.record import MISSING, Head, Record, lasted
 from tui_host.capture.session_summary import SessionInfo, rfc3339
@@ -117,7 +117,7 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> JSON:
 
 def _decoded(records: Sequence[Record]) -> bytes:
     """Return a body decoded and without vendors' keys; a body that cannot be decoded is returned as it was sent."""
-    body, problem = decode_drafts(records)
+    body, problem = decode_records(records)
     if problem and not body:
         body = b"".join(record.data for record in records)
     return keyless_bytes(body)[0]

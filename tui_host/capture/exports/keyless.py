@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.parts import Exported
-from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.record import Record, Redaction
-from tui_host.capture.redact.by_value import mark
+from tui_host.capture.redact.known_secrets import mark
 from tui_host.settings.sensitivity import VENDOR_KEY, pieces
 
 
@@ -45,7 +45,7 @@ def keys_in_words(source: Exported, session: str) -> str:
         if record.kind in {"chunk", "request"}:
             bodies.setdefault((record.capture, record.kind, record.exchange), []).append(record)
     for body in bodies.values():
-        left |= _keys(decode_drafts(body)[0].decode("latin-1")).difference(*map(_plain_keys, body))
+        left |= _keys(decode_records(body)[0].decode("latin-1")).difference(*map(_plain_keys, body))
     count = len(masked | left)
     if not count:
         return ""

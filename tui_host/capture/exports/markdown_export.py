@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import TypeAlias
 
 from tui_host.capture.connection_end import reason_of_end
+from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.frames.frame_heads import frame_head
-from tui_host.capture.http.decoded_body import decode_drafts
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.json.reading import read_object
@@ -160,7 +160,7 @@ def _body(records: Sequence[Record]) -> Iterator[str]:
     size = sum(len(record.data) for record in records)
     if not size:
         return
-    body, problem = decode_drafts(records)
+    body, problem = decode_records(records)
     if problem:
         how = ", shown as far as they can be read" if body else " that cannot be shown as text"
         yield f"{size} bytes{how}: {code(problem)}"

@@ -10,7 +10,7 @@ from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.frames.correlator import Correlator
@@ -19,12 +19,16 @@ from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
 from tui_host.capture.record import Head, Place, Record, Redaction, Shift, value_of
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.coded import CodedStream
+from tui_host.capture.redact.places import is_login
 
 BODY_LIMIT = 64 << 20
 """Largest number of a body's bytes to record. Further bytes are counted in the record of the exchange's end."""
 
 Headers = Sequence[tuple[str, str]]
+Logins: TypeAlias = Literal["none", "some", "all"]
+"""Whose exchanges are seen. `none`: our own, whose secrets are known by value. `some`: another host's, where credentials are known by their
+place, and a login by its request. `all`: those of a login alone.
+"""
 
 
 class Observer:
@@ -37,6 +41,7 @@ class Observer:
         connection: For an MCP server, the connection's id.
         limit: Largest number of a body's bytes to record.
         is_whole: Whether the connection is observed from its beginning.
+        logins: Which of the exchanges may be a login's.
     """
 
     def __init__(
@@ -48,9 +53,11 @@ class Observer:
         connection: str | None = None,
         limit: int = BODY_LIMIT,
         is_whole: bool = True,
+        logins: Logins = "none",
     ) -> None:
         self._recorder = recorder
         self._limit = limit
+        self._logins: Logins = logins
         self.connection = connection
         self._draft = Record(wire=wire, kind="request", peer=peer, connection=connection)
         self._correlator = Correlator(is_whole=is_whole)
@@ -63,31 +70,38 @@ class Observer:
         draft = replace(self._draft, exchange=exchange, place=place, direction="out")
         size = len(body) + missed
         kept = body[: self._limit]
-        self._recorder.append(
-            replace(
-                draft,
-                head=Head(method=method, url=url, headers=tuple(headers)),
-                data=kept,
-                encoding=encoding_of(headers),
-                malformed=f"the body is kept up to {len(kept)} of its {size} bytes" if len(kept) < size else None,
-            )
+        head = Head(method=method, url=url, headers=tuple(headers))
+        request = replace(
+            draft,
+            head=head,
+            data=kept,
+            encoding=encoding_of(headers),
+            malformed=f"the body is kept up to {len(kept)} of its {size} bytes" if len(kept) < size else None,
         )
+        of_login = self._logins == "all" or (self._logins == "some" and is_login(head, body))
+        if self._logins != "none":
+            request = self._recorder.redactor.by_place(request, of_login=of_login)
+        self._recorder.append(request)
         frames = HttpFrames(self._recorder, self._correlator, draft) if draft.wire == "mcp" else None
         if frames is not None and method == "POST":
             frames.sent(body)
-        return ObservedExchange(self._recorder, replace(draft, direction="in"), self._limit, frames)
+        answer = replace(draft, direction="in")
+        return ObservedExchange(self._recorder, answer, self._limit, frames, of_login=of_login)
 
 
 class ObservedExchange:
     """An exchange in progress. After its end nothing more is recorded."""
 
-    def __init__(self, recorder: Recording, draft: Record, limit: int, frames: HttpFrames | None) -> None:
+    def __init__(
+        self, recorder: Recording, draft: Record, limit: int, frames: HttpFrames | None, *, of_login: bool = False
+    ) -> None:
         self.id = draft.exchange or ""
         self._recorder = recorder
         self._draft = draft
         self._limit = limit
         self._frames = frames
-        self._redactor = CodedStream(recorder.redactor, None)
+        self._of_login = of_login
+        self._redactor = recorder.redactor.body()
         self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
@@ -147,9 +161,13 @@ class ObservedExchange:
         self._recorder.append(replace(self._draft, kind="response", head=head))
         encoding = encoding_of(headers)
         self._draft = replace(self._draft, encoding=encoding)
-        self._redactor = CodedStream(self._recorder.redactor, encoding)
+        content_type = value_of(headers, "content-type").strip().lower()
+        is_stream = content_type.startswith(
+            "text/event-stream"
+        )  # which no login answers with, and whose end may never come
+        self._redactor = self._recorder.redactor.body(encoding, of_login=self._of_login and not is_stream)
         if self._frames is not None:
-            self._frames.answered(status, value_of(headers, "content-type").strip().lower(), self._draft.encoding)
+            self._frames.answered(status, content_type, encoding)
 
     def chunk(self, data: bytes) -> None:
         """Record bytes of the response's body. Call before the bytes are used."""

@@ -1,10 +1,8 @@
 """Removes secrets from everything before it is stored.
 
-By value: each known secret of at least eight characters, wherever it stands and however it is spelled there.
+By value: each known secret of at least eight characters, wherever it stands, in the spellings of `known_secrets`.
 By place: what stands in a header or behind a query key named like a credential, or in a URL's userinfo, known or not, whatever its length.
 Learned: what stood in such a place of a request is looked for by value from then on, since a peer may say it again.
-
-What it cannot find: a secret in a coding that is not undone here.
 """
 
 from __future__ import annotations
@@ -16,16 +14,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
+from tui_host.capture.content_codings import decode_records, is_known
 from tui_host.capture.json.reading import load
-from tui_host.capture.record import Head, Record, Redaction
-from tui_host.capture.redact.by_place import in_header, shown_by
-from tui_host.capture.redact.by_value import BY_VALUE_FROM, KnownSecrets, Snapshot, mark, name_in_mark, without
-from tui_host.capture.redact.coded import request_without
-from tui_host.capture.redact.stream_redactor import StreamRedactor
+from tui_host.capture.record import Head, Record, Redaction, decoded_mark
+from tui_host.capture.redact.body_redactor import BodyRedactor
+from tui_host.capture.redact.known_secrets import (
+    BY_VALUE_FROM,
+    KnownSecrets,
+    Needles,
+    Redacted,
+    mark,
+    name_in_mark,
+    without,
+)
+from tui_host.capture.redact.places import in_header, is_login, is_token, shown_by, without_keys, without_tokens
+from tui_host.capture.redact.text_stream import TextStream
 from tui_host.errors import JSON
 from tui_host.settings.credential_places import CredentialSpan, in_url
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tui_host.settings.schema import Settings
 
 EXACT_FROM = 4
@@ -37,13 +46,12 @@ _SEGMENT = re.compile(r"[^/?&=#]+")
 
 
 class Redactor:
-    """Removes secrets from drafts and texts. Callable from any thread."""
+    """Removes secrets from records and texts. Callable from any thread."""
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
         self._known = KnownSecrets(secrets)
         self._headers: frozenset[str] = frozenset()
-        self._in_headers: tuple[Snapshot, dict[tuple[str, str], tuple[str, list[Redaction]]]] = self._known.now, {}
-        self._former: tuple[tuple[tuple[str, str], ...], Redactor] | None = None
+        self._in_headers: tuple[Needles, dict[tuple[str, str], tuple[str, list[Redaction]]]] = self._known.needles, {}
 
     def add(self, name: str, value: str) -> None:
         """Search for one more secret, from now on."""
@@ -61,29 +69,57 @@ class Redactor:
     def add_places(self, *, headers: Iterable[str]) -> None:
         """Remove the whole value of these headers too: headers configured with a reference."""
         self._headers = self._headers.union(name.lower() for name in headers)
-        self._in_headers = self._known.now, {}
+        self._in_headers = self._known.needles, {}
 
     @property
-    def learned(self) -> Mapping[str, str]:
-        """The credentials of other hosts known now, to pass to `draft` later."""
-        return self._known.now.learned
+    def lengths(self) -> Mapping[str, int]:
+        """The number of characters of each secret, by the name in marks."""
+        return self._known.lengths
 
-    def draft(self, draft: Record, learned: Mapping[str, str] | None = None) -> Record:
-        """Return a draft without secrets; the draft itself if no secret is found."""
-        now = self._known.now
-        draft = self._draft(draft)
-        former = self._before(now, learned)
-        return former.draft(draft) if former else draft
+    def may_be_in(self, data: bytes) -> bool:
+        """Return whether the bytes contain a secret known by value."""
+        return self._known.needles.are_in(data)
 
-    def may_be_in(self, data: bytes, learned: Mapping[str, str] | None = None) -> bool:
-        """Return whether the bytes contain a secret known by value, now or when `learned` was read."""
-        now = self._known.now
-        if now.needles.are_in(data):
-            return True
-        former = self._before(now, learned)
-        return former is not None and former.may_be_in(data)
+    def record(self, record: Record) -> Record:
+        """Return a record without secrets; the record itself if no secret is found."""
+        if record.kind == "request" and record.encoding is not None and self._known.needles:
+            record = _with_text(record, self.bytes)
+        data, redactions = self.bytes(record.data)
+        head = record.head
+        if head is not None:
+            head, in_head = self._head(head)
+            redactions += in_head
+        malformed = self.text(record.malformed) if record.malformed else record.malformed
+        if not redactions and malformed == record.malformed:
+            return record
+        return replace(record, data=data, head=head, malformed=malformed, redacted=record.redacted + redactions)
 
-    def bytes(self, data: bytes) -> tuple[bytes, tuple[Redaction, ...]]:
+    def by_place(self, record: Record, *, of_login: bool | None = None) -> Record:
+        """Return a request of another host, or a body of an answer, without the credentials that stand in known places of it.
+
+        Args:
+            record: What another host sent or got.
+            of_login: Whether it is known to be a login's; None to examine it.
+        """
+        if record.kind == "chunk":
+            of_login = of_login or (record.encoding is None and is_token(record.data))
+        elif record.kind == "request" and of_login is None:
+            of_login = record.head is not None and is_login(record.head, record.data)
+        if of_login:
+            record = _with_text(record, lambda data: without_tokens(data, self._known.learn))
+        if record.kind == "request" and record.wire == "llm":
+            record = _with_text(record, lambda data: without_keys(data, self._known.learn))
+        return record
+
+    def body(self, encoding: str | None = None, *, of_login: bool = False) -> BodyRedactor:
+        """Return a redactor for the body of one answer, which comes in pieces."""
+        return BodyRedactor(self._known, encoding, is_login=of_login)
+
+    def stream(self) -> TextStream:
+        """Return a redactor for a text in pieces, which also finds secrets split between pieces."""
+        return TextStream(lambda: self._known.needles)
+
+    def bytes(self, data: bytes) -> Redacted:
         """Return bytes without the secrets known by value, and the redactions."""
         hits = self._known.needles.hits(data)
         return without(data, hits) if hits else (data, ())
@@ -107,61 +143,15 @@ class Redactor:
         pieces.append((data[end:].decode("utf-8", "surrogatepass"), ""))
         return [piece for piece in pieces if piece[0]]
 
-    @property
-    def lengths(self) -> Mapping[str, int]:
-        """The number of characters of each secret, by the name in marks."""
-        return self._known.lengths
-
     def json_text(self, text: str) -> str:
         """Return JSON without the secrets known by value; the result is JSON, even if a number looks like a secret."""
         redacted = self.text(text)
         if redacted == text:
             return text
         try:
-            load(redacted)
+            return json.dumps(self._strings_without(load(text)), ensure_ascii=False)
         except ValueError:
-            try:
-                value = load(text)
-            except ValueError:
-                return redacted  # it was no JSON before either
-            return json.dumps(self._strings_without(value), ensure_ascii=False)
-        return redacted
-
-    @property
-    def is_needed(self) -> bool:
-        """Whether any secret is searched for by value."""
-        return bool(self._known.needles)
-
-    def stream(self) -> StreamRedactor:
-        """Return a stream for a body in pieces, which also finds secrets split between pieces."""
-        return StreamRedactor(lambda: self._known.needles)
-
-    stream_by_value = stream
-
-    def _draft(self, draft: Record) -> Record:
-        if draft.kind == "request" and self.is_needed:
-            draft = request_without(draft, self)
-            data, redactions = draft.data, ()
-        else:
-            data, redactions = self.bytes(draft.data)
-        head = draft.head
-        if head is not None:
-            head, found_in_head = self._head(head)
-            redactions += found_in_head
-        malformed = self.text(draft.malformed) if draft.malformed else draft.malformed
-        if not redactions and malformed == draft.malformed:
-            return draft
-        return replace(draft, data=data, head=head, malformed=malformed, redacted=draft.redacted + redactions)
-
-    def _before(self, now: Snapshot, learned: Mapping[str, str] | None) -> Redactor | None:
-        """Return a redactor for credentials that were known then and dropped since; usually None."""
-        forgotten = () if learned is None else self._known.forgotten(learned, now)
-        if not forgotten:
-            return None
-        former = self._former  # of the record before, mostly
-        if former is None or former[0] != forgotten:
-            self._former = former = forgotten, Redactor(forgotten)
-        return former[1]
+            return redacted  # it was no JSON before either
 
     def _text(self, text: str) -> tuple[str, tuple[Redaction, ...]]:
         if not self._known.needles:
@@ -186,17 +176,15 @@ class Redactor:
         return value
 
     def _head(self, head: Head) -> tuple[Head, tuple[Redaction, ...]]:
-        found: list[Redaction] = []
-        url = head.url
-        if url is not None:
-            url = self._url(url, found)
-        headers = tuple((name, self._header(name.lower(), value, found)) for name, value in head.headers)
-        return (replace(head, url=url, headers=headers), tuple(found)) if found else (head, ())
+        redactions: list[Redaction] = []
+        url = None if head.url is None else self._url(head.url, redactions)
+        headers = tuple((name, self._header(name.lower(), value, redactions)) for name, value in head.headers)
+        return (replace(head, url=url, headers=headers), tuple(redactions)) if redactions else (head, ())
 
     def _header(self, name: str, value: str, found: list[Redaction]) -> str:
-        now, results = self._in_headers
-        if now is not self._known.now or len(results) > REMEMBERED_HEADERS:
-            now, results = self._in_headers = self._known.now, {}
+        needles, results = self._in_headers
+        if needles is not self._known.needles or len(results) > REMEMBERED_HEADERS:
+            _, results = self._in_headers = self._known.needles, {}
         result = results.get((name, value))
         if result is None:
             taken_out: list[Redaction] = []
@@ -228,8 +216,8 @@ class Redactor:
         return "".join((*pieces, text[end:]))
 
     def _by_value(self, text: str, found: list[Redaction]) -> str:
-        text, taken = self._text(text)
-        found.extend(taken)
+        text, in_text = self._text(text)
+        found.extend(in_text)
         return text
 
     def _taken_out(self, place: str, value: str, found: list[Redaction]) -> str:
@@ -242,6 +230,26 @@ class Redactor:
             name = hits[0].needle.name if hits else place
         found.append(Redaction(where="head", name=name, length=len(value)))
         return mark(name)
+
+
+def _with_text(record: Record, take_out: Callable[[bytes], Redacted]) -> Record:
+    """Remove secrets from a whole body; a coded body is kept as it came where its text has none."""
+    if not is_known(record.encoding):
+        data, redactions = take_out(record.data)
+        return replace(record, data=data, redacted=record.redacted + redactions) if redactions else record
+    text, problem = decode_records([record])
+    data, redactions = take_out(text)
+    if text == record.data:  # it was sent plain, whatever its head says
+        return replace(record, data=data, redacted=record.redacted + redactions) if redactions else record
+    if not redactions and not problem:
+        return record
+    return replace(
+        record,
+        data=data,
+        encoding=None,
+        malformed=record.malformed or (f"{problem}; what cannot be read is not kept" if problem else None),
+        redacted=(*record.redacted, decoded_mark(record.encoding or "", len(record.data)), *redactions),
+    )
 
 
 def redactor_of(settings: Settings) -> Redactor:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from tui_host.capture.redact.login_exchanges import without_credentials
 from tui_host.capture.session_summary import local_name
 from tui_host.capture.store.deletion import in_transaction
 from tui_host.capture.store.pending_records import Slot
@@ -120,7 +119,7 @@ class Intake:
 
     def add(self, record: Record) -> None:
         """Add the next record."""
-        draft = without_credentials(record, self._redactor.learn_value)
+        draft = self._redactor.by_place(record)
         if draft.kind == "request" and draft.head is not None:
             self._redactor.learn(draft.head)
         size = len(draft.data) + OVERHEAD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Protocol
@@ -40,10 +40,9 @@ class Slot:
     Attributes:
         draft: The current draft. Do not use before `finish`.
         redactor: Removes the secrets; None once they are removed.
-        learned: The credentials of others that it knew when the record came: until it is looked through, they may have had to make room.
     """
 
-    __slots__ = ("capture", "draft", "learned", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
+    __slots__ = ("capture", "draft", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
 
     def __init__(
         self,
@@ -64,7 +63,6 @@ class Slot:
         self.source = source
         self.size = size
         self.redactor = redactor
-        self.learned = None if redactor is None else redactor.learned
 
     @property
     def record(self) -> Record:
@@ -74,29 +72,29 @@ class Slot:
     def finish(self) -> None:
         """Remove the secrets. Called by the writer, since the search takes longer than a caller may wait."""
         if self.redactor is not None:
-            self.draft = self.redactor.draft(self.draft, self.learned)
-            self.redactor = self.learned = None
+            self.draft = self.redactor.record(self.draft)
+            self.redactor = None
 
 
 def finish_all(slots: Sequence[Slot]) -> int:
     """Remove the secrets from all records in one search; returns the bytes they take in memory."""
-    for (redactor, learned), those in groupby(slots, lambda slot: (slot.redactor, slot.learned)):
+    for redactor, those in groupby(slots, lambda slot: slot.redactor):
         if redactor is not None:
-            _finish(list(those), redactor, learned)
+            _finish(list(those), redactor)
     return sum([slot.size for slot in slots])
 
 
-def _finish(slots: Sequence[Slot], redactor: Redactor, learned: Mapping[str, str] | None) -> None:
-    """Take the secrets out of records with equal secrets to search for."""
+def _finish(slots: Sequence[Slot], redactor: Redactor) -> None:
+    """Take the secrets out of records with one redactor."""
     is_little = sum([slot.size for slot in slots]) <= AT_ONCE
-    is_clean = is_little and not redactor.may_be_in(b"\0".join([slot.draft.data for slot in slots]), learned)
+    is_clean = is_little and not redactor.may_be_in(b"\0".join([slot.draft.data for slot in slots]))
     for slot in slots:
         draft = slot.draft
         if is_clean and draft.head is None and draft.malformed is None:
-            slot.redactor = slot.learned = None
+            slot.redactor = None
         elif is_clean and draft.encoding is None and draft.data[:1] in {b"{", b"["} and draft.data[1:2] > b"\0":
-            bare = redactor.draft(replace(draft, data=b""), learned)  # the body is text as it stands, and was searched
+            bare = redactor.record(replace(draft, data=b""))  # the body is text as it stands, and was searched
             slot.draft = replace(bare, data=draft.data)
-            slot.redactor = slot.learned = None
+            slot.redactor = None
         else:
             slot.finish()

@@ -97,7 +97,7 @@ class Bodies:
         """
         if packed.size is None:
             return packed.data
-        from tui_host.capture.zstd import decompress
+        from tui_host.capture.content_codings import decompress
 
         waiting = [(key, packed)]
         prefix = b""
@@ -172,7 +172,7 @@ class Packer:
         """Compress data without a base."""
         if len(data) < LARGE:
             return Packed(data)
-        from tui_host.capture.zstd import compress
+        from tui_host.capture.content_codings import compress
 
         return _smaller(data, compress(data))
 
@@ -182,7 +182,7 @@ class Packer:
         Returns:
             A frame, whether it is smaller or not.
         """
-        from tui_host.capture.zstd import compress
+        from tui_host.capture.content_codings import compress
 
         name = _name(key, session)
         before = self._answers.get(name)
@@ -213,7 +213,7 @@ class Packer:
             return Packed(data)
         if len(data) > GREAT:
             return self.pack(data)
-        from tui_host.capture.zstd import compress
+        from tui_host.capture.content_codings import compress
 
         chains = self._chains(session, key)
         best: tuple[bytes, _Chain, int, int] | None = None
@@ -242,7 +242,7 @@ class Packer:
 
     def _candidates(self, chains: list[_Chain], data: bytes) -> Iterator[tuple[_Chain, int, int, bytes]]:
         """Yield possible bases, the likeliest first: with the key, the depth and the bytes."""
-        from tui_host.capture.zstd import LONGEST
+        from tui_host.capture.content_codings import LONGEST
 
         for chain in sorted(chains, key=lambda chain: abs(chain.size - len(data))):
             base, depth = chain.base()

@@ -24,7 +24,6 @@ from tui_host.capture.content_codings import CodingError
 from tui_host.capture.http.httpx2_tap import RecordingTransport
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import current_place
-from tui_host.capture.redact.login_exchanges import WithoutTokens
 from tui_host.errors import ServerError, TuiHostError
 from tui_host.servers.authorization.login_record import LoginRecord
 from tui_host.servers.authorization.redirect_listener import RedirectListener, parameters
@@ -75,8 +74,7 @@ class ServerLogin:
         self._context = self._record.context = self._provider.context
         # By `inner`, without the server's own headers. What has or brings secrets is recorded without them.
         seen = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id)
-        tokenless = WithoutTokens(wire.recorder, is_login=True)
-        self._unseen = Observer(tokenless, wire="mcp", peer=wire.server, connection=wire.id)
+        self._unseen = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id, logins="all")
         self._public = httpx2.AsyncClient(transport=RecordingTransport(seen, inner), timeout=SECONDS)
         self._secret = httpx2.AsyncClient(transport=RecordingTransport(self._unseen, inner), timeout=SECONDS)
         self._turn = anyio.Lock()

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.recorder_protocol import Recording
-from tui_host.capture.redact.login_exchanges import WithoutTokens, is_login
 from tui_host.settings.presets import service_at
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import RequestHead, ResponseHead
@@ -138,14 +137,12 @@ class OneObserver:
     """Treats all traffic as one client's traffic with one provider."""
 
     def __init__(self, recorder: Recording, peer: str) -> None:
-        self._observer = Observer(WithoutTokens(recorder, is_login=False), wire="llm", peer=peer)
-        self._login = Observer(WithoutTokens(recorder, is_login=True), wire="llm", peer=peer)
+        self._observer = Observer(recorder, wire="llm", peer=peer, logins="some")
 
     def observer_of(self, head: RequestHead, body: bytes) -> Observer:
-        """Return the observer of a request; requests of a login have an observer of their own."""
-        path = head.target.partition(b"?")[0]
-        is_of_login = head.method == b"POST" and is_login(path, head.value(b"content-type"), body)
-        return self._login if is_of_login else self._observer
+        """Return the observer of a request."""
+        del head, body
+        return self._observer
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
         """Do nothing: answers of a model's API identify no connection."""

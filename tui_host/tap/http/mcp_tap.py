@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.redact.login_exchanges import WithoutTokens, is_login
 from tui_host.settings.credential_places import in_url
 from tui_host.settings.urls import parts_of
 from tui_host.tap.message_heads import RequestHead, ResponseHead
@@ -35,30 +35,26 @@ class Connections:
         self._recorder = recorder
         self._is_whole = is_whole
         self._name = name
-        self._login = Observer(WithoutTokens(recorder, is_login=True), wire="mcp", peer=name)
+        self._observer = partial(Observer, recorder, wire="mcp", peer=name)
+        self._login = self._observer(logins="all")
         self._plain: dict[bytes, Observer] = {}
         self._known: dict[bytes, Observer] = {}
 
     def observer_of(self, head: RequestHead, body: bytes) -> Observer:
         """Return the observer of the connection to which a request belongs."""
         observer = self._known.get(head.value(b"mcp-session-id") or head.target)
-        path = head.target.partition(b"?")[0]
-        may_be_login = observer is None or is_login(
-            path, head.value(b"content-type"), body
-        )  # a server may announce a URL anywhere
-        if head.method == b"POST" and may_be_login and not is_rpc(body):
+        if head.method == b"POST" and observer is None and not is_rpc(body):
             return self._login
         if observer is not None:
             return observer
-        begins = b'"initialize"' in body or (
-            head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
-        )
+        listens = head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
+        begins = listens or b'"initialize"' in body
         agent = head.value(b"user-agent")
         plain = self._plain.get(agent)
         if begins or plain is None:
             connection = self._recorder.new_connection(self._name)
             is_whole = self._is_whole or begins
-            plain = Observer(self._recorder, wire="mcp", peer=self._name, connection=connection, is_whole=is_whole)
+            plain = self._observer(connection=connection, is_whole=is_whole, logins="some")
             _remember(self._plain, agent, plain)
         return plain
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
-from tui_host.capture.redact.login_exchanges import BodyBuffer
 from tui_host.tap.http.logins import Logins, Origin, foreign_url
 from tui_host.tap.http.relayed_bodies import BodyError
 from tui_host.tap.message_heads import RequestHead, ResponseHead
@@ -32,6 +31,8 @@ LOGIN_REFUSED = (
 )
 URL_LIMIT = 8 << 10
 """Longest line to examine for an endpoint's URL, in bytes."""
+METADATA_LIMIT = 1 << 20
+"""Largest metadata document to hold, in bytes."""
 _DATA, _EVENT = b"data:", b"event:"
 _LINE_ENDS = b"\r\n"
 _H = TypeVar("_H", RequestHead, ResponseHead)
@@ -209,20 +210,25 @@ class EndpointFilter:
 
 
 class _Metadata:
-    """Holds back a metadata document to change it as a whole."""
+    """Holds back a metadata document to change it as a whole; one that is too large for metadata passes."""
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
         self._change = change
-        self._held = BodyBuffer()
+        self._held = b""
+        self._is_passing = False
 
     def feed(self, data: bytes) -> bytes:
         """Hold back all bytes, unless they are too many for metadata."""
-        return self._held.feed(data)
+        self._held += data
+        if len(self._held) <= METADATA_LIMIT and not self._is_passing:
+            return b""
+        self._is_passing = True
+        held, self._held = self._held, b""
+        return held
 
     def finish(self) -> bytes:
         """Return the document, changed."""
-        held = self._held.finish()
-        return self._change(held) if held else b""
+        return self._change(self._held) if self._held else b""
 
 
 class _Decoded:

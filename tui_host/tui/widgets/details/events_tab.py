@@ -10,8 +10,7 @@ from itertools import chain
 from tui_host.answers.event_words import EventReader, Said
 from tui_host.answers.masks import masked
 from tui_host.answers.sheet import Place, SheetLine
-from tui_host.capture.content_codings import encoding_of
-from tui_host.capture.http.decoded_body import PlainBody
+from tui_host.capture.content_codings import PlainBody, encoding_of
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.http.sse import SseDecoder, SseEvent
 from tui_host.capture.ladder.row import Row

@@ -1,4 +1,4 @@
-"""Removes known secrets from a body in pieces, also those spread over several events of a model's stream."""
+"""Removes known secrets from a text in pieces, also those spread over several events of a model's stream."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from tui_host.capture.record import Shift
-from tui_host.capture.redact.body_fields import LEADS, TEXT
-from tui_host.capture.redact.by_value import Hit, Kept, Needle, Needles, merged, without
+from tui_host.capture.redact.known_secrets import Hit, Needle, Needles, Redacted, merged, without
 
 BEGINNING: Final = 12
 """Shortest beginning of a secret, in bytes, to remove if its rest does not arrive in time; longer than vendors' prefixes."""
@@ -17,8 +16,7 @@ LINE_LIMIT: Final = 1 << 16
 
 _DELTA = re.compile(
     rb'"(content|text|delta|arguments|partial_json|thinking|reasoning|reasoning_content|refusal|response)"'
-    + LEADS
-    + TEXT,
+    rb'[ \t\r\n]*+:[ \t\r\n]*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"',
     re.DOTALL,
 )
 """A member in which a dialect streams text, thoughts or the arguments of a call, piece by piece."""
@@ -29,15 +27,18 @@ Pieces: TypeAlias = Sequence[tuple[int, bytes]]
 """Contents of strings, as written, with their places in the body."""
 
 
-class StreamRedactor:
-    """Redacts bytes in pieces. Holds back only bytes that may begin a secret.
+class TextStream:
+    """Redacts one text in pieces, for one thread. Holds back only bytes that may begin a secret.
 
     The values of all members with one name are read as one text, whatever stands between. In place of a secret in this text the first
-    value gets the mark, and the others get shorter. One for each body; not for several threads at once.
-    `needles` returns the spellings of the secrets known now; `shifts` is what was taken out so far, in order.
-    """
+    value gets the mark, and the others get shorter.
 
-    left_out = 0
+    Args:
+        needles: Returns the spellings of the secrets known now.
+
+    Attributes:
+        shifts: What was taken out so far, in order.
+    """
 
     def __init__(self, needles: Callable[[], Needles]) -> None:
         self.shifts: list[Shift] = []
@@ -50,10 +51,15 @@ class StreamRedactor:
 
     @property
     def is_open(self) -> bool:
-        """Whether text is held back because it may be the beginning of a secret."""
+        """Whether text of a model is held back because it may be the beginning of a secret."""
         return any(place >= self._settled for pieces in self._open.values() for place, _ in pieces)
 
-    def feed(self, data: bytes) -> Kept:
+    @property
+    def holds(self) -> bool:
+        """Whether any bytes are held back."""
+        return bool(self._held)
+
+    def feed(self, data: bytes) -> Redacted:
         """Take bytes; returns bytes to record, possibly none, and the redactions."""
         self._held += data
         if self._needles():
@@ -61,12 +67,12 @@ class StreamRedactor:
         waiting = [place for pieces in self._open.values() for place, _ in pieces if place >= self._settled]
         return self._give(min(waiting) - self._settled if waiting else len(self._held))
 
-    def release(self) -> Kept:
+    def release(self) -> Redacted:
         """Return the text held back, because its rest does not arrive in time."""
         self._mark_open()
         return self._give(len(self._held))
 
-    def flush(self) -> Kept:
+    def flush(self) -> Redacted:
         """Return the bytes held back, at the end."""
         self._mark_open()
         return self._settle(len(self._held), self._hits())
@@ -79,8 +85,7 @@ class StreamRedactor:
             if name not in self._open and needles.open_end(text) == len(text):
                 continue  # nearly every event: no secret begins in it, and none was open before it
             pieces = [*self._open.pop(name, ()), (self._settled + delta.start(2), text)]
-            rest = self._without_secrets(pieces)
-            if rest:
+            if rest := self._without_secrets(pieces):
                 self._open[name] = rest
 
     def _without_secrets(self, pieces: Pieces) -> Pieces:
@@ -103,6 +108,7 @@ class StreamRedactor:
                 self._mark(pieces, hit)
 
     def _mark(self, pieces: Pieces, hit: Hit) -> None:
+        """Note where a secret in a text of several pieces stands in the body: the first part gets the mark."""
         mark = hit.needle.mark
         for place, text in _cut(pieces, hit.start, hit.end):
             if place >= self._settled:
@@ -114,7 +120,7 @@ class StreamRedactor:
         spelled = [Hit(hit.start - at, hit.end - at, hit.needle) for hit in self._spelled]
         return merged([*self._needles().hits(self._held), *spelled])
 
-    def _give(self, cut: int) -> Kept:
+    def _give(self, cut: int) -> Redacted:
         """Return the bytes up to `cut`, or less: an unfinished line of deltas waits, and an end with which a secret may begin."""
         line = self._held.rfind(b"\n") + 1
         if self._needles() and len(self._held) - line < LINE_LIMIT and _JSON_LINE.match(self._held, line):
@@ -122,7 +128,7 @@ class StreamRedactor:
         hits = self._hits()
         return self._settle(_cut_before(hits, min(cut, self._needles().open_end(self._held))), hits)
 
-    def _settle(self, cut: int, hits: Sequence[Hit]) -> Kept:
+    def _settle(self, cut: int, hits: Sequence[Hit]) -> Redacted:
         at, data = self._settled, self._held[:cut]
         self._settled, self._held = at + cut, self._held[cut:]
         self._spelled = [hit for hit in self._spelled if hit.end > self._settled]

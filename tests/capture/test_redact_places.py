@@ -1,0 +1,279 @@
+"""Keys and logins are known by the names of their places; what is said, and what tools are called with, stays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.capture.codings import coded
+from tests.capture.wires import Kept
+from tui_host.capture.http.observer import Observer
+from tui_host.capture.record import NOWHERE, Head, Record
+from tui_host.capture.redact.body_redactor import LOGIN_LIMIT
+from tui_host.capture.redact.places import Learn, is_login, without_keys, without_tokens
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.errors import JSON
+
+KEY = "sk-0a1b2c3d4e5f60718293"
+
+
+def ignore(_name: str, _value: str) -> None:
+    """Nothing is learned."""
+
+
+def learning() -> tuple[list[str], Learn]:
+    learned: list[str] = []
+    return learned, lambda _name, value: learned.append(value)
+
+
+@pytest.mark.parametrize("name", ["api_key", "apiKey", "X-API-Key", "client_secret", "password", "connection_string"])
+@pytest.mark.parametrize("spaces", [None, 2])
+def test_a_key_in_a_request_to_a_model_is_taken_out_and_the_json_stays_json(name: str, spaces: int | None) -> None:
+    body = json.dumps({"a": 1, name: 'se"c\\ret', "b": [2]}, indent=spaces).encode()
+
+    kept, (found,) = without_keys(body, ignore)
+
+    assert json.loads(kept) == {"a": 1, name: f"⟨secret:{name}⟩", "b": [2]}
+    assert (found.where, found.name, found.length) == ("data", name, len(r"se\"c\\ret"))
+    assert without_keys(kept, ignore) == (kept, ())
+
+
+def of_server(headers: str) -> str:
+    return '{"tools":[{"type":"mcp","authorization":"%s","server_url":"https://a/","headers":' + headers + "}]}"
+
+
+@pytest.mark.parametrize(
+    ("body", "secrets"),
+    [
+        (of_server('{"X-Team":"%s","Authorization":"Bearer %s"}'), "authorization X-Team Authorization"),
+        (of_server('{"Authorization":["Bearer %s","%s"]}'), "authorization Authorization Authorization"),
+        (of_server('[{"name":"Authorization","value":"Bearer %s"}]'), "authorization Authorization"),
+        (of_server('[ {"value" : "%s", "key": "X-Team"} ]'), "authorization X-Team"),
+        ('{"tools":[{"mcpServers":[{"transport":{"url":"https://a/","headers":{"a":"%s"}}}]}]}', "a"),
+        ('{"messages":[{"input":{"url":"https://a/","headers":{"a":"b","X-Key":"%s"}}}]}', "X-Key"),
+        ('{"extra_headers":{"X-Api-Key":"%s","X-A":"b"}}', "X-Api-Key"),
+        ('{"data_sources":[{"authentication":{"type":"api_key","key":"%s"},"top_n_documents":5}]}', "key"),
+        ('{"tools":[{"server_url":"https://%s@a.example/mcp?a=b&api_key=%s"}]}', "userinfo api_key"),
+        ('{"mcp_servers":[{"type":"url","url":"https://a/","authorization_token":"%s"}]}', "authorization_token"),
+    ],
+)
+def test_what_opens_somebodys_door_is_taken_out_of_a_request_to_a_model(body: str, secrets: str) -> None:
+    names = secrets.split()
+    learned, learn = learning()
+    values = [f"u:p-{number}" if name == "userinfo" else f"p-{number}" for number, name in enumerate(names)]
+    kept, found = without_keys((body % tuple(values)).encode(), learn)
+    assert json.loads(kept) == json.loads(body % tuple(f"⟨secret:{name}⟩" for name in names))
+    assert sorted(learned) == sorted(value.removeprefix("u:") for value in values)
+    assert sorted(entry.name for entry in found) == sorted(names)
+
+
+def asked(**beside: object) -> bytes:
+    return json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], **beside}).encode()
+
+
+CALL = {"type": "tool_use", "id": "toolu_01A09q90qw90lq917835lq9", "name": "get", "input": {"key": KEY, "token": KEY}}
+RESULT = {"type": "tool_result", "tool_use_id": "toolu_01A09q90qw90lq917835lq9", "content": [{"key": KEY}]}
+SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples": [{"key": KEY}]}}, "required": ["key"]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"tools":[{"function":{"parameters":{"properties":{"headers":{"type":"array"},"keys":["a","b"]}}}}]}',
+        '{"headers":[{"name":"X-Team","value":"blue"}],"api_keys":17,"stop_tokens":["a"],"authorization":7}',
+        '{"headers":{"accept":["*/*"],"idempotency-key":"a"},"password":"","api_key":null}',
+        '{"properties":{"password":{"type":"string"},"api_key":{"type":"string"}},"required":["password"]}',
+        '{"arguments":"{\\"password\\":\\"a\\",\\"api_key\\":\\"b\\"}","logprobs":[{"token":"word"}]}',
+        '{"max_tokens":5,"token":"a","secret":"b","key":"c","code":"d","signature":"c2lnbmVk"}',
+        '{"text":"see https://a.example/?key=b, it is open","url":"https://a.example/@me"}',
+        '{"headers":[{"headers":{"a":["b","headers":["',
+        {"messages": [{"role": "assistant", "content": [CALL]}, {"role": "user", "content": [RESULT]}]},
+        {"contents": [{"parts": [{"functionCall": {"name": "get", "args": {"key": KEY}}, "thoughtSignature": KEY}]}]},
+        {"input": [{"type": "function_call", "call_id": "call_1", "arguments": {"access": KEY, "key": KEY}}]},
+        {"tools": [{"name": "get", "input_schema": SCHEMA}]},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}},
+        {"prompt_cache_key": KEY, "cache_key": KEY, "session_id": KEY, "max_tokens": 17},
+        {"metadata": {"user_id": KEY, "key": "PROJ-17", "token": "yes", "token_type": KEY}},
+        {"metadata": {"reset_password": "not allowed in this form", "user_password": "此处不允许修改密码"}},
+        {"metadata": {"reset_password": "https://a.example/reset-17"}, "app_password": "$PASSWORD"},
+        {"tool_results": [{"call": {"parameters": {"token": KEY}}, "outputs": [{"key": KEY}]}]},
+        json.dumps({"jsonrpc": "2.0", "params": {"key": KEY}, "model": "m"}),
+        json.dumps([{"key": KEY}]),
+    ],
+)
+def test_what_is_said_schemas_and_what_tools_are_called_with_stay(body: str | dict[str, object]) -> None:
+    data = body.encode() if isinstance(body, str) else asked(**body)
+    learned, learn = learning()
+    assert without_keys(data, learn) == (data, ())
+    assert not learned
+
+
+@pytest.mark.parametrize(
+    ("beside", "kept"),
+    [
+        ({"user_api_key": KEY}, {"user_api_key": "⟨secret:user_api_key⟩"}),
+        ({"db_password": "correcthorse"}, {"db_password": "⟨secret:db_password⟩"}),
+        ({"metadata": {"ark_api_key": KEY[3:]}}, {"metadata": {"ark_api_key": "⟨secret:ark_api_key⟩"}}),
+        ({"vertex_credentials": '{"a": 1}'}, {"vertex_credentials": "⟨secret:vertex_credentials⟩"}),
+    ],
+)
+def test_the_settings_of_a_request_to_a_model_are_kept_without_keys(
+    beside: dict[str, object], kept: dict[str, object]
+) -> None:
+    learned, learn = learning()
+    found = without_keys(asked(**beside), learn)[0]
+    assert json.loads(found) == json.loads(asked(**kept))
+    assert learned
+    assert without_keys(found, ignore) == (found, ())
+
+
+@pytest.mark.parametrize("size", [500, pytest.param(500_000, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    ("begin", "part", "end"),
+    [
+        (b"{", b'"headers":[', b""),
+        (b"{", b'"headers":{\\"', b""),
+        (b"{", b'"https://a/%3D', b""),
+        (b'{"text":"https://a.example/', b"%20", b' b"}'),
+        (b'"headers":{', b'"a":[\\"', b'"}'),
+        (b'{"model":"m",', b'"key":"', b""),
+        (b'{"model":"m",', b'"key":{"a":[', b""),
+        (b'{"model":"m",', b'"' + b"k" * 90, b""),
+        (b"{", b'"code":1', b""),
+        (b"a=", b"name=a&", b""),
+    ],
+)
+def test_a_long_body_is_looked_at_in_linear_time(begin: bytes, part: bytes, end: bytes, size: int) -> None:
+    body = begin + part * (size // len(part)) + end
+    assert without_keys(body, ignore) == (body, ())
+    without_tokens(body, ignore)
+
+
+@pytest.mark.parametrize(
+    ("path", "asked", "is_one"),
+    [
+        ("/api/auth/exchange", {"grant_type": "authorization_code"}, True),
+        ("/api/auth/exchange", {"refreshToken": "a"}, True),
+        ("/api/auth/exchange", {"code": "a", "code_verifier": "b"}, True),
+        ("/api/auth/exchange", {"model": "m", "messages": [], "api_key": "a"}, False),
+        ("/api/auth/exchange", {"jsonrpc": "2.0", "method": "a", "password": "b"}, False),
+        ("/api/auth/exchange", {"key": "theme", "value": "dark"}, False),
+        ("/api/auth/exchange", {"code": "print('hello')", "language": "python"}, False),
+        ("/oauth/token", {}, True),
+        ("/login/", {}, True),
+        ("/m:countTokens", {}, False),
+        ("/oauth/v1/x", {}, False),
+        ("/v1/sessions", {}, False),
+    ],
+)
+def test_a_login_is_known_by_its_path_or_by_what_is_asked(path: str, asked: JSON, *, is_one: bool) -> None:
+    assert is_login(Head(method="POST", url=f"https://a{path}?b=c"), json.dumps(asked).encode()) is is_one
+
+
+def test_a_form_is_a_logins_but_what_curl_calls_one_is_json() -> None:
+    head = Head(method="POST", url="https://a/x", headers=(("Content-Type", "application/x-www-form-urlencoded"),))
+    assert is_login(head, b"grant_type=a&code=b")
+    assert not is_login(head, b'{"model": "m", "messages": []}')
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("user[password]=p-1&user[name]=a", "user[password]=⟨secret:user_password_⟩&user[name]=a"),
+        ("totp=p-1&pin=p-2&mfa_code=p-3&mfaCode=p-4", "totp=⟨secret:totp⟩&pin=⟨secret:pin⟩&mfa_code=⟨secret:mfa_code⟩&mfaCode=⟨secret:mfaCode⟩"),
+        ('{"keys":[{"kid":"a"}],"secrets":["p-1"]}', '{"keys":[{"kid":"a"}],"secrets":["⟨secret:secrets⟩"]}'),
+        ('{"code":123456,"password":"7"}', '{"code":"⟨secret:code⟩","password":"⟨secret:password⟩"}'),
+        ("page[size]=1&filter[status_code]=2&user[name]=a;b&max_tokens=5", ""),
+        ('{"code":40001,"scopes":["a"],"expires_in":3600,"error_code":"otpx"}', ""),
+    ],
+)  # fmt: skip
+def test_a_login_in_a_form_or_json_is_kept_without_its_secrets(body: str, kept: str) -> None:
+    found, redacted = without_tokens(body.encode(), ignore)
+    assert found.decode() == (kept or body)
+    assert len(redacted) == kept.count("⟨secret:")
+    assert without_tokens(found, ignore) == (found, ())
+
+
+def test_what_is_handed_about_around_a_login_is_not_kept_and_what_says_of_what_kind_it_is_stays() -> None:
+    secret = ["token", "id_token_hint", "user_code", "device_code", "registration_client_uri", "ticket", "tx_code"]
+    secret += ["verification_uri_complete", "subject_token", "logout_token", "pre-authorized_code", "code_verifier"]
+    words = ["token_type_hint", "subject_token_type", "code_challenge", "login_hint", "verification_uri", "expires_in"]
+    told = dict.fromkeys((*secret, *words), "abc")
+    kept = {**{name: f"⟨secret:{name}⟩" for name in secret}, **dict.fromkeys(words, "abc")}
+    form = "&".join(f"{name}={value}" for name, value in told.items()).encode()
+
+    assert without_tokens(form, ignore)[0].decode() == "&".join(f"{name}={value}" for name, value in kept.items())
+    assert json.loads(without_tokens(json.dumps(told).encode(), ignore)[0]) == kept
+
+
+LONG = "ek_0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("path", "answer", "learned"),
+    [
+        ("/v1/realtime/client_secrets", {"value": LONG, "session": {"type": "realtime"}}, [LONG]),
+        ("/api/v1/keys", {"data": {"name": "a", "hash": "h", "limit": 1}, "key": "sk-or-1"}, ["sk-or-1"]),
+        ("/key/generate", {"key": "k-1", "token": "t-1", "key_alias": "a", "token_type": "b"}, ["k-1", "t-1"]),
+        ("/x/service_accounts", {"api_key": {"value": LONG, "name": "a", "id": "key_1"}}, [LONG]),
+        ("/accounts/a/listKeys", {"key1": "k-1", "key2": "k-2"}, ["k-1", "k-2"]),
+        ("/v1alpha/auth_tokens", {"name": "auth_tokens/0123456789"}, ["auth_tokens/0123456789"]),
+        ("/oauth/token", {"access_token": "a", "id_token": "b", "scope": "s", "expires_in": 1}, ["a", "b"]),
+        ("/register", {"client_id": "c", "client_secret": "d", "token_endpoint_auth_method": "none"}, ["d"]),
+    ],
+)
+def test_an_answer_that_makes_a_key_is_kept_without_it(path: str, answer: JSON, learned: list[str]) -> None:
+    assert is_login(Head(method="POST", url=f"https://a{path}"), b"{}")
+    found, learn = learning()
+    kept = without_tokens(json.dumps(answer).encode(), learn)[0].decode()
+    assert found == learned
+    assert kept.count("secret:") == len(learned)
+    assert not [value for value in learned if f'"{value}"' in kept]
+
+
+BROUGHT = "at-0123456789-abcdef"
+TOLD = b'{"access_token": "%s", "token_type": "Bearer"}' % BROUGHT.encode()
+
+
+@pytest.mark.parametrize("encoding", [None, "gzip"])
+def test_a_login_through_a_tap_is_kept_without_its_secrets_and_they_are_known_from_then_on(
+    encoding: str | None,
+) -> None:
+    kept = Kept()
+    observer = Observer(kept, wire="mcp", peer="there", logins="some")
+    form = [("Content-Type", "application/x-www-form-urlencoded")]
+    login = observer.begin("POST", "https://a/x", form, b"grant_type=authorization_code&code=c-1", NOWHERE)
+    login.response(200, [("Content-Encoding", encoding or "identity")])
+    body = coded(TOLD, encoding or "")
+    for piece in (body[:20], body[20:]):
+        login.chunk(piece)
+    login.end()
+
+    assert kept.of("request")[0].data == "grant_type=authorization_code&code=⟨secret:code⟩".encode()
+    assert kept.body() == TOLD.replace(BROUGHT.encode(), "⟨secret:access_token⟩".encode())
+    assert BROUGHT not in kept.redactor.text(f"no such token: {BROUGHT}")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/event-stream", b"data: 1\n\n"),
+        ("text/html", b"<p>" + b"a" * LOGIN_LIMIT),
+    ],
+)
+def test_what_is_no_answer_of_a_login_goes_on_as_it_comes(content_type: str, body: bytes) -> None:
+    kept = Kept()
+    exchange = Observer(kept, wire="llm", peer="there", logins="some").begin("GET", "https://a/token", (), b"", NOWHERE)
+    exchange.response(200, [("Content-Type", content_type)])
+    exchange.chunk(body)
+    assert kept.body() == body
+
+
+def test_an_imported_answer_with_a_token_is_kept_without_it_but_not_what_a_tool_gives() -> None:
+    result = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"structuredContent": json.loads(TOLD)}}).encode()
+    redactor = Redactor()
+    told = Record(wire="mcp", kind="chunk", data=TOLD)
+    given = Record(wire="mcp", kind="chunk", data=result)
+    assert redactor.by_place(told).data == TOLD.replace(BROUGHT.encode(), "⟨secret:access_token⟩".encode())
+    assert redactor.by_place(given) is given

@@ -1,0 +1,160 @@
+"""Redacts one body as it comes: undoes its coding, holds a login's to its end, and takes the secrets out of its text."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+
+from tui_host.capture.content_codings import CodingError, Decoder, decoder, is_known
+from tui_host.capture.record import Redaction, Shift, decoded_mark
+from tui_host.capture.redact.known_secrets import KnownSecrets, Redacted
+from tui_host.capture.redact.places import without_tokens
+from tui_host.capture.redact.text_stream import TextStream
+
+HELD_LIMIT = 1 << 20
+"""Coded bytes that wait for the decision whether a secret is in them; a body of which more would wait is kept decoded."""
+LOGIN_LIMIT = 1 << 20
+"""Largest body of a login to hold, in bytes: the answers are smaller."""
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+
+
+class BodyRedactor:
+    """Redacts a body in pieces.
+
+    While no secret is redactions, the bytes of a coded body pass as they came. From the first secret on, its text passes, without secrets. Where
+    no secret is known, and the body is no login's, every body passes as it came.
+
+    Args:
+        known: The secrets to search for.
+        encoding: The content coding named by the header.
+        is_login: Whether the body is a login's: its secrets are taken out at its end.
+
+    Attributes:
+        decoded_from: The coding that was undone; empty while bytes are passed on unchanged.
+        left_out: Number of bytes that do not pass, because nobody can tell what is in them.
+    """
+
+    def __init__(self, known: KnownSecrets, encoding: str | None = None, *, is_login: bool = False) -> None:
+        self.decoded_from = ""
+        self.left_out = 0
+        self._known = known
+        self._encoding = encoding or ""
+        self._decoder = decoder(encoding) if is_known(encoding) and (known.needles or is_login) else None
+        self._text = TextStream(lambda: known.needles)
+        self._is_login = is_login
+        self._login = b""  # the text of a login
+        self._coded = b""  # coded bytes that have not passed
+        self._decoded: list[bytes] = []  # what they decode to, without secrets
+        self._undecoded = 0  # coded bytes since text came last
+        self._has_decoded = self._is_broken = False
+
+    @property
+    def shifts(self) -> Sequence[Shift]:
+        """The places in the decoded body where secrets were taken out."""
+        return self._text.shifts
+
+    @property
+    def is_open(self) -> bool:
+        """Whether text of a model is held back because a secret may begin with the text."""
+        return self._text.is_open
+
+    def release(self) -> Redacted:
+        """Return the text held back, because its rest does not arrive in time; coded bytes keep waiting."""
+        return self._text.release() if self._decoder is None else (b"", ())
+
+    def feed(self, data: bytes) -> Redacted:
+        """Take the next bytes; returns bytes to record, and redactions."""
+        if self._decoder is None:
+            return self._feed_text(data)
+        if self._is_broken:
+            self.left_out += len(data)
+            return b"", ()
+        before = len(self._coded)
+        self._coded += data
+        try:
+            text = self._decoder.feed(data)
+        except CodingError:
+            return self._break_off(len(data))
+        self._has_decoded = self._has_decoded or bool(text)
+        self._undecoded = 0 if text else self._undecoded + len(data)
+        kept, redactions = self._feed_text(text)
+        self._decoded.append(kept)
+        if redactions or self.decoded_from or len(self._coded) > HELD_LIMIT:
+            return self._pass_text(redactions)
+        if self._text.holds or self._is_login:
+            return b"", ()
+        if self._encoding != "zstd":
+            return self._pass_coded(len(self._coded))
+        if not text:
+            return b"", ()
+        # A block of zstd is decoded as a whole, and the bytes that came last may have begun the next.
+        passed = self._pass_coded(before)
+        self._decoded = [kept]
+        return passed
+
+    def flush(self) -> Redacted:
+        """Return the remaining bytes at the end of the body."""
+        first, in_first = self._feed_text(b"", is_all=True)
+        rest, in_rest = self._text.flush()
+        redactions = in_first + in_rest
+        if self._decoder is None:
+            return first + rest, redactions
+        self._decoded += (first, rest)
+        if self._encoding == "zstd" and _is_cut_off(self._decoder):
+            self.left_out += self._undecoded
+            return self._pass_text(redactions)
+        if redactions or self.decoded_from or self._is_broken:
+            return self._pass_text(redactions)
+        return self._pass_coded(len(self._coded))
+
+    def _feed_text(self, text: bytes, *, is_all: bool = False) -> Redacted:
+        redactions: tuple[Redaction, ...] = ()
+        if self._is_login:
+            text = self._login = self._login + text
+            if len(text) <= LOGIN_LIMIT and not is_all:
+                return b"", ()
+            self._is_login = False
+            text, redactions = without_tokens(text, self._known.learn) if is_all else (text, ())
+        kept, in_text = self._text.feed(text)
+        return kept, redactions + in_text
+
+    def _pass_coded(self, size: int) -> Redacted:
+        passed, self._coded = self._coded[:size], self._coded[size:]
+        self._decoded.clear()
+        return passed, ()
+
+    def _pass_text(self, redactions: tuple[Redaction, ...]) -> Redacted:
+        text = b"".join(self._decoded)
+        if not self.decoded_from and (text or not self._is_broken):
+            self.decoded_from = self._encoding
+            redactions = (decoded_mark(self._encoding, len(self._coded)), *redactions)
+        self._coded = b""
+        self._decoded.clear()
+        return text, redactions
+
+    def _break_off(self, size: int) -> Redacted:
+        """Pass the text before a fault, and nothing behind; text that was never in the coding is read as it was sent."""
+        if not self._has_decoded and _is_text(self._coded):
+            text, self._coded, self._decoder = self._coded, b"", None
+            return self._feed_text(text)
+        self._is_broken = True
+        self.left_out += size if self._has_decoded else len(self._coded)
+        return self._pass_text(())
+
+
+def _is_cut_off(decoding: Decoder) -> bool:
+    """Return whether a body ends within a block, whose content nobody knows."""
+    try:
+        decoding.finish()
+    except CodingError:
+        return True
+    return False
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return not _NO_TEXT.search(data)
