@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
-from tui_host.capture.store.record_rows import storable
+from tui_host.capture.store.rows import storable
 from tui_host.capture.store.writer import Write
 
 if TYPE_CHECKING:

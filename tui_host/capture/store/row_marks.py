@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tui_host.capture.store.record_rows import storable
+from tui_host.capture.store.rows import storable
 from tui_host.capture.store.writer import Write
 from tui_host.errors import StoreError
 

@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias, TypeVar
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.answer_runs import SPAN
+from tui_host.capture.store.answers import SPAN
+from tui_host.capture.store.bodies import Bodies
 from tui_host.capture.store.database import (
     Connect,
     FileWatch,
@@ -28,12 +29,11 @@ from tui_host.capture.store.database import (
 from tui_host.capture.store.disk_space import DiskReserve
 from tui_host.capture.store.pending_records import Source
 from tui_host.capture.store.process_lock import Lock, is_live
-from tui_host.capture.store.record_rows import SELECT, Keyed, SQLValue, StoredRow, from_row, in_order, record_key
-from tui_host.capture.store.record_table import begin_capture
+from tui_host.capture.store.reading import SELECT, Keyed, StoredRow, from_row, in_order, record_key
+from tui_host.capture.store.rows import SQLValue, begin_capture
 from tui_host.capture.store.schema import SEQ_BITS, connect, damaged_text
 from tui_host.capture.store.session_records import select_session
 from tui_host.capture.store.store_faults import is_damage
-from tui_host.capture.store.stored_bodies import Bodies
 from tui_host.capture.store.stored_sessions import Sessions
 from tui_host.capture.store.writer import Write, Writer
 from tui_host.errors import StoreError

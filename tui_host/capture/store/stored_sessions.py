@@ -24,7 +24,7 @@ from tui_host.capture.store.deletion import (
     give_back,
     in_transaction,
 )
-from tui_host.capture.store.record_rows import SQLValue, storable
+from tui_host.capture.store.rows import SQLValue, storable
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.writer import Write
 from tui_host.errors import TuiHostError

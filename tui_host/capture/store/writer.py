@@ -22,7 +22,7 @@ from tui_host.capture.store.database import FileWatch, doubt
 from tui_host.capture.store.deletion import give_pages_back
 from tui_host.capture.store.disk_space import SHORT_LOG_PAGES, DiskReserve
 from tui_host.capture.store.pending_records import Slot, Source, finish_all
-from tui_host.capture.store.record_table import RecordTable, Row
+from tui_host.capture.store.rows import RecordTable, Row
 from tui_host.capture.store.store_faults import DAMAGED, is_damage, is_storage, reason_of
 from tui_host.errors import StoreError
 
