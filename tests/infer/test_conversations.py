@@ -64,17 +64,6 @@ def test_what_a_host_asks_beside_its_conversation_is_not_what_that_is_compared_w
     assert asked.before() == [None, None, None, 1, None, 3]
 
 
-def test_a_conversation_of_which_the_host_drops_what_was_said_first_is_still_one() -> None:
-    asked = Asked()
-    entries: list[Entry] = []
-    for number in range(6):
-        entries = [*entries, User(f"question {number}")][-5:]
-        asked.ask(entries, Answer(f"answer {number}"))
-        asked.ask([User(f"a title for {number}")], Answer("Questions"))
-        entries = [*entries, Answer(f"answer {number}")]
-    assert asked.before()[::2] == [None, 0, 2, 4, 6, 8]
-
-
 # Turns and steps.
 
 

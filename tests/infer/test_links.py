@@ -321,9 +321,10 @@ REPEATED = {
 @pytest.mark.parametrize("repeated", REPEATED)
 def test_a_long_question_and_a_long_result_are_told_in_no_time(name: str, repeated: str) -> None:
     text = f"x{REPEATED[repeated] * (SIZE // len(REPEATED[repeated]))}y"
-    world = World()
-    entries = [User(text), Answer("", [CALL]), Results([(CALL, text)]), Answer("Yes."), User(text)]
-    world.model().ask(form(name, ["math__add"]), entries)
+    world, spoken = World(), form(name, ["math__add"])
+    model, asked = world.model(), [User(text)]
+    list(model.answer(spoken, model.ask(spoken, asked), Answer("", [CALL])))
+    model.ask(spoken, [*asked, Answer("", [CALL]), Results([(CALL, text)]), Answer("Yes."), User(text)])
     items = chat_of(world.story())
     assert [item.text for item in items if isinstance(item, UserItem)] == [text, text]
     assert [len(item.result) >= len(text) for item in items if isinstance(item, CallItem)] == [True]

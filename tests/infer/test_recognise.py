@@ -16,10 +16,9 @@ from tests.kit.bodies import Answer, Call, Entry, Results, User
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item
 from tui_host.errors import JSON
-from tui_host.infer.conversations.host_names import Speaker, host_asking, host_named, model_asked
-from tui_host.infer.conversations.protocol_additions import ProtocolAdditions
-from tui_host.infer.conversations.request_messages import RequestReader
-from tui_host.infer.conversations.text_protocols import readers_of
+from tui_host.infer.conversations.host_names import host_asking, host_named, model_asked
+from tui_host.infer.conversations.prompted import reader_of
+from tui_host.infer.conversations.request_messages import AdditionFinder, RequestReader
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
 from tui_host.llm.dialects.table import dialect_at
@@ -61,16 +60,12 @@ BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (K
         ("OpenAI/JS 4.83.0", "", "the OpenAI SDK for JavaScript"),
         ("my-agent/2.0 (test)", "", "my-agent"),
         (f"{BROWSER} My-App/3.1 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "My-App"),
-        (f"{BROWSER} Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "Electron"),
-        (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36", "", "Chrome"),
-        (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0", "", "Edge"),
-        ("Mozilla/5.0 (X11; Linux x86_64; rv:126.0) Gecko/20100101 Firefox/126.0", "", "Firefox"),
-        ("Mozilla/5.0", "", "Mozilla"),
+        (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0", "", "a browser"),
         ("", "", ""),
     ],
 )
 def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, named: str) -> None:
-    assert host_asking([("User-Agent", agent)], system) == named
+    assert host_asking((agent, ""), system) == named
 
 
 @pytest.mark.parametrize(
@@ -83,7 +78,7 @@ def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, 
     ],
 )
 def test_a_host_is_named_by_what_it_asks_in_the_users_place(opening: str, named: str) -> None:
-    assert host_asking([("User-Agent", "Python/3.12 aiohttp/3.14.5")], "", opening) == named
+    assert host_asking(("Python/3.12 aiohttp/3.14.5", ""), "", opening) == named
 
 
 @pytest.mark.parametrize(
@@ -111,9 +106,6 @@ def test_a_model_is_named_in_the_body_or_in_the_path() -> None:
     assert model_asked("https://x/v1/chat/completions", b"not JSON") == ""
 
 
-SDK = Speaker(host="the OpenAI SDK for Python", agent=("OpenAI/Python 2.20", ""))
-
-
 # Calls in plain text.
 
 
@@ -127,7 +119,7 @@ HERMES = '<tool_call>\n{"name": "box__get", "arguments": {"城市": "北京"}}\n
 
 def read(protocol: str, text: str, size: int, host: str = "") -> list[ModelEvent]:
     """What a host's answer says that comes in pieces of so many characters."""
-    reader = readers_of(protocol, "", host)()
+    reader = reader_of(protocol, "", is_own=host == "tui-host")
     pieces = [text[place : place + size] for place in range(0, len(text), size)]
     found = [event for piece in pieces for event in reader.feed(TextDelta(text=piece, start=0, end=0))]
     return [*found, *reader.finish()]
@@ -240,21 +232,14 @@ def one(blocks: Sequence[str]) -> list[JSON]:
     return [{"role": "tool", "content": "\n".join(blocks)}]
 
 
-def with_ids(blocks: Sequence[str]) -> list[JSON]:
-    return [
-        {"role": "tool", "tool_call_id": f"made up {place}", "content": block} for place, block in enumerate(blocks)
-    ]
+SHAPES = [user, one]
 
 
-SHAPES = [user, one, with_ids]
-
-
-def _told(form: Shaped, *, is_heard: bool) -> tuple[list[Item], list[str]]:
+def _told(form: Shaped) -> tuple[list[Item], list[str]]:
     """The chat, and what of the last request belongs to the tool protocol."""
     world = World()
     model, asked = world.model(), [User("sums")]
-    if is_heard:
-        list(model.answer(form, model.ask(form, asked), Answer("", CALLS)))
+    list(model.answer(form, model.ask(form, asked), Answer("", CALLS)))
     exchange = model.ask(form, [*asked, Answer("", CALLS), Results(list(zip(CALLS, RESULTS, strict=True)))])
     story = world.story()
     body = story.conversations.exchanges[model.id, exchange].body
@@ -263,13 +248,12 @@ def _told(form: Shaped, *, is_heard: bool) -> tuple[list[Item], list[str]]:
     return chat_of(story), [json.loads(b'"' + text + b'"') for text in framing]
 
 
-@pytest.mark.parametrize("is_heard", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("order", [1, -1])
 def test_results_between_tags_are_those_of_the_calls_that_they_name_in_whatever_message_they_stand(
-    shape: Callable[[Sequence[str]], list[JSON]], order: int, *, is_heard: bool
+    shape: Callable[[Sequence[str]], list[JSON]], order: int
 ) -> None:
-    items, framing = _told(Shaped(shape, BLOCKS[::order]), is_heard=is_heard)
+    items, framing = _told(Shaped(shape, BLOCKS[::order]))
     calls = [item for item in items if isinstance(item, CallItem)]
     assert [(item.tool, item.state, item.result) for item in calls] == [
         (call.name, "done", text) for call, text in zip(CALLS, RESULTS, strict=True)
@@ -346,7 +330,7 @@ def _said(protocol: str, messages: list[JSON]) -> list[str]:
     assert dialect is not None
     body = json.dumps({"model": "m", "messages": messages}).encode()
     request = RequestReader().read(dialect, body)
-    found = list(ProtocolAdditions().found_in(protocol, body, request.system, request.messages))
+    found = list(AdditionFinder().found_in(protocol, body, request))
     for (_, end, _), (start, _, _) in itertools.pairwise(found):
         assert end <= start, "no byte is in two"
     return [str(json.loads(f'"{body[start:end].decode()}"')) for start, end, _ in found]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from tui_host.capture.wall_clock import WallClock
 from tui_host.infer.call_values import Call, CallFrame, Result
 from tui_host.infer.conversations.conversation_tree import Conversations
 from tui_host.infer.conversations.host_names import host_named
-from tui_host.infer.conversations.model_exchange import ModelExchange
-from tui_host.infer.conversations.tool_offers import ToolNames
+from tui_host.infer.conversations.tool_offers import Offers, ToolNames
 from tui_host.infer.matching.call_matching import Connection, match
 from tui_host.infer.matching.candidates import Candidate, places_of
 from tui_host.infer.tapped_frames import TappedFrames
-from tui_host.infer.tool_aliases import names_server
+from tui_host.infer.tool_aliases import meant, names_server
 
 TOLD_OTHERWISE = "told otherwise"
 """The remark on a call whose result differs from the server's answer."""
@@ -81,16 +81,10 @@ class CallJoining:
 
     def joined(self) -> Iterator[JoinedCall]:
         """Yield all calls in order, each with the frames and results that certainly belong to the call."""
-        asked: list[Call] = []
-        results: dict[str, list[Result]] = {}
-        candidates: list[Candidate] = []
+        asked = list(self._conversations.calls())
+        results = {call.key: call.results for call in asked}
+        candidates = list(self._candidates(asked))
         names = {line: host_named(name) for line, name in self._frames.clients.items()}
-        for key, exchange in self._conversations.exchanges.items():
-            calls = exchange.calls()
-            asked += calls
-            for call, place in self._conversations.results_of(key):
-                results.setdefault(call.key, []).append(place)
-            candidates += self._candidates(exchange, results)
         connections = [
             Connection(line=line, server=server, client=names.get(line, ""), since_ns=self._frames.since[line])
             for line, server in self._frames.peers.items()
@@ -118,22 +112,25 @@ class CallJoining:
                 is_told_otherwise=call.key in matched.told_otherwise,
             )
 
-    def _candidates(self, exchange: ModelExchange, results: Mapping[str, Sequence[Result]]) -> Iterator[Candidate]:
-        """Yield the calls of an exchange's answer as candidates."""
-        calls, capture = exchange.calls(), exchange.key[0]
-        until_ns = self._conversations.until(exchange.key) if calls else None
-        first_results = {call: next(iter(results.get(call.key, ())), None) for call in calls}
-        places = places_of(first_results)
-        for call, (name, arguments) in zip(calls, exchange.meant(), strict=True):
-            yield Candidate(
-                call=call,
-                arguments=arguments,
-                tools=self._naming.tools_named(name, exchange.offers),
-                conversation=exchange.conversation,
-                agent=(capture, exchange.host, exchange.agent),
-                until_ns=until_ns,
-                result=first_results[call],
-                places=places.get(call),
-                is_timed=exchange.is_timed,
-                boot_ns=self._clock.boot_ns(capture) if exchange.is_timed else None,
-            )
+    def _candidates(self, asked: Sequence[Call]) -> Iterator[Candidate]:
+        """Yield the calls as candidates, those of an answer together."""
+        offers: dict[tuple[str, ...], Offers] = {}
+        for key, of_answer in groupby(asked, key=lambda call: (call.capture, call.exchange)):
+            calls, exchange = list(of_answer), self._conversations.exchanges[key]
+            first_results = {call: next(iter(call.results), None) for call in calls}
+            places = places_of(first_results)
+            for call in calls:
+                name, arguments = meant(call)
+                offered = offers.setdefault(call.offered, Offers(call.offered))
+                yield Candidate(
+                    call=call,
+                    arguments=arguments,
+                    tools=self._naming.tools_named(name, offered),
+                    conversation=call.conversation,
+                    agent=(call.capture, call.host, call.agent),
+                    until_ns=call.until_ns,
+                    result=first_results[call],
+                    places=places.get(call),
+                    is_timed=exchange.is_timed,
+                    boot_ns=self._clock.boot_ns(call.capture) if exchange.is_timed else None,
+                )

@@ -10,8 +10,9 @@ from tui_host.infer.clock_offsets import SURE_NS
 from tui_host.infer.conversations.conversation_tree import Conversations
 from tui_host.infer.conversations.host_names import host_named, is_host
 from tui_host.infer.conversations.model_exchange import ModelExchange
-from tui_host.infer.conversations.tool_offers import ToolNames
+from tui_host.infer.conversations.tool_offers import Offers, ToolNames
 from tui_host.infer.tapped_frames import TappedFrames
+from tui_host.infer.tool_aliases import meant
 
 _SEARCHED = 50
 """How many exchanges to search for the one that made a call."""
@@ -43,10 +44,11 @@ class CallSteps:
 
     def _may_be_of(self, exchange: ModelExchange, sent: CallFrame) -> bool:
         """Return whether an answer has a call like the frame's, and the conversation had not continued."""
-        until_ns = self._conversations.until(exchange.key)
+        children = (self._conversations.exchanges[key] for key in exchange.children)
+        until_ns = min((child.at_ns for child in children), default=None)
         return (until_ns is None or sent.at_ns <= until_ns + SURE_NS) and any(
-            arguments == sent.arguments and self._naming.means(exchange.offers, name, sent.server, sent.tool)
-            for name, arguments in exchange.meant()
+            arguments == sent.arguments and self._naming.means(Offers(exchange.offered), name, sent.server, sent.tool)
+            for name, arguments in map(meant, exchange.calls())
         )
 
     def _recent(self, sent: CallFrame) -> Iterator[ModelExchange]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -36,6 +36,12 @@ class Call:
         arguments: The arguments as the model wrote them.
         at_ns: When the last byte of the call arrived.
         spans: Where the call stands in the decoded response.
+        conversation: The key of the conversation's first exchange.
+        host: The host's name; empty if unknown.
+        agent: What tells the host's requests from others, as its headers.
+        until_ns: When the conversation continued; None while waiting.
+        results: The places of the result in requests, the first first.
+        offered: The names of the tools that the request offers.
     """
 
     key: str
@@ -47,6 +53,12 @@ class Call:
     arguments: str
     at_ns: int
     spans: tuple[tuple[int, int], ...]
+    conversation: tuple[str, str] = ("", "")
+    host: str = ""
+    agent: Hashable = ""
+    until_ns: int | None = None
+    results: tuple[Result, ...] = ()
+    offered: tuple[str, ...] = ()
 
 
 class AnswerContent(NamedTuple):

@@ -14,8 +14,7 @@ from tui_host.infer.call_values import CallFrame
 from tui_host.infer.chat_start import result_alone
 from tui_host.infer.conversations.conversation_tree import Conversations
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
-from tui_host.infer.conversations.request_messages import MessagePart
-from tui_host.infer.conversations.text_protocols import results_of
+from tui_host.infer.conversations.request_messages import MessagePart, results_of
 from tui_host.llm.exchange_summary import end_words
 
 NOTE = ("note",)

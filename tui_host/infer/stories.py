@@ -18,7 +18,6 @@ from tui_host.infer.conversations.host_names import (
     in_words,
     models_in_words,
     models_of,
-    own_hosts,
     protocols_of,
 )
 from tui_host.infer.tap_facts import FactsReader, TapFacts
@@ -87,7 +86,7 @@ class TapStory:
         clients = [client for facts in chain.from_iterable(self.facts) for client in facts.clients]
         foreign = frozenset[str]().union(*self.other_hosts.values())
         clients = [client for client in clients if host_named(client) not in foreign]
-        return hosts_of(self._speakers, clients, own_hosts(self._speakers, clients))
+        return hosts_of(self._speakers, clients)
 
     @property
     def live(self) -> bool:

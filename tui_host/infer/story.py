@@ -13,10 +13,9 @@ from tui_host.infer.call_joining import TOLD_OTHERWISE, CallJoining, JoinedCall
 from tui_host.infer.call_steps import CallSteps
 from tui_host.infer.call_values import Call
 from tui_host.infer.conversations.conversation_tree import Conversations
-from tui_host.infer.conversations.host_names import OwnHosts, Speaker, hosts_by_speaker, hosts_of, own_hosts
+from tui_host.infer.conversations.host_names import Speaker, host_named, hosts_by_speaker, hosts_of
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange, exchange_of
-from tui_host.infer.conversations.protocol_additions import ProtocolAdditions
-from tui_host.infer.conversations.request_messages import RequestReader
+from tui_host.infer.conversations.request_messages import AdditionFinder, RequestReader
 from tui_host.infer.conversations.tool_offers import ToolNames
 from tui_host.infer.tapped_frames import TappedFrames
 
@@ -59,7 +58,7 @@ class Story:
         naming = ToolNames(self.conversations.captures, self.frames)
         self._steps = CallSteps(self.conversations, self.frames, naming)
         self._joining = CallJoining(self.conversations, self.frames, naming, self.clock)
-        self._addition_finder = ProtocolAdditions()
+        self._addition_finder = AdditionFinder()
         self._additions: list[FoundLink] = []
         self._joined: tuple[int, tuple[JoinedCall, ...]] = (-1, ())
         self._hosts_by_speaker: tuple[int, Mapping[Speaker, str]] = (-1, {})
@@ -96,7 +95,7 @@ class Story:
             self.unasked += 1
         if record.kind == "request":
             exchange = exchange_of(record, at_ns, self._requests)
-            if exchange is None or not (exchange.messages or exchange.has_no_request):
+            if exchange is None or (exchange.body and not exchange.messages):
                 return None
             self.conversations.add(exchange)
             self._additions += self._addition_links(exchange)
@@ -113,9 +112,8 @@ class Story:
         """Give links to a tool protocol's texts in a request."""
         place = self._place(exchange)
         capture, name = exchange.key
-        for start, end, words in self._addition_finder.found_in(
-            exchange.protocol, exchange.body, exchange.system_pieces, exchange.messages
-        ):
+        additions = self._addition_finder.found_in(exchange.protocol, exchange.body, exchange.request)
+        for start, end, words in additions:
             span = Span(exchange=name, side="request", start=start, end=end)
             yield FoundLink(
                 capture=capture, place=place, link=Link(relation="injected", call="", span=span, words=words)
@@ -179,17 +177,15 @@ class Story:
     @property
     def hosts(self) -> Sequence[str]:
         """The stated names of the hosts."""
-        return hosts_of(self.speakers, self.frames.clients.values(), self.own)
-
-    @property
-    def own(self) -> OwnHosts:
-        """The hosts of agents that do not name themselves; see `own_hosts`."""
-        return own_hosts(self.speakers, self.frames.clients.values())
+        return hosts_of(self.speakers, self.frames.clients.values())
 
     def host_of(self, exchange: ModelExchange) -> str:
         """Return the name, as in `hosts`, of the host behind an exchange; empty if unknown."""
         if self._hosts_by_speaker[0] != self.revision:
-            self._hosts_by_speaker = self.revision, hosts_by_speaker(self.speakers, self.own)
+            self._hosts_by_speaker = (
+                self.revision,
+                hosts_by_speaker(self.speakers, list(map(host_named, self.frames.clients.values()))),
+            )
         return self._hosts_by_speaker[1][exchange.speaker]
 
     @property

@@ -94,7 +94,7 @@ class StoryChat:
         if self._opened.get(exchange.key) is False:
             self._questions.pop(exchange.turn, None)
         self._opened[exchange.key] = exchange.is_side_request
-        before = opening(exchange)
+        before = list(opening(exchange))
         question = exchange.text or next((item.text for _, item in reversed(before) if isinstance(item, UserItem)), "")
         if question:
             self._questions.setdefault(self._side(exchange), question)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tui_host.capture.store.tap_summary import connections_of, requests_of, wire_of
 from tui_host.chat.conversation import title_of
 from tui_host.infer.conversations.host_names import (
-    NATIVE,
     Speaker,
     host_named,
     hosts_of,
@@ -19,7 +18,6 @@ from tui_host.infer.conversations.host_names import (
 )
 from tui_host.infer.conversations.model_exchange import ModelExchange, exchange_of
 from tui_host.infer.conversations.request_messages import RequestReader
-from tui_host.infer.conversations.text_protocols import said_by_person
 from tui_host.infer.tapped_frames import client_in
 
 if TYPE_CHECKING:
@@ -159,11 +157,11 @@ class FirstQuestion:
             exchange: The request.
             redact: Redacts the words.
         """
-        tells_of_tools = bool(exchange.offered) or exchange.protocol != NATIVE
+        tells_of_tools = exchange.has_tools
         if not self.left or (self.words and not tells_of_tools):
             self.left = max(self.left - 1, 0)
             return
-        words = (said_by_person(message) for message in reversed(exchange.messages) if message.role == "user")
+        words = (message.said for message in reversed(exchange.messages))
         question = next(filter(None, words), "")
         if question:
             self.words = title_of(redact(question[:_READ]))

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from tui_host.capture.json.spans import spans
+from tui_host.infer.conversations.prompted import NATIVE
 from tui_host.settings.urls import parts_of
 
 _CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
@@ -77,42 +78,67 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """SDKs by user agent and whole client name, for hosts that state no more."""
-_ANY = re.compile(r"[^\s/();,]{1,40}")
-_PRODUCT = re.compile(r"([^\s/();,]{1,40})/\S")
+_PRODUCT = re.compile(r"([^\s/();,]{1,40})")
+_PRODUCTS = re.compile(r"([^\s/();,]{1,40})/\S")
 _COMMENT = re.compile(r"\([^()]*\)")
 _BROWSER = "Mozilla"
-_OF_EVERY_BROWSER = frozenset({_BROWSER, "AppleWebKit", "Gecko", "Mobile", "Version"})
-"""Words that all browsers state, for servers that ask for them."""
-_ENGINES = ("Electron", "Chrome", "HeadlessChrome", "Chromium", "Safari")
-"""Engines that browsers state before their own name; an engine counts only if no other name is stated."""
-_SHORT: Mapping[str, str] = MappingProxyType({"Edg": "Edge", "OPR": "Opera", "HeadlessChrome": "Chrome"})
+_OF_BROWSERS = frozenset(
+    [
+        "Mozilla",
+        "AppleWebKit",
+        "Gecko",
+        "Mobile",
+        "Version",
+        "Chrome",
+        "HeadlessChrome",
+        "Chromium",
+        "Safari",
+        "Electron",
+        "Firefox",
+        "Edg",
+        "OPR",
+    ]
+)
+_OF_LIBRARIES = re.compile(
+    r"(?:python|node|undici|axios|bun|deno|curl|okhttp|java|go-http|reqwest|aiohttp|got|ky|fetch|a browser)",
+    re.IGNORECASE,
+)
+"""The beginnings of user agents that name no program of anybody's."""
 _LOOKED_AT = 4000
 _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
+_NAMED = 2
+"""How many names are listed before the rest is counted."""
+
+Agent: TypeAlias = tuple[str, str]
+"""User agent and title from a request's headers."""
 
 
-def host_asking(headers: Iterable[tuple[str, str]], system: str, opening: str = "") -> str:
-    """Return the name of the host that sent a request; empty if unknown.
-
-    Args:
-        headers: The request's headers, including those that hosts send to routers.
-        system: The system prompt.
-        opening: The first user message of the conversation.
-    """
-    agent, title = agent_of(headers)
-    return _host_by_traits(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT], title)
+# The host of a request, and of a connection to a server.
 
 
-def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """Return the user agent with the client name, and the title, from a request's headers."""
+def agent_of(headers: Iterable[tuple[str, str]]) -> Agent:
+    """Return the user agent with the client name, and the title, which hosts send to routers, from a request's headers."""
     values = {name.lower(): value for name, value in headers}
     agent = " ".join(filter(None, (values.get("user-agent", ""), values.get("x-client-name", ""))))
     return agent, values.get("x-title", "").strip()
 
 
+def host_asking(agent: Agent, system: str, opening: str = "") -> str:
+    """Return the name of the host that sent a request, or of its SDK; empty if unknown.
+
+    Args:
+        agent: What its headers state.
+        system: The system prompt.
+        opening: The first user message of the conversation.
+    """
+    return _host_by_traits(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT])
+
+
 @lru_cache(maxsize=64)
-def _host_by_traits(agent: str, system: str, opening: str, title: str) -> str:
+def _host_by_traits(agent: Agent, system: str, opening: str) -> str:
+    stated, title = agent
     for name, (sign, _, _) in HOSTS.items():
-        if sign and re.search(sign, agent, re.IGNORECASE):
+        if sign and re.search(sign, stated, re.IGNORECASE):
             return name
     for name, (_, prompt, _) in HOSTS.items():
         if prompt and re.search(prompt, system):
@@ -122,19 +148,17 @@ def _host_by_traits(agent: str, system: str, opening: str, title: str) -> str:
             return name
     if title:
         return next((name for name in HOSTS if name.lower() == title.lower()), title[:40])
-    library = next((name for name, (sign, _) in LIBRARIES.items() if sign and re.search(sign, agent)), "")
-    return library or _product(agent)
+    library = next((name for name, (sign, _) in LIBRARIES.items() if sign and re.search(sign, stated)), "")
+    return library or _product(stated)
 
 
 def _product(agent: str) -> str:
-    """Return the program's name from a user agent; for browsers the first name that only one browser has."""
-    named = _ANY.search(agent)
-    if named is None or named[0] != _BROWSER:
-        return named[0] if named is not None else ""
-    products = [name for name in _PRODUCT.findall(_COMMENT.sub(" ", agent)) if name not in _OF_EVERY_BROWSER]
-    own = next((name for name in products if name not in _ENGINES), "")
-    product = own or next((name for name in _ENGINES if name in products), _BROWSER)
-    return _SHORT.get(product, product)
+    """Return the program's name from a user agent; of programs in a browser's window the one that is no browser's."""
+    first = _PRODUCT.search(agent)
+    if first is None or first[0] != _BROWSER:
+        return first[0] if first is not None else ""
+    products = _PRODUCTS.findall(_COMMENT.sub(" ", agent))
+    return next((name for name in products if name not in _OF_BROWSERS), "a browser")
 
 
 @lru_cache(maxsize=64)
@@ -152,34 +176,15 @@ def is_host(name: str) -> bool:
     return name in HOSTS
 
 
-_OF_LIBRARIES = re.compile(
-    r"(?:python|node|undici|axios|bun|deno|curl|okhttp|java|go-http|reqwest|aiohttp|got|ky|fetch|mozilla|chrom)",
-    re.IGNORECASE,
-)
-"""The beginnings of user agents that name no program of anybody's."""
-
-
 def is_own_name(name: str) -> bool:
     """Return whether a program states a name of its own, and not that of an SDK, a browser or a library for HTTP."""
     return bool(name) and name not in LIBRARIES and _OF_LIBRARIES.match(name) is None
 
 
-def is_named_by_clients_alone(name: str) -> bool:
-    """Return whether a host never names itself to models, only to servers."""
-    return is_host(name) and not any(HOSTS[name][:2]) and name not in TASKS
-
-
-def asks_no_model(name: str) -> bool:
-    """Return whether a host lets a person call tools without any model."""
-    return name == _WITHOUT_MODEL
-
-
 def model_asked(url: str, body: bytes) -> str:
     """Return the model of a request, from its body or path."""
     in_path = _IN_PATH.search(parts_of(url).path)
-    if in_path:
-        return in_path[1]
-    return _model_in(body)
+    return in_path[1] if in_path else _model_in(body)
 
 
 @lru_cache(maxsize=8)
@@ -189,29 +194,12 @@ def _model_in(body: bytes) -> str:
     return node.text(body)[:100] if node is not None else ""
 
 
-Agent: TypeAlias = tuple[str, str]
-"""User agent and title from a request's headers."""
-OwnHosts: TypeAlias = Mapping[Agent, str]
-"""The hosts of agents that name themselves only to servers."""
-
-NATIVE = "native"
-"""The protocol of requests that use the vendor's API for tools, and of requests without tools."""
-_NAMED = 2
-"""How many names are listed before the rest is counted."""
+# The hosts, models and protocols of a story.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speaker:
-    """The host, model and protocol of one exchange.
-
-    Attributes:
-        host: The name of the host; empty if unknown.
-        agent: What the headers alone state of the host.
-        peer: Who is asked.
-        model: The model's name.
-        protocol: The tool protocol.
-        has_tools: Tools are offered by the vendor's API.
-    """
+    """The host, model and protocol of one exchange; `agent` is what the headers alone state of the host, `peer` who is asked."""
 
     host: str = ""
     agent: Agent = ("", "")
@@ -221,45 +209,38 @@ class Speaker:
     has_tools: bool = False
 
 
-def hosts_of(speakers: Collection[Speaker], clients: Iterable[str], own: OwnHosts = MappingProxyType({})) -> list[str]:
-    """Return the hosts in order of appearance, model requests before server connections.
-
-    Args:
-        speakers: The speakers of all model requests.
-        clients: The names of the servers' clients.
-        own: Hosts of agents that do not name themselves to models.
-    """
-    asking = hosts_by_speaker(speakers, own).values()
+def hosts_of(speakers: Collection[Speaker], clients: Iterable[str]) -> list[str]:
+    """Return the hosts in order of appearance, model requests before server connections; `clients` are names of clients."""
     calling = list(map(host_named, clients))
+    asking = hosts_by_speaker(speakers, calling).values()
     if any(map(is_host, (*asking, *calling))):
         calling = list(filter(is_host, calling))
     return list(dict.fromkeys(filter(None, (*asking, *calling))))
 
 
-def hosts_by_speaker(speakers: Collection[Speaker], own: OwnHosts) -> Mapping[Speaker, str]:
+def hosts_by_speaker(speakers: Collection[Speaker], calling: Collection[str]) -> Mapping[Speaker, str]:
     """Return the host of each speaker; empty where unknown.
 
-    An SDK stands for a host only if no named host may be meant: the agent has not named itself elsewhere, and no host known
-    only to servers was found for the agent.
+    An SDK stands for a host that its agent named elsewhere. Where no agent names a host, it stands for the one host among the
+    servers' clients, if that never names itself to models: beside other hosts an unnamed agent is another program.
+
+    Args:
+        speakers: The speakers.
+        calling: The hosts of the servers' clients.
     """
-    hosts_by_agent: dict[Agent, set[str]] = {agent: {host} for agent, host in own.items()}
+    named: dict[Agent, set[str]] = {}
     for speaker in speakers:
         if is_host(speaker.host):
-            hosts_by_agent.setdefault(speaker.agent, set()).add(speaker.host)
-    hosts = {speaker: hosts_by_agent.get(speaker.agent, {speaker.host}) for speaker in speakers}
-    return {speaker: speaker.host if is_host(speaker.host) else _only(hosts[speaker]) for speaker in speakers}
-
-
-def own_hosts(speakers: Collection[Speaker], clients: Iterable[str]) -> OwnHosts:
-    """Return the host of agents that do not name themselves, where clients of servers name exactly one host.
-
-    Only hosts that never name themselves to models count: beside other hosts an unnamed agent is another program.
-    """
-    beside = {host for host in map(host_named, clients) if is_host(host) and not asks_no_model(host)}
-    host = _only(beside)
-    if not is_named_by_clients_alone(host) or any(is_host(speaker.host) for speaker in speakers):
-        return {}
-    return {speaker.agent: host for speaker in speakers}
+            named.setdefault(speaker.agent, set()).add(speaker.host)
+    quiet = "" if named else _only({host for host in calling if is_host(host) and host != _WITHOUT_MODEL})
+    if quiet and (any(HOSTS[quiet][:2]) or quiet in TASKS):
+        quiet = ""
+    hosts: dict[Speaker, str] = {}
+    for speaker in speakers:
+        hosts[speaker] = (
+            speaker.host if is_host(speaker.host) else quiet or _only(named.get(speaker.agent, {speaker.host}))
+        )
+    return hosts
 
 
 def _only(hosts: Collection[str]) -> str:

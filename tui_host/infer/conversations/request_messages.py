@@ -1,23 +1,38 @@
-"""Read the messages of requests in one form for all dialects, parsing repeated messages only once."""
+"""Read the messages of requests in one form for all dialects; an element that was read before is not parsed again."""
 
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
+from itertools import groupby
 
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
 from tui_host.infer.call_values import canonical_text
+from tui_host.infer.conversations.prompted import (
+    HERMES,
+    NATIVE,
+    Addition,
+    additions_in,
+    instructions_in,
+    results_in,
+    said_in,
+    without_details,
+)
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.outline import Outline, Part, common_prefix
+from tui_host.llm.outline import Outline, Part
 
 _MODEL = ("assistant", "model")
 _HOST = ("system", "developer")
+_LISTS = ("messages", "input", "contents")
+"""The members that hold a conversation in each dialect."""
+_RESULT = ("Tool execution result:", "Error executing tool:", "Observation:")
+"""How results in system messages begin."""
+MOST_KNOWN = 64 << 20
+"""The most bytes of elements whose content is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +42,7 @@ class MessagePart:
     Attributes:
         kind: `text`, `call` or `result`.
         text: The text; of a call the arguments as JSON.
-        start: The first byte in the body: of a text's content, or of the whole part.
+        start: The first byte in the body: of a text with its quotes, or of the whole part.
         end: One past the last byte.
         name: The name of the call or result, empty if unknown.
         wire_id: The id of the call or result, empty if there is none.
@@ -41,6 +56,11 @@ class MessagePart:
     name: str = ""
     wire_id: str = ""
     says: tuple[int, int] = (0, 0)
+
+    def moved(self, by: int) -> MessagePart:
+        """Return the part of the same bytes further on in a body."""
+        says = (self.says[0] + by, self.says[1] + by)
+        return replace(self, start=self.start + by, end=self.end + by, says=says)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,49 +82,61 @@ class RequestMessage:
         """All texts of the message, joined."""
         return "".join(part.text for part in self.parts if part.kind == "text")
 
+    @property
+    def said(self) -> str:
+        """The person's words, without wrappings and results; empty in a message of the model's."""
+        if self.role != "user":
+            return ""
+        return said_in("\n".join(part.text for part in self.of("text")))
+
     def of(self, kind: str) -> tuple[MessagePart, ...]:
         """Return the parts of one kind."""
         return tuple(part for part in self.parts if part.kind == kind)
 
 
-def as_one(messages: Sequence[RequestMessage]) -> RequestMessage:
-    """Merge consecutive messages of one role."""
-    return _message(messages[0].role, tuple(part for message in messages for part in message.parts))
-
-
 def message_of(outline: Outline, part: Part) -> RequestMessage:
     """Read a message of a body; system messages get the role `host`."""
-    label = part.label
-    role = "model" if label in _MODEL or part.kind in {"call", "thinking"} else "host" if label in _HOST else "user"
-    return _message(role, tuple(_pieces(outline, part)))
+    role = "user"
+    if part.label in _MODEL or part.kind in {"call", "thinking"}:
+        role = "model"
+    elif part.label in _HOST:
+        role = "host"
+    parts = tuple(_parts(outline, part))
+    return RequestMessage(role=role, parts=parts, mark=_mark(role, parts))
 
 
-def _message(role: str, parts: tuple[MessagePart, ...]) -> RequestMessage:
+def _mark(role: str, parts: Sequence[MessagePart]) -> bytes:
     mark = hashlib.blake2b(role.encode(), digest_size=16)
     for part in parts:
-        text = canonical_text(part.text) or part.text if part.kind == "call" else part.text.strip()
-        for words in (part.kind, part.name if part.kind == "call" else "", part.wire_id, text):
-            mark.update(words.encode("utf-8", "surrogatepass") + b"\0")
-    return RequestMessage(role=role, parts=parts, mark=mark.digest())
+        words = [part.kind, part.wire_id]
+        if part.kind == "call":
+            words += (part.name, canonical_text(part.text) or part.text)
+        else:
+            words.append(without_details(part.text))
+        for word in words:
+            mark.update(word.encode("utf-8", "surrogatepass") + b"\0")
+    return mark.digest()
 
 
-def _pieces(outline: Outline, part: Part) -> Iterator[MessagePart]:
+def _parts(outline: Outline, part: Part) -> Iterator[MessagePart]:
+    start, end = part.says
     if part.kind in {"call", "result"}:
-        text = _decoded(outline.body[part.says[0] : part.says[1]])
-        names = {"name": part.name, "wire_id": part.wire_id}
-        yield MessagePart(kind=part.kind, text=text, start=part.start, end=part.end, says=part.says, **names)
-    elif part.kind in {"message", "text"} and not part.children:
-        start, end = part.says
+        yield MessagePart(
+            kind=part.kind,
+            text=_decoded(outline.body[start:end]),
+            start=part.start,
+            end=part.end,
+            name=part.name,
+            wire_id=part.wire_id,
+            says=part.says,
+        )
+    elif part.kind == "text" or (part.kind == "message" and not part.children):
         text = _decoded(outline.body[start:end])
         if text.strip():
             yield MessagePart(kind="text", text=text, start=start, end=end)
     elif part.kind == "message":
         for child in part.children:
-            yield from _pieces(outline, child)
-    elif part.kind == "text":  # with a signature
-        text = _decoded(outline.body[part.says[0] : part.says[1]])
-        if text.strip():
-            yield MessagePart(kind="text", text=text, start=part.says[0], end=part.says[1])
+            yield from _parts(outline, child)
 
 
 def _decoded(data: bytes) -> str:
@@ -122,16 +154,7 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-_LISTS = ("messages", "input", "contents")
-"""The members that hold a conversation in each dialect."""
-_RESULT = ("Tool execution result:", "Error executing tool:", "Observation:")
-"""How results in system messages begin."""
-_LEVELS = 2
-"""The depth of the body's members and the lists' elements."""
-_CONVERSATIONS = 4
-"""How many concurrent conversations are kept for comparing."""
-MOST_KNOWN = 64 << 20
-"""The most bytes of messages that are cached."""
+# Requests.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,130 +173,102 @@ class Request:
     offered: tuple[str, ...] = ()
     around: bytes = b""
 
+    @property
+    def prompt(self) -> str:
+        """The system prompt."""
+        return "\n\n".join(part.text for part in self.system)
+
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The content of some bytes, with the place of their latest occurrence."""
+    """The messages and offered tools in some bytes that begin at `start`."""
 
     start: int
-    messages: tuple[RequestMessage, ...]
-    offered: tuple[str, ...]
+    messages: tuple[RequestMessage, ...] = ()
+    offered: tuple[str, ...] = ()
 
-    def moved(self, start: int) -> _Content:
+    def at(self, start: int) -> _Content:
         by = start - self.start
-        return _Content(start, tuple(_moved(message, by) for message in self.messages), self.offered) if by else self
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ParsedBody:
-    """A parsed body: its message list, the range of each element, and the content of each element."""
-
-    body: bytes = b""
-    name: str = ""
-    start: int = 0
-    places: tuple[tuple[int, int], ...] = ()
-    contents: tuple[_Content, ...] = ()
-
-    def shared_elements(self, body: bytes) -> int:
-        """Return how many leading elements another body shares."""
-        shared = common_prefix(self.body, body)
-        return max(bisect_left(self.places, shared, key=itemgetter(1)) - 1, 0)
+        if not by:
+            return self
+        messages = (
+            replace(message, parts=tuple(part.moved(by) for part in message.parts)) for message in self.messages
+        )
+        return _Content(start, tuple(messages), self.offered)
 
 
 class RequestReader:
-    """Reads requests; of a conversation's next request only new messages are parsed."""
+    """Reads requests: a conversation's next request repeats nearly all elements of the one before."""
 
     def __init__(self) -> None:
         self._contents: dict[tuple[str, str, bytes], _Content] = {}
         self._size = 0
-        self._marks: dict[tuple[bytes, ...], bytes] = {}
-        self._last: dict[str, deque[_ParsedBody]] = {}
 
     def read(self, dialect: Dialect, body: bytes) -> Request:
         """Return the content of a body; empty if the body is no JSON object."""
-        last = self._last.setdefault(dialect.name, deque(maxlen=_CONVERSATIONS))
-        best = max(last, key=lambda read: read.shared_elements(body), default=_ParsedBody())
-        count = best.shared_elements(body)
-        start, by = best.start, 0
-        short = body
-        if count:  # the shared beginning is not parsed again
-            by = best.places[count][0] - best.places[0][0]
-            short = body[: best.places[0][0]] + body[best.places[count][0] :]
-        root = spans(short, walk=_LISTS, depth=_LEVELS)
+        root = spans(body, walk=_LISTS, depth=2)
         if root is None:
             return Request()
         lists = [(name, node) for name, node in root.members if name in _LISTS and node.elements]
         if len(lists) != 1:  # bodies with two lists, or with a lone text, are parsed whole
-            return self._request([self._read(dialect, "", body, 0)], body)
+            return _request([self._content(dialect, "", body, 0)], body)
         name, node = lists[0]
-        start, end = node.start, node.end + by
-        around = body[:start] + b"[]" + body[end:]
-        places = (*best.places[:count], *((element.start + by, element.end + by) for element in node.elements))
-        contents = (*best.contents[:count], *(self._read(dialect, name, body[at:to], at) for at, to in places[count:]))
-        if best in last and count:
-            last.remove(best)
-        last.append(_ParsedBody(body=body, name=name, start=start, places=places, contents=contents))
-        there = self._read(dialect, "", around, 0)
-        before = tuple(message for message in there.messages if _start_of(message) < start)
-        behind = tuple(message for message in there.messages if _start_of(message) >= start)
-        last_ones = _Content(start + len(b"[]"), behind, ()).moved(end)
-        return self._request([_Content(0, before, there.offered), *contents, last_ones], around)
+        around = body[: node.start] + b"[]" + body[node.end :]
+        rest = self._content(dialect, "", around, 0)
+        before = tuple(message for message in rest.messages if _start_of(message) < node.start)
+        behind = tuple(message for message in rest.messages if _start_of(message) >= node.start)
+        elements = [self._content(dialect, name, body[at.start : at.end], at.start) for at in node.elements]
+        moved = _Content(0, behind).at(len(body) - len(around))
+        return _request([_Content(0, before, rest.offered), *elements, moved], around)
 
-    def _request(self, parts: Sequence[_Content], around: bytes) -> Request:
-        messages = list(_with_results([message for content in parts for message in content.messages]))
-        system = [part for message in messages if message.role == "host" for part in message.parts]
-        conversation = [message for message in messages if message.role != "host" and message.parts]
-        offered = tuple(name for content in parts for name in content.offered)
-        return Request(system=tuple(system), messages=tuple(self._joined(conversation)), offered=offered, around=around)
-
-    def _read(self, dialect: Dialect, name: str, data: bytes, start: int) -> _Content:
+    def _content(self, dialect: Dialect, name: str, data: bytes, start: int) -> _Content:
         """Return the content of a body, or of an element of the named list at `start`."""
         key = (dialect.name, name, data)
         content = self._contents.get(key)
         if content is None:
             before = f'{{"{name}":['.encode() if name else b""
             outline = dialect.outline(before + data + b"]}" if name else data)
-            content = _Content(0, (), ()) if outline is None else _Content(len(before), *_messages_and_tools(outline))
+            content = _Content(0) if outline is None else _content_of(outline, len(before))
             self._size += len(data)
             if self._size > MOST_KNOWN:
                 self._contents.clear()
                 self._size = len(data)
-        self._contents[key] = content = content.moved(start)
+        self._contents[key] = content = content.at(start)
         return content
 
-    def _joined(self, messages: Sequence[RequestMessage]) -> Iterator[RequestMessage]:
-        """Merge consecutive messages of one role, because vendors split answers and results differently."""
-        waiting: list[RequestMessage] = []
-        for message in messages:
-            if waiting and waiting[-1].role != message.role:
-                yield self._whole(waiting)
-                waiting = []
-            waiting.append(message)
-        if waiting:
-            yield self._whole(waiting)
 
-    def _whole(self, messages: Sequence[RequestMessage]) -> RequestMessage:
-        if len(messages) == 1:
-            return messages[0]
-        key = tuple(message.mark for message in messages)
-        if key not in self._marks:
-            self._marks[key] = as_one(messages).mark
-        parts = tuple(part for message in messages for part in message.parts)
-        return RequestMessage(role=messages[0].role, parts=parts, mark=self._marks[key])
-
-
-def _messages_and_tools(outline: Outline) -> tuple[tuple[RequestMessage, ...], tuple[str, ...]]:
-    """Return the messages and tool names of an outline."""
-    parts = (
-        message
-        for part in outline.parts
-        for message in (part.children if part.kind == "messages" else (part,) if part.kind == "message" else ())
-    )
+def _content_of(outline: Outline, start: int) -> _Content:
+    parts: list[Part] = []
+    for part in outline.parts:
+        if part.kind == "messages":
+            parts += part.children
+        elif part.kind == "message":
+            parts.append(part)
     offered = tuple(part.name for part in outline.walk() if part.kind == "tool")
-    return tuple(message_of(outline, part) for part in parts), offered
+    return _Content(start, tuple(message_of(outline, part) for part in parts), offered)
 
 
-def _with_results(messages: Sequence[RequestMessage]) -> Iterator[RequestMessage]:
+def _request(contents: Sequence[_Content], around: bytes) -> Request:
+    messages = list(_with_results(message for content in contents for message in content.messages))
+    system = (part for message in messages if message.role == "host" for part in message.parts)
+    conversation = [message for message in messages if message.role != "host" and message.parts]
+    # Vendors split answers and results into messages differently.
+    joined = (_joined(list(same)) for _, same in groupby(conversation, key=lambda message: message.role))
+    offered = (name for content in contents for name in content.offered)
+    return Request(system=tuple(system), messages=tuple(joined), offered=tuple(offered), around=around)
+
+
+def _joined(messages: Sequence[RequestMessage]) -> RequestMessage:
+    if len(messages) == 1:
+        return messages[0]
+    mark = hashlib.blake2b(digest_size=16)
+    for message in messages:
+        mark.update(message.mark)
+    parts = tuple(part for message in messages for part in message.parts)
+    return RequestMessage(role=messages[0].role, parts=parts, mark=mark.digest())
+
+
+def _with_results(messages: Iterator[RequestMessage]) -> Iterator[RequestMessage]:
     """Yield the messages, with results that hosts send as system messages changed to the user's role."""
     is_answered = False
     for message in messages:
@@ -286,17 +281,105 @@ def _start_of(message: RequestMessage) -> int:
     return message.parts[0].start if message.parts else 0
 
 
-def _moved(message: RequestMessage, by: int) -> RequestMessage:
-    parts = tuple(
+# What a protocol of plain text puts into messages, by its place in the body.
+
+
+def results_of(body: bytes, protocol: str, message: RequestMessage) -> Sequence[MessagePart]:
+    """Return the results in a message of a request under a protocol: those of the vendor's API, else those in words."""
+    results = message.of("result")
+    parts = _in_words(protocol, body, message)
+    if not parts or (results and parts[0].kind != "result"):
+        return results
+    words = _Words(body, parts)
+    prompted = results_in(protocol, words.text)
+    if not prompted:
+        return results
+    return [
         MessagePart(
-            kind=part.kind,
-            text=part.text,
-            start=part.start + by,
-            end=part.end + by,
-            name=part.name,
-            wire_id=part.wire_id,
-            says=(part.says[0] + by, part.says[1] + by),
+            kind="result",
+            text=result.text,
+            name=result.name,
+            start=words.place(result.start),
+            end=words.place(result.end),
         )
-        for part in message.parts
-    )
-    return RequestMessage(role=message.role, parts=parts, mark=message.mark)
+        for result in prompted
+    ]
+
+
+def _in_words(protocol: str, body: bytes, message: RequestMessage) -> tuple[MessagePart, ...]:
+    """Return the parts whose words a protocol may use: hosts of open models tell tagged results in the vendor's messages."""
+    results = message.of("result") if protocol == HERMES else ()
+    are_texts = all(body[part.says[0] : part.says[0] + 1] == b'"' for part in results)
+    return results if results and are_texts else message.of("text")
+
+
+class AdditionFinder:
+    """Finds the additions of tool protocols in requests; bytes that were searched are not searched again."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, bytes], Sequence[Addition]] = {}
+
+    def found_in(self, protocol: str, body: bytes, request: Request) -> Iterator[Addition]:
+        """Yield first byte, end and purpose of each addition to a request, without overlaps."""
+        if protocol == NATIVE:
+            return
+        for part in request.system:
+            yield from self._once(protocol, body, (part,), instructions_in)
+        for message in request.messages:
+            parts = _in_words(protocol, body, message)
+            if message.role == "user" and parts:
+                yield from self._once(protocol, body, parts, additions_in)
+
+    def _once(
+        self,
+        protocol: str,
+        body: bytes,
+        parts: Sequence[MessagePart],
+        look: Callable[[str, str], Sequence[Addition]],
+    ) -> Iterator[Addition]:
+        first = parts[0].start
+        key = protocol, body[first : parts[-1].end]
+        if key not in self._found:
+            words = _Words(body, parts)
+            self._found[key] = [
+                (words.place(start) - first, words.place(end) - first, purpose)
+                for start, end, purpose in look(protocol, words.text)
+            ]
+        for start, end, purpose in self._found[key]:
+            yield start + first, end + first, purpose
+
+
+_RUNS = re.compile(
+    rb"([^\\\x80-\xff]+)|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\xc0-\xff][\x80-\xbf]+"
+)
+"""A run of single-byte characters, or one character of several bytes."""
+
+
+class _Words:
+    """The joined text of parts that are JSON strings in a body, or of results whose contents are."""
+
+    def __init__(self, body: bytes, parts: Sequence[MessagePart]) -> None:
+        self._body = body
+        self._places = [part.says if part.kind == "result" else (part.start, part.end) for part in parts]
+        self._sizes = [len(part.text) for part in parts]
+        self.text = "\n".join(part.text for part in parts)
+
+    def place(self, character: int) -> int:
+        """Return the byte in the body at which a character of the text stands."""
+        start, end = self._places[0]
+        for (start, end), size in zip(self._places, self._sizes, strict=True):  # noqa: B007 - the last one if none fits
+            if character <= size:
+                break
+            character -= size + 1
+        return start + _offset_of(self._body[start:end], character)
+
+
+def _offset_of(quoted: bytes, character: int) -> int:
+    """Return the byte offset of a character in a JSON string; that of the closing quote for characters beyond."""
+    count = 0
+    for run in _RUNS.finditer(quoted, 1, max(len(quoted) - 1, 1)):
+        size = run.end() - run.start() if run[1] is not None else 1
+        if count + size > character:
+            return run.start() + character - count
+        count += size
+    return max(len(quoted) - 1, 1)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import KeysView, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
-from tui_host.infer.conversations.request_messages import MessagePart
-from tui_host.infer.conversations.text_protocols import listed_names
 from tui_host.infer.tapped_frames import TappedFrames
 from tui_host.infer.tool_aliases import names_another, names_server, tools_named
 
 
 class Offers:
-    """The tools that a request offers, through the vendor's API or in text.
+    """The tools that a request offers, through the vendor's API or in text, by their names."""
 
-    Args:
-        names: The names of the tools offered by the vendor's API.
-        protocol: The tool protocol.
-        system: The parts of the system prompt.
-    """
-
-    def __init__(self, names: Sequence[str], protocol: str, system: Sequence[MessagePart]) -> None:
-        self._offered = names
-        self._protocol = protocol
-        self._system = system
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
         self._named: dict[tuple[str, str, str], bool] = {}
-
-    @cached_property
-    def _names(self) -> Sequence[str]:
-        return self._offered or listed_names(self._protocol, "\n\n".join(part.text for part in self._system))
 
     def means(self, name: str, server: str, tool: str) -> bool:
         """Return whether a name may stand for a server's tool, and not for a namesake on another server.
@@ -52,7 +38,7 @@ class ToolNames:
         frames: The servers' side.
     """
 
-    def __init__(self, captures: KeysView[str], frames: TappedFrames) -> None:
+    def __init__(self, captures: AbstractSet[str], frames: TappedFrames) -> None:
         self._captures = captures
         self._frames = frames
         self._named: tuple[int, dict[str, frozenset[tuple[str, str]]]] = (0, {})

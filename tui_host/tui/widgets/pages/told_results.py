@@ -21,24 +21,24 @@ def result_origins(source: SessionSource, row: Row, outline: Outline) -> Mapping
     """
     if outline.count("tools"):  # then results are messages of their own
         return {}
-    from tui_host.infer.conversations.request_messages import message_of
-    from tui_host.infer.conversations.text_protocols import envelopes, protocol_of, said_by_person
+    from tui_host.infer.conversations.prompted import recognise
+    from tui_host.infer.conversations.request_messages import message_of, results_of
 
     names = source.names(row)
     servers = {server for server, _ in names.values()}
     decided = _decided(source, row)
     messages = [(part, message_of(outline, part)) for part in outline.walk() if part.kind == "message"]
-    taught = protocol_of("\n".join(message.text for _, message in messages if message.role == "host"), ())
+    taught = recognise("\n".join(message.text for _, message in messages if message.role == "host"))
     origins: dict[str, str] = {}
     for part, message in reversed([entry for entry in messages if entry[0].origin == USER]):
         owners: list[str] = []
-        if taught != "react" and message.text.lstrip().startswith("Observation:"):
-            continue  # a person's word under all other protocols
-        for envelope in reversed(list(envelopes(outline.body, message))):
+        if taught == "native":
+            continue  # an observation is a person's word there
+        for told in reversed(results_of(outline.body, taught, message)):
             at_place = next(decided, "")
-            server, _ = names.get(envelope.name, (envelope.name, ""))
+            server, _ = names.get(told.name, (told.name, ""))
             owners.append(server if server in servers else at_place)
-        if all(owners) and owners and not said_by_person(message):
+        if all(owners) and owners and not message.said:
             origins[part.key] = ", ".join(dict.fromkeys(reversed(owners)))
     return origins
 
