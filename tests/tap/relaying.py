@@ -19,7 +19,8 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.http.llm_tap import OneObserver
 from tui_host.tap.http.mcp_tap import Connections
-from tui_host.tap.http.relay_server import Service, listening
+from tui_host.tap.http.relay import Service
+from tui_host.tap.http.relay_server import listening
 from tui_host.tap.http.upstream import upstream_of
 from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
 
@@ -66,11 +67,8 @@ class AtOnce:
     def __init__(self, exchanges: ExchangeRecords) -> None:
         self._exchanges = exchanges
 
-    def report(self, kind: bytes, data: bytes, number: int = 0, at_ns: int | None = None, /) -> None:
-        self._exchanges.take((kind, number, time.monotonic_ns() if at_ns is None else at_ns, data))
-
-    def notify(self) -> None:
-        """It is done."""
+    def report(self, kind: bytes, number: int, data: bytes) -> None:
+        self._exchanges.take((kind, number, time.monotonic_ns(), data))
 
 
 def says(*answers: bytes, waits: bool = False) -> Callable[[Link], Awaitable[None]]:
@@ -109,7 +107,7 @@ async def relaying(
         is_mcp=is_mcp,
         allowed_origins=allowed_origins,
         allowed_hosts=allowed_hosts,
-        writer=AtOnce(ExchangeRecords(later, observers, PLACE, found.told.append)),
+        report=AtOnce(ExchangeRecords(later, observers, PLACE, found.told.append)).report,
         answer_limit=answer_limit,
         tell=found.told.append,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
@@ -13,10 +12,10 @@ from tests.kit.peer import Link, peer
 from tests.tap.relaying import answer, origin_of, relaying, request, says
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.errors import JSON
-from tui_host.tap.http.logins import LOG_IN_AGAIN, Logins
+from tui_host.tap.http.logins import LOG_IN_AGAIN, TapPlaces
 from tui_host.tap.http.relay import redirection
-from tui_host.tap.http.upstream import Upstream, upstream_of
-from tui_host.tap.message_heads import HeadError, RequestHead, new_field, request_bytes, response_bytes
+from tui_host.tap.http.upstream import upstream_of
+from tui_host.tap.message_heads import HeadError, RequestHead, new_field, read_request
 
 OWN = "http://127.0.0.1:8322"
 THERE = OWN + "/tui-host-authorization/https/login.example"
@@ -29,35 +28,30 @@ SERVER: dict[str, JSON] = {
     "token_endpoint": "https://tokens.example:8443/t",
     "registration_endpoint": "https://login.example/r",
     "jwks_uri": "https://login.example/k",
-    "mtls_endpoint_aliases": {"token_endpoint": "https://mtls.example/t"},
+    "scopes_supported": ["https://login.example/scope"],
 }
 
 
-def told(logins: Logins, document: dict[str, JSON]) -> JSON:
-    passed: JSON = json.loads(logins.document(json.dumps(document).encode()))
+def told(places: TapPlaces, document: dict[str, JSON]) -> JSON:
+    passed: JSON = json.loads(places.document(json.dumps(document).encode()))
     return passed
 
 
 def asked(target: str, method: bytes = b"GET") -> RequestHead:
-    return RequestHead(method=method, target=target.removeprefix(OWN).encode(), minor=1, fields=())
+    return read_request(b"%s %s HTTP/1.1\r\nHost: a\r\n\r\n" % (method, target.removeprefix(OWN).encode()))
 
 
-@cache
-def known(upstream: str) -> Upstream:
-    return upstream_of(upstream, {})
-
-
-def before(upstream: str = "https://mcp.example/mcp", tell: Callable[[str], None] = print) -> Logins:
-    return Logins(known(upstream), OWN, tell)
+def before(upstream: str = "https://mcp.example/mcp", tell: Callable[[str], None] = print) -> TapPlaces:
+    return TapPlaces(upstream_of(upstream, {}), OWN, tell)
 
 
 def test_an_authorization_server_elsewhere_gets_a_place() -> None:
-    logins = before()
-    assert told(logins, NAMES) == {"resource": f"{OWN}/mcp", "authorization_servers": [f"{THERE}/t/"]}
+    places = before()
+    assert told(places, NAMES) == {"resource": f"{OWN}/mcp", "authorization_servers": [f"{THERE}/t/"]}
     begin, path = "/.well-known/", "/tui-host-authorization/https/login.example/t"
     forms = [f"{begin}oauth-authorization-server{path}", f"{begin}openid-configuration{path}"]
     forms.append(f"{path}{begin}openid-configuration")
-    assert [route.target.decode() for each in forms if (route := logins.route(asked(each)))] == [
+    assert [places.route(asked(each)).target.decode() for each in forms] == [
         f"{begin}oauth-authorization-server/t",
         f"{begin}openid-configuration/t",
         f"/t{begin}openid-configuration",
@@ -67,67 +61,68 @@ def test_an_authorization_server_elsewhere_gets_a_place() -> None:
         "authorization_endpoint": f"{THERE}/t/in?p=1",
         "token_endpoint": f"{OWN}/tui-host-authorization/https/tokens.example:8443/t",
     }
-    assert told(logins, SERVER) == SERVER | changed
-    token = logins.route(asked(changed["token_endpoint"], b"POST"))
-    assert token is not None
+    assert told(places, SERVER) == SERVER | changed
+    token = places.route(asked(changed["token_endpoint"], b"POST"))
     assert (token.upstream.origin, token.target, token.redirect_url) == ("https://tokens.example:8443", b"/t", b"")
-    page = logins.route(asked(f"{THERE}/t/in?p=1&" + FORM.decode()))
-    assert page is not None
-    assert page.redirect_url == b"https://login.example/t/in?p=1&" + MEANT
+    page = places.route(asked(f"{THERE}/t/in?p=1&client_id=a&response_type=code&" + FORM.decode()))
+    assert page.redirect_url == b"https://login.example/t/in?p=1&client_id=a&response_type=code&" + MEANT
+
+
+def test_an_authorization_server_that_names_itself_in_its_answers_is_left_alone_and_that_is_told() -> None:
+    said: list[str] = []
+    places = before(tell=said.append)
+    told(places, NAMES)
+    document: dict[str, JSON] = SERVER | {"authorization_response_iss_parameter_supported": True}
+    assert told(places, document) == document
+    assert said == [LOG_IN_AGAIN % SERVER["issuer"]]
+    assert told(places, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
 
 
 @pytest.mark.parametrize(
-    "more",
+    "url",
     [
-        {"authorization_response_iss_parameter_supported": True},
-        {"token_endpoint": "https://user:word@login.example/t"},
-        {"token_endpoint": "file:///t"},
-        {"authorization_endpoint": OWN + "/round"},
+        *("https://user:word@login.example/t", "file:///t", OWN + "/round", "http://login.example", "https://10.0.0.1"),
+        *(
+            "https://login.example/x HTTP/1.1\r\nHost: a\r\n\r\nPOST /",
+            "https://login.example\t/a",
+            "https://login.example/\0",
+        ),
+        *("https://mcp.example/a b", "https://mcp.example/\r\nX: y", "https://mcp.example%20HTTP/", "login.example/t"),
     ],
 )
-def test_an_authorization_server_is_left_alone_where_no_other_name_of_it_would_do(more: dict[str, JSON]) -> None:
-    said: list[str] = []
-    logins = before(tell=said.append)
-    told(logins, NAMES)
-    assert not logins.are_left_alone
-    assert told(logins, SERVER | more) == SERVER | more
-    assert said == [LOG_IN_AGAIN % SERVER["issuer"]]
-    assert told(logins, NAMES) == NAMES | {"resource": f"{OWN}/mcp"}
-    assert logins.are_left_alone
+def test_what_no_place_can_stand_for_passes_as_it_is_and_leads_nowhere(url: str) -> None:
+    places = before()
+    document: dict[str, JSON] = {"authorization_servers": [url], "token_endpoint": url}
+    assert told(places, document) == document
+    for place in ("login.example/t", "10.0.0.1/", "127.0.0.1:8322/round"):
+        with pytest.raises(HeadError, match="no metadata has named"):
+            places.route(asked(f"/tui-host-authorization/https/{place}", b"POST"))
 
 
-def test_nothing_leads_where_no_metadata_has_named_a_place() -> None:
-    logins = before()
-    told(logins, SERVER)  # nobody has named it
-    told(logins, NAMES | {"authorization_servers": ["https://login.example/any?thing="]})
-    told(logins, {"issuer": "https://mcp.example", "token_endpoint": "https://named.example/t"})
-    told(logins, {"issuer": "https://mcp.example", "token_endpoint": "https://short.example?a"})
+def test_nothing_leads_where_no_metadata_has_named_the_origin() -> None:
+    places = before()
+    told(places, {"issuer": "https://mcp.example", "token_endpoint": "https://named.example/t"})
     for place in (
-        "login.example/t/in",
-        "tokens.example:8443/t",
-        "named.example/t/x",
-        "login.example/any?thing=/.well-known/openid-configuration",
-        "named.example",
-        "@named.example/t",
+        "https/login.example/t",
+        "http/named.example/t",
+        "https/named.example:8443/t",
+        "https/@named.example/t",
     ):
-        assert logins.route(asked(f"/tui-host-authorization/https/{place}", b"POST")) is None
-    assert logins.route(asked("/tui-host-authorization/http/named.example/t", b"POST")) is None
-    for place, target in (("named.example/t?x", b"/t?x"), ("short.example?a", b"/?a")):
-        found = logins.route(asked(f"/tui-host-authorization/https/{place}", b"POST"))
-        assert found is not None
-        assert found.target == target
+        with pytest.raises(HeadError, match="no metadata has named"):
+            places.route(asked(f"/tui-host-authorization/{place}", b"POST"))
+    for place, target in (("named.example/t?x", b"/t?x"), ("named.example", b"/")):
+        assert places.route(asked(f"/tui-host-authorization/https/{place}", b"POST")).target == target
 
 
 def test_a_server_that_signs_in_itself_keeps_its_paths_also_in_json_with_escapes() -> None:
-    logins = before()
-    own: dict[str, JSON] = {"resource": "https://mcp.example/mcp", "authorization_servers": ["https://mcp.example"]}
+    places = before()
+    own: dict[str, JSON] = {"resource": "https://mcp.example/mcp", "authorization_servers": ["https://mcp.example:443"]}
     server: dict[str, JSON] = {"issuer": "https://mcp.example", "token_endpoint": "https://mcp.example/token"}
-    told(logins, own)
-    for document in (server, own):
+    for document in (own, server):
         said = json.dumps(document).replace("/", "\\/").encode()
-        assert json.loads(logins.document(said)) == json.loads(json.dumps(document).replace("https://mcp.example", OWN))
-    page = logins.route(asked("/any?client_id=a&response_type=code&resource=http://127.0.0.1:8322/mcp"))
-    assert page is not None
+        changed = json.dumps(document).replace("https://mcp.example:443", OWN).replace("https://mcp.example", OWN)
+        assert json.loads(places.document(said)) == json.loads(changed)
+    page = places.route(asked("/any?client_id=a&response_type=code&resource=http://127.0.0.1:8322/mcp"))
     assert (
         page.redirect_url
         == b"https://mcp.example/any?client_id=a&response_type=code&resource=https%3A%2F%2Fmcp.example%2Fmcp"
@@ -145,10 +140,10 @@ def test_a_server_that_signs_in_itself_keeps_its_paths_also_in_json_with_escapes
     ],
 )
 def test_of_a_form_nothing_is_changed_but_what_names_the_tap_as_the_resource(form: bytes) -> None:
-    logins = before()
-    told(logins, NAMES)
-    assert logins.with_server_url(form) == form
-    assert logins.with_server_url(FORM + b"&" + form) == MEANT + b"&" + form
+    places = before()
+    told(places, NAMES)
+    assert places.with_server_url(form) == form
+    assert places.with_server_url(FORM + b"&" + form) == MEANT + b"&" + form
 
 
 async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> None:
@@ -161,39 +156,19 @@ async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> 
         assert b"403 Forbidden" in await relay.ask(b"GET /.well-known/oauth-protected-resource" + head)
 
 
-SPLIT = "HTTP/1.1\r\nHost: a\r\n\r\nPOST /shutdown HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n!"
-
-
-@pytest.mark.parametrize("begin", ["HERE", "https://login.example"])
-@pytest.mark.parametrize(
-    "rest", [f"/x {SPLIT}", "/a b", "/a\tb", "/\r\nX: y", "/\0", "/é", "/\x7f", f"%20{SPLIT}/", "%0d%0aX:y/", "/a#b"]
-)
-def test_nothing_that_would_be_more_than_an_url_is_asked_for_or_sent_on(begin: str, rest: str) -> None:
-    logins = before()
-    url = begin.replace("HERE", "https://mcp.example") + rest
-    assert told(logins, NAMES | {"authorization_servers": [url]}) == {
-        "resource": f"{OWN}/mcp",
-        "authorization_servers": [url],
-    }
-    endpoints: dict[str, JSON] = {"authorization_endpoint": url, "token_endpoint": url}
-    assert told(logins, {"issuer": "https://mcp.example"} | endpoints) == {"issuer": OWN} | endpoints
-    logins.name_metadata(rest.encode())
-    assert not logins.is_metadata(rest.encode())
-
-
 def test_a_head_with_more_than_its_lines_is_never_written() -> None:
-    fields = (new_field(b"Host", b"a"),)
-    assert request_bytes(RequestHead(method=b"GET", target=b"/", minor=1, fields=fields)).count(b"\r\n") == 3
+    head = asked("/")
+    assert head.with_target(b"/a").block == b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
     for bad in (b"/ HTTP/1.1\r\nX: y", b"/a b", b"/\n", b"/\r", b"/\0"):
         with pytest.raises(HeadError):
-            request_bytes(RequestHead(method=b"GET", target=bad, minor=1, fields=fields))
+            head.with_target(bad)
         if bad != b"/a b":
             with pytest.raises(HeadError):
                 new_field(b"Host", bad)
             with pytest.raises(HeadError):
-                fields[0].with_value(bad)
+                head.fields[0].with_value(bad)
             with pytest.raises(HeadError):
-                response_bytes(redirection(b"https://login.example" + bad))
+                redirection(b"https://login.example" + bad)
 
 
 async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_and_shares_no_cookies_with_it() -> None:

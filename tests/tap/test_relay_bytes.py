@@ -15,7 +15,7 @@ from tests.cases import first_values
 from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
 from tests.tap.relaying import Relaying, answer, relaying, request, rest_of, says, until_has
-from tui_host.tap.message_heads import HeadEnd
+from tui_host.tap.message_heads import HeadBuffer
 
 BODY = b'{"model":"m","text":"\xe4\xb8\xad\xe6\x96\x87 \\u2028 \xff not utf-8","messages":[]}'
 ANSWER = b'data: {"choices":[{"delta":{"content":"\xe4\xb8\xad"}}]}\r\n\r\ndata: [DONE]\n\n\x00\xff'
@@ -124,15 +124,15 @@ async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, 
 
 
 ODD_LINES = (
-    b"x-tight:a\r\nX-Wide: \t a\t \r\nX-None:\r\nx-none: \r\nX-Bare: a \nX-Folded: a\r\n b\r\n\t c\r\n"
-    b"X-Folded:\r\n d\nX-High: \xe4\xb8\xad\xff\r\nx-folded: e\n\tf\nX-Tight:a\r\n"
+    b"x-tight:a\r\nX-Wide: \t a\t \r\nX-None:\r\nx-none: \r\nX-Bare: a \nX-High: \xe4\xb8\xad\xff\r\nX-Tight:a\r\n"
 )
+FOLDED = b"X-Folded: a\r\n b\r\n\t c\r\nX-Folded:\r\n d\nx-folded: e\n\tf\n"
 
 
 @pytest.mark.parametrize("end", [b"\r\n", b"\n"])
 @pytest.mark.parametrize("is_mcp", [True, False])
 async def test_each_line_of_a_head_passes_as_it_came(end: bytes, *, is_mcp: bool) -> None:
-    top = b"HTTP/1.1  200\t OK  \r\n" + ODD_LINES.replace(b"x-tight:", b"x tight :")
+    top = b"HTTP/1.1  200\t OK  \r\n" + FOLDED + ODD_LINES.replace(b"x-tight:", b"x tight :")
     said = top + b"Connection:keep-alive ,Close\r\nKeep-Alive:timeout=1\r\nContent-Length:2 " + end * 2 + b"ok"
 
     async def script(stream: Link) -> None:
@@ -145,11 +145,10 @@ async def test_each_line_of_a_head_passes_as_it_came(end: bytes, *, is_mcp: bool
         with anyio.fail_after(90):
             assert await relay.ask(asking % relay.host) == said
     assert bytes(up.received[0]) == asking % up.origin.partition("://")[2].encode()
-    (asked, answered) = (relay.records(kind)[0].head for kind in ("request", "response"))
-    for seen in (asked, answered):
-        assert seen is not None
-        found = [value for name, value in seen.headers if name.lower() == "x-folded"]
-        assert found == ["a b c", "d", "e f"]
+    answered = relay.records("response")[0].head
+    assert answered is not None
+    found = [value for name, value in answered.headers if name.lower() == "x-folded"]
+    assert found == ["a b c", "d", "e f"]
 
 
 async def test_what_leads_back_is_changed_within_its_line() -> None:
@@ -339,15 +338,15 @@ async def test_what_the_upstream_does_not_take_is_not_read_from_the_client() -> 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_the_end_of_a_head_is_found_whatever_its_lines_end_with_and_however_it_comes(size: int) -> None:
-    for lines in product((b"a", b"\r", b"\n"), repeat=7):
-        whole = b"".join(lines)
+    for lines in product((b"a", b"\r", b"\n"), repeat=6):
+        whole = b"a" + b"".join(lines)
         ends = (end for end in range(len(whole) + 1) if whole[:end].endswith((b"\n\n", b"\n\r\n")))
-        expected = next(ends, None)
-        came, head_end = bytearray(), HeadEnd()
+        waiting = HeadBuffer()
         found = None
         for start in range(0, len(whole), size):
-            came += whole[start : start + size]
-            found = head_end.find(came)
+            waiting.add(whole[start : start + size])
+            found = waiting.take_head()
             if found is not None:
                 break
-        assert found == expected, whole
+        expected = next(ends, None)
+        assert found == (None if expected is None else whole[:expected]), whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 
 import anyio
 import pytest
@@ -12,8 +11,7 @@ from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
 from tests.tap.relaying import Relaying, answer, origin_of, relaying, request, rest_of
 from tui_host.capture.exports.jsonl_export import record_line
-from tui_host.tap.http.logins import Origin
-from tui_host.tap.http.url_rewriting import EndpointFilter
+from tui_host.tap.http.logins import EndpointEvent
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}'
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}'
@@ -53,80 +51,34 @@ async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_wa
     assert relay.told == []
 
 
-U = b"http://a:1/m?s=1"
-T = b"http://b/m?s=1"
+U, T = b"http://a:1/m?s=1", b"http://b/m?s=1"
 LED_BACK = {
-    "after comments and others": (
-        b": hi\n\nretry: 5\n\nid\ndata: {}\n\nevent: endpoint\nid: 3\ndata: @U\n\n",
-        b": hi\n\nretry: 5\n\nid\ndata: {}\n\nevent: endpoint\nid: 3\ndata: @T\n\n",
-    ),
-    "without blanks": (b"event:endpoint\ndata:@U\n\n", b"event:endpoint\ndata:@T\n\n"),
-    "a second": (
-        b"event: endpoint\ndata: @U\n\nevent: endpoint\ndata: @U2\n\n",
-        b"event: endpoint\ndata: @T\n\nevent: endpoint\ndata: @T2\n\n",
-    ),
+    "after comments and other fields": b": hi\n\n: again\n\nid: 3\nevent: endpoint\nretry: 5\ndata: @U\n\ndata: @U\n\n",
+    "without blanks": b"event:endpoint\ndata:@U\n\nevent: endpoint\ndata: @U\n\n",
+    "at the end": b"event: endpoint\ndata: @U\n\n",
 }
 LEFT_ALONE = {
-    "a path": b"event: endpoint\ndata: /m?s=1\n\n",
-    "another origin": b"event: endpoint\ndata: http://a:12/m\n\nevent: endpoint\ndata: http://a.example/m\n\n",
-    "another scheme": b"event: endpoint\ndata: https://a:1/m\n\n",
     "a message": b"event: message\ndata: @U\n\ndata: @U\n\n",
     "an event with no end": b"event: endpoint\ndata: @U",
-    "too long": b"event: endpoint\ndata: @U" + b"/" * 9000 + b"\n\n",
 }
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("name", [*LED_BACK, *LEFT_ALONE])
-def test_the_endpoints_of_an_event_stream_are_found_by_its_standard_and_nothing_else_is_touched(
-    name: str, ends: bytes
-) -> None:
-    stream, wanted = LED_BACK[name] if name in LED_BACK else (LEFT_ALONE[name],) * 2
-    stream, wanted = (each.replace(b"@U", U).replace(b"@T", T).replace(b"\n", ends) for each in (stream, wanted))
+def test_the_endpoint_that_begins_a_stream_is_found_and_nothing_else_is_touched(name: str, ends: bytes) -> None:
+    stream = {**LED_BACK, **LEFT_ALONE}[name].replace(b"\n", ends)
+    wanted = stream.replace(b"@U", T, 1) if name in LED_BACK else stream
+    stream, wanted = (each.replace(b"@U", U) for each in (stream, wanted))
     for size in (1, 2, 3, 5, 8, 13, len(stream)):
-        found: list[bytes] = []
-        one = EndpointFilter(Origin("http://a:1", "http://b"), found.append)
-        pieces = [one.feed(stream[at : at + size]) for at in range(0, len(stream), size)]
-        assert b"".join([*pieces, one.finish()]) == wanted, size
-        assert (T in wanted or b"http://b" in wanted) <= bool(found), size
-
-
-def test_of_an_event_stream_no_byte_waits_but_those_of_an_url_that_may_have_to_be_changed() -> None:
-    stream = b'event: message\r\ndata: {"a":"http://a:1/m"}\r\n\r\nevent: other\rdata: m\r\r: x\ndata: x\n\ndata: '
-    one = EndpointFilter(Origin("http://a:1", "http://b"), lambda _: None)
-    assert [one.feed(bytes([byte])) for byte in stream] == [bytes([byte]) for byte in stream]
-    assert one.feed(b"\n\nevent: endpoint\ndata: http:") == b"\n\nevent: endpoint\n"
-    assert one.feed(b"//a:1/m") == b""
-    assert one.feed(b"\n") == b"data: http://b/m\n"
-
-
-async def test_what_has_to_be_read_is_read_if_it_is_compressed_though_nobody_asked_for_that() -> None:
-    async def script(stream: Link) -> None:
-        asked = await stream.head()
-        assert b"accept-encoding" not in asked.lower()
-        origin = origin_of(asked)
-        is_stream = b" /sse " in asked
-        body = b"event: endpoint\ndata: %s/m\n\n" % origin if is_stream else b'{"resource": "%s/mcp"}' % origin
-        kind = b"text/event-stream" if is_stream else b"application/json"
-        more = b"Content-Type: %s\r\nContent-Encoding: deflate\r\nTransfer-Encoding: chunked\r\n\r\n" % kind
-        chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in zlib.compress(body))
-        await stream.send(b"HTTP/1.1 200 OK\r\n" + more + chunks + b"0\r\n\r\n")
-
-    async with peer(connection=script) as up, relaying(up.origin + "/sse", is_mcp=True) as relay:
-        for target, wanted in (
-            (b"/sse", b"event: endpoint\ndata: %s/m\n\n"),
-            (b"/.well-known/oauth-protected-resource/sse", b'{"resource": "%s/mcp"}'),
-        ):
-            answered = await relay.ask(GET % (target, relay.host))
-            (passed,) = exchanges_in(b"GET / HTTP/1.1\r\n\r\n", answered)
-            assert passed.response is not None
-            assert (passed.response.body, passed.response.is_whole) == (wanted % relay.origin.encode(), True)
-            assert passed.response.value("content-encoding") is None
+        one = EndpointEvent(lambda url: url.replace(b"//a:1/", b"//b/"))
+        pieces = [one.feed(stream[at : at + size], is_last=False) for at in range(0, len(stream), size)]
+        assert b"".join([*pieces, one.feed(b"", is_last=True)]) == wanted, size
+        assert one.url == (U if name in LED_BACK else b"")
 
 
 async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_server_says_it_is() -> None:
     def document(origin: str) -> bytes:
-        return json.dumps({"resource": f"{origin}/mcp", "authorization_servers": [origin], "a": origin}).encode()
+        return json.dumps({"resource": f"{origin}/mcp", "authorization_servers": [origin], "a": f"{origin}/a"}).encode()
 
     async def script(stream: Link) -> None:
         asked = await stream.head()
@@ -146,7 +98,7 @@ async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_s
             (passed,) = exchanges_in(b"GET / HTTP/1.1\r\n\r\n", await relay.ask(plain % (target, relay.host)))
             assert passed.response is not None
             own = up.origin if target == b"/other" else relay.origin
-            changed = {"resource": f"{own}/mcp", "authorization_servers": [own], "a": up.origin}
+            changed = {"resource": f"{own}/mcp", "authorization_servers": [own], "a": f"{up.origin}/a"}
             assert json.loads(passed.response.body) == changed
     assert b'resource_metadata="%s/about?x=1", scope="a"' % relay.origin.encode() in refused
     assert b"Location: %s/mcp/\r\n" % relay.origin.encode() in refused

@@ -1,52 +1,40 @@
-"""Heads of HTTP/1.1 messages, parsed from bytes and written back with every line unchanged.
+"""Heads of HTTP/1.1 messages: parsed to decide where and how a message goes on, and passed on line by line as they came.
 
-Requests are parsed strictly, except where every server is lenient: lines without CR, folded lines without effect on
-framing, a whole URL as target. Responses are parsed as leniently as clients do. Source: RFC 9112, sections 2 to 5.
+Requests are parsed strictly, so that no server behind can read them in another way; responses as leniently as by
+clients. Source: RFC 9112, sections 2 to 6.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 HEAD_LIMIT = 256 << 10
 """Largest head, in bytes; a larger one is refused."""
-
-_BLANKS = b" \t"
-_AROUND = b" \t\r\n"
-_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_TEXT = rb"[^\r\n\x00]*(?:\r?\n[ \t][^\r\n\x00]*)*"
-"""A header's value. Includes spaces at its ends, since excluding them would backtrack, and folded lines as in RFC 2616."""
-_REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])(\r?\n)")
-_FIELD = re.compile(rb"(" + _TOKEN + rb"):(" + _TEXT + rb")\r?\n")
-_STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]" + _TEXT + rb")?\r?\n")
-_LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):(" + _TEXT + rb")\r?\n")
-_END_OF_HEAD = re.compile(rb"\n\r?\n")
-_LAST = len(b"\n\r")
-"""Number of bytes at the end that may be the beginning of a head's end."""
-_ENDS = (b"\r\n", b"\n")  # line ends; a line without CR is passed on without CR
-_IN_NO_LINE = re.compile(rb"[\r\n\x00]")
-_WHOLE_URL = re.compile(rb"http://([^/?#@]+)([/?#].*)?", re.IGNORECASE)
-_FOLD = re.compile(rb"\r?\n[ \t]+")
-_FRAMES = rb"(?:content-length|transfer-encoding|host|connection)"
-_FRAMING = re.compile(_FRAMES, re.IGNORECASE)
-_FOLD_THAT_FRAMES = re.compile(rb"\n[ \t]+(?:" + _FRAMES + rb"[ \t]*:|\r?\Z|\r?\n)", re.IGNORECASE)
-"""A folded line that looks like a framing header or like a head's end."""
-
 NO_PROXY = "this is no proxy: the target of a request must be a path"
-_NO_OPTIONS = frozenset[bytes]()
+
+_TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_TEXT = rb"[^\r\n\x00]*"
+_REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])\r?\n")
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01])[ \t]+([1-9][0-9]{2})(?:[ \t]" + _TEXT + rb")?\r?\n")
+_FIELD = re.compile(rb"(" + _TOKEN + rb"):(" + _TEXT + rb")\r?\n")
+# A folded line and a blank before the colon pass in a response; in a request two servers could read them in two ways.
+_FOLDED = _TEXT + rb"(?:\r?\n[ \t]" + _TEXT + rb")*"
+_LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):(" + _FOLDED + rb")\r?\n")
+_FOLD = re.compile(rb"[ \t]*\r?\n[ \t]+")
+_END_OF_HEAD = re.compile(rb"\n\r?\n")
+_IN_NO_LINE = re.compile(rb"[\r\n\x00]")
+_AROUND = b" \t\r\n"
+
+Framing: TypeAlias = int | Literal["chunked", "close"]
+"""How a body ends: after a number of bytes, with the last chunk, or with the connection."""
 
 
 class HeadError(Exception):
-    """A message that must not be passed on.
-
-    Attributes:
-        status: The HTTP status to answer with.
-        words: The reason.
-    """
+    """A message that must not be passed on, with the HTTP status to answer and the reason in words."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -54,96 +42,60 @@ class HeadError(Exception):
         self.words = words
 
 
-class Field(NamedTuple):
-    """A header.
+class HeaderLine(NamedTuple):
+    """A header: its name in lower case, its value without blanks at the ends, and its line as it came, with the end."""
 
-    Attributes:
-        name: The name.
-        value: The value on a single line, without spaces at its ends.
-        line: The original line or folded lines, with line ends.
-    """
-
-    name: bytes
+    key: bytes
     value: bytes
     line: bytes
 
-    def with_value(self, value: bytes) -> Field:
-        """Return the line with a new value.
-
-        Raises:
-            HeadError: The value contains a line break.
-        """
+    def with_value(self, value: bytes) -> HeaderLine:
+        """Return the header with another value in the same line. Raises HeadError for a line break in it."""
         if value == self.value:
             return self
-        before, colon, after = self.line.partition(b":")
-        text = after.strip(_AROUND)
-        begin = after.index(text) if text else len(after) - len(after.lstrip(_BLANKS))
-        return Field(self.name, value, before + colon + after[:begin] + _in_line(value) + after[begin + len(text) :])
+        if _IN_NO_LINE.search(value):
+            raise HeadError(502, "a header with a line break")
+        name, colon, text = self.line.partition(b":")
+        before = text[: len(text) - len(text.lstrip(_AROUND))] if self.value else b" "
+        return HeaderLine(self.key, value, name + colon + before + value + text[len(text.rstrip(_AROUND)) :])
 
 
-Fields: TypeAlias = tuple[Field, ...]
-
-
-def new_field(name: bytes, value: bytes) -> Field:
-    """Make a header.
-
-    Raises:
-        HeadError: The value contains a line break.
-    """
-    return Field(name, value, b"%s: %s\r\n" % (name, _in_line(value)))
-
-
-def _in_line(value: bytes) -> bytes:
-    """Refuse a value that contains a line break."""
-    if _IN_NO_LINE.search(value):
-        raise HeadError(502, "a header with a line break")
-    return value
+def new_field(name: bytes, value: bytes) -> HeaderLine:
+    """Make a header. Raises HeadError for a line break in its value."""
+    return HeaderLine(name.lower(), b"", name + b":\r\n").with_value(value)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Head:
-    """The part that request and response heads have in common.
+class MessageHead:
+    """What heads of requests and responses have in common: lines as they came, from the first to the empty one."""
 
-    Attributes:
-        minor: The minor version: 0 for HTTP/1.0, 1 for HTTP/1.1.
-        fields: The headers.
-        end: The empty line after the headers.
-    """
-
-    minor: int
-    fields: Fields
+    first: bytes
+    minor: int  # 0 for HTTP/1.0, 1 for HTTP/1.1
+    fields: tuple[HeaderLine, ...]
     end: bytes = b"\r\n"
 
-    @cached_property
-    def by_name(self) -> Mapping[bytes, list[bytes]]:
-        """The values of each header, by name in lower case."""
-        by_name: dict[bytes, list[bytes]] = {}
-        for name, value, _ in self.fields:
-            by_name.setdefault(name.lower(), []).append(value)
-        return by_name
+    @property
+    def block(self) -> bytes:
+        """The whole head as bytes."""
+        return b"".join([self.first, *[field.line for field in self.fields], self.end])
 
     @property
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
         """Yield name and value of each header."""
-        return ((name, value) for name, value, _ in self.fields)
+        return ((field.line[: len(field.key)], field.value) for field in self.fields)
 
-    def values(self, name: bytes) -> list[bytes]:
+    def values(self, key: bytes) -> list[bytes]:
         """Return all values of a header, by name in lower case."""
-        return self.by_name.get(name, [])
+        return [field.value for field in self.fields if field.key == key]
 
-    def value(self, name: bytes) -> bytes:
+    def value(self, key: bytes) -> bytes:
         """Return the first value of a header, by name in lower case; empty if the header is missing."""
-        values = self.by_name.get(name)
-        return values[0] if values else b""
+        return next((field.value for field in self.fields if field.key == key), b"")
 
     @cached_property
     def options(self) -> frozenset[bytes]:
         """The options in the `Connection` headers, in lower case."""
-        values = self.values(b"connection")
-        if not values:
-            return _NO_OPTIONS
-        named = b",".join(values).lower().split(b",")
-        return frozenset(option.strip() for option in named) - {b""}
+        return frozenset(map(bytes.strip, b",".join(self.values(b"connection")).lower().split(b",")))
 
     @property
     def keeps_alive(self) -> bool:
@@ -152,38 +104,30 @@ class _Head:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestHead(_Head):
-    """A request's first line and headers.
-
-    Attributes:
-        method: The method.
-        target: The request's target; a path, even if the original was a whole URL.
-        line_end: The line end of the first line.
-        is_absolute: Whether the target was a whole URL, whose host replaces the Host header.
-    """
+class RequestHead(MessageHead):
+    """A request's first line and headers."""
 
     method: bytes
     target: bytes
-    line_end: bytes = b"\r\n"
-    is_absolute: bool = False
 
     @property
     def wants_websocket(self) -> bool:
         """Whether the client asks to continue with WebSocket."""
         return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
 
+    def with_target(self, target: bytes) -> RequestHead:
+        """Return the head with another target. Raises HeadError where that would end the line."""
+        first = self.first.replace(b" " + self.target + b" ", b" " + target + b" ", 1)
+        if _REQUEST_LINE.fullmatch(first) is None:
+            raise HeadError(502, "an invalid request target")
+        return replace(self, first=first, target=target)
+
 
 @dataclass(frozen=True, kw_only=True)
-class ResponseHead(_Head):
-    """A response's first line and headers.
-
-    Attributes:
-        status: The status code, of three digits.
-        line: The original first line, with its line end.
-    """
+class ResponseHead(MessageHead):
+    """A response's first line and headers."""
 
     status: int
-    line: bytes
 
     @property
     def is_final(self) -> bool:
@@ -191,116 +135,101 @@ class ResponseHead(_Head):
         return self.status >= 200 or self.status == 101
 
 
-class HeadEnd:
-    """Finds the end of a head that arrives in pieces, and examines each byte only once."""
+class HeadBuffer:
+    """Bytes that wait for the end of a head. Each byte is examined only once."""
 
     def __init__(self) -> None:
-        self._without = 0
+        self._data = bytearray()
+        self._searched = 0
 
-    def find(self, data: bytearray) -> int | None:
-        """Return the position after the first head and its empty line; None while the head is incomplete.
+    def __len__(self) -> int:
+        return len(self._data)
 
-        Args:
-            data: The bytes so far. They may only grow; call `forget` before passing other bytes.
+    def add(self, data: bytes) -> None:
+        """Add bytes. Empty lines before a head are dropped, which some clients send after a body."""
+        self._data += data if self._data else data.lstrip(b"\r\n")
 
-        Raises:
-            HeadError: The head is too long.
-        """
-        match = _END_OF_HEAD.search(data, max(self._without - _LAST, 0))
-        self._without = 0 if match else len(data)
-        if (match.start() if match else len(data)) > HEAD_LIMIT:
+    def take_head(self) -> bytes | None:
+        """Remove and return a head with its empty line; None while it is incomplete. Raises HeadError if it is too long."""
+        match = _END_OF_HEAD.search(self._data, max(self._searched - 2, 0))
+        self._searched = len(self._data)
+        if (match.start() if match else self._searched) > HEAD_LIMIT:
             raise HeadError(431, f"a head of more than {HEAD_LIMIT} bytes")
-        return match.end() if match else None
+        return self.take(match.end()) if match else None
 
-    def forget(self) -> None:
-        """Start again, for other bytes."""
-        self._without = 0
+    def take(self, size: int | None = None) -> bytes:
+        """Remove and return so many bytes, or all."""
+        taken = bytes(self._data[:size])
+        del self._data[: len(taken)]
+        self._searched = 0
+        return taken
 
 
 def read_request(block: bytes) -> RequestHead:
-    """Parse a request's head, including the empty line at the end.
-
-    Refuses a folded line in a header that frames, or one that looks like such a header (RFC 9112, section 5.2): servers
-    that join it and servers that do not would see different framing. Other folded lines mean the same to both.
-
-    Raises:
-        HeadError: The head is invalid or ambiguous.
-    """
+    """Parse a request's head. Raises HeadError if it is invalid, or could be read in two ways."""
     line = _REQUEST_LINE.match(block)
     if line is None:
         raise HeadError(400, "not a request of HTTP/1.1")
     fields, end = _fields(block, line.end(), _FIELD)
-    if end not in _ENDS:
+    if not end:
         raise HeadError(400, "an invalid line among the headers")
-    for name, _, lines in fields:
-        if lines.count(b"\n") > 1 and (_FRAMING.fullmatch(name) or _FOLD_THAT_FRAMES.search(lines[:-1])):
-            raise HeadError(400, "a folded header that frames the message")
-    minor = int(line[3])
-    head = RequestHead(method=line[1], target=line[2], minor=minor, fields=fields, line_end=line[4], end=end)
+    head = RequestHead(first=line[0], method=line[1], target=line[2], minor=int(line[3]), fields=fields, end=end)
     hosts = len(head.values(b"host"))
     if hosts > 1 or (not hosts and head.minor == 1):
         raise HeadError(400, "no Host header, or several")
-    if head.method == b"CONNECT":
+    if not head.target.startswith(b"/") and (head.method, head.target) != (b"OPTIONS", b"*"):
         raise HeadError(400, NO_PROXY)
-    is_path = head.target.startswith(b"/") or (head.target == b"*" and head.method == b"OPTIONS")
-    return head if is_path else _of_whole_url(head)
-
-
-def _of_whole_url(head: RequestHead) -> RequestHead:
-    """Split a target that is a whole URL into a path and a Host header. Source: RFC 9112, section 3.2.2.
-
-    Raises:
-        HeadError: The target is not a URL of this kind.
-    """
-    url = _WHOLE_URL.fullmatch(head.target)
-    if url is None:
-        raise HeadError(400, NO_PROXY)
-    fields = tuple(field for field in head.fields if field.name.lower() != b"host")
-    target = url[2] or b"/"
-    if not target.startswith(b"/"):
-        target = b"/" + target
-    return replace(head, target=target, fields=(new_field(b"Host", url[1]), *fields), is_absolute=True)
+    return head
 
 
 def read_response(block: bytes) -> ResponseHead:
-    """Parse a response's head, including the empty line at the end.
-
-    Raises:
-        HeadError: The head is invalid.
-    """
+    """Parse a response's head. Raises HeadError if it is invalid."""
     line = _STATUS_LINE.match(block)
     if line is None:
         raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
     fields, end = _fields(block, line.end(), _LENIENT_FIELD)
-    if end not in _ENDS:
+    if not end:
         raise HeadError(502, "the upstream's answer has an invalid line among its headers")
-    return ResponseHead(minor=int(line[1]), status=int(line[2]), line=line[0], fields=fields, end=end)
+    return ResponseHead(first=line[0], minor=int(line[1]), status=int(line[2]), fields=fields, end=end)
 
 
-def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[Fields, bytes]:
-    """Parse the headers from a position on; returns the headers and the rest."""
-    fields: list[Field] = []
-    while field := pattern.match(block, at):
-        line, name, value = field[0], field[1], field[2].strip(_AROUND)
-        if b"\n" in value:
-            value = _FOLD.sub(b" ", value)
-        fields.append(Field(name.rstrip(_BLANKS), value, line))
-        at = field.end()
-    return tuple(fields), block[at:]
+def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[tuple[HeaderLine, ...], bytes]:
+    """Parse the headers from a position on; returns them and the empty line, or nothing where another line follows."""
+    fields: list[HeaderLine] = []
+    while match := pattern.match(block, at):
+        value = _FOLD.sub(b" ", match[2]).strip(b" \t")
+        fields.append(HeaderLine(match[1].rstrip(b" \t").lower(), value, match[0]))
+        at = match.end()
+    return tuple(fields), block[at:] if block[at:] in {b"\r\n", b"\n"} else b""
 
 
-def request_bytes(head: RequestHead, target: bytes | None = None) -> bytes:
-    """Return a request's head as bytes, with `target` in place of the head's own target if given.
+def request_framing(head: RequestHead) -> Framing:
+    """Return how a request's body ends. Raises HeadError if two servers could differ about that."""
+    lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
+    if codings and lengths:
+        raise HeadError(400, "Content-Length and Transfer-Encoding in one request")
+    if not codings:
+        return _length(lengths, 400) if lengths else 0
+    if head.minor == 0 or [coding.lower() for coding in codings] != [b"chunked"]:
+        raise HeadError(400, "a transfer coding other than chunked")
+    return "chunked"
 
-    Raises:
-        HeadError: The target contains a line break.
-    """
-    first = b"%s %s HTTP/1.%d%s" % (head.method, target or head.target, head.minor, head.line_end)
-    if _REQUEST_LINE.fullmatch(first) is None:
-        raise HeadError(502, "an invalid request target")
-    return b"".join([first, *[field.line for field in head.fields], head.end])
+
+def response_framing(head: ResponseHead, method: bytes) -> Framing:
+    """Return how a response's body ends. Raises HeadError for two lengths. Source: RFC 9112, section 6.3."""
+    if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
+        return 0
+    named = map(bytes.strip, b",".join(head.values(b"transfer-encoding")).lower().split(b","))
+    codings = [coding for coding in named if coding not in {b"", b"identity"}]
+    if codings:
+        return "chunked" if codings[-1] == b"chunked" else "close"  # however often it is said, and whatever is within
+    lengths = head.values(b"content-length")
+    return _length(lengths, 502) if lengths else "close"
 
 
-def response_bytes(head: ResponseHead) -> bytes:
-    """Return a response's head as bytes."""
-    return b"".join([head.line, *[field.line for field in head.fields], head.end])
+def _length(values: list[bytes], status: int) -> int:
+    """Return the length if all values agree; the headers pass on as they are. Source: RFC 9110, section 8.6."""
+    length, *different = {value.strip(b" \t") for value in b",".join(values).split(b",")}
+    if different or not length.isdigit() or len(length) > 18:
+        raise HeadError(status, "two different Content-Lengths" if different else "an invalid Content-Length")
+    return int(length)

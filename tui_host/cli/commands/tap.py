@@ -98,7 +98,8 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
     import anyio
 
     from tui_host.tap.http import llm_tap as llm
-    from tui_host.tap.http.relay_server import Service, serve
+    from tui_host.tap.http.relay import Service
+    from tui_host.tap.http.relay_server import serve
     from tui_host.tap.http.upstream import upstream_of
     from tui_host.tap.recording.channel_write import STARTED
     from tui_host.tap.recording.recorder_process import told_once
@@ -108,13 +109,18 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
 
     async def relay() -> int:
         writer = recorder.writer(asyncio.get_running_loop().call_soon)
+
+        def report(kind: bytes, number: int, data: bytes) -> None:
+            writer.report(kind, data, number)
+            writer.notify()
+
         service = Service(
             upstream=upstream,
             port=args.port,
             is_mcp=is_mcp,
             allowed_origins=tuple(args.allow_origin),
             allowed_hosts=tuple(args.allow_host),
-            writer=writer,
+            report=report,
             answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
             tell=told_once(diagnostics.tell),
         )

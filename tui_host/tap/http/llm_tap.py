@@ -1,10 +1,9 @@
-"""`tap llm`: a relay in front of a model's API."""
+"""`tap llm`: a relay in front of a model's API, and where hosts want its address."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.recorder_protocol import Recording
@@ -17,96 +16,69 @@ PORT = 8321
 ANSWER_LIMIT = 16 << 20
 """Largest number of bytes of an answer to record, more than models send: recording takes longer than passing on."""
 
-_DOCKER: Mapping[str, str] = MappingProxyType(
-    {
-        "Open WebUI in Docker Desktop": "the same with host.docker.internal for 127.0.0.1; start the tap with --allow-host"
-        " host.docker.internal (on Linux only a container with --network host reaches the tap, at 127.0.0.1)"
-    }
-)
-_OPENAI_LIKE: Mapping[str, str] = MappingProxyType(
-    {
-        "Cline": "API Provider «OpenAI Compatible», Base URL: {url}   (cline auth -p openai -k KEY -m MODEL -b {url})",
-        "Cherry Studio": "Settings > Model Provider > Add (type OpenAI), API Host: {url}/",
-        "Continue": "config.yaml, of the model: provider: openai, apiBase: {url}",
-        "Open WebUI": "Admin Panel > Settings > Connections > OpenAI API: {url}"
-        "   (before its first start: OPENAI_API_BASE_URL={url})",
-        **_DOCKER,
-        "opencode": "opencode.json, options of the provider: baseURL: {url}",
-        "aider": "OPENAI_API_BASE={url}",
-        "Qwen Code, SDKs": "OPENAI_BASE_URL={url}",
-        "Codex, where the upstream takes Responses": "codex -c model_provider=tap"
-        """ -c 'model_providers.tap={{name="tap",base_url="{url}",env_key="OPENAI_API_KEY"}}'""",
-    }
-)
-_ANTHROPIC: Mapping[str, str] = MappingProxyType(
-    {
-        "Cline": "API Provider «Anthropic», Use custom base URL: {root}",
-        "Cherry Studio": "Settings > Model Provider > Anthropic, API Host: {root}",
-        "Continue": "config.yaml, of the model: provider: anthropic, apiBase: {root}/v1/",
-        "SDKs, Claude Code": "ANTHROPIC_BASE_URL={root}",
-    }
-)
-_LOGIN: Mapping[str, str] = MappingProxyType(
-    {
-        "Gemini CLI, where no login was chosen on its screen": 'beside that "security": {{"auth": {{"selectedType":'
-        ' "gemini-api-key"}}}} in its settings.json'
-    }
-)
-"""If only the variable is set, Gemini CLI chooses a login and then refuses it."""
-_GEMINI: Mapping[str, str] = MappingProxyType(
-    {
-        "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
-        "Cherry Studio": "Settings > Model Provider > Gemini, API Host: {root}",
-        "SDK, Gemini CLI": "GOOGLE_GEMINI_BASE_URL={root}",
-        **_LOGIN,
-    }
-)
-_OLLAMA: Mapping[str, str] = MappingProxyType(
-    {
-        "Cline": "API Provider «Ollama», Use custom base URL: {root}",
-        "Cherry Studio": "Settings > Model Provider > Ollama, API Host: {root}",
-        "Continue": "config.yaml, of the model: provider: ollama, apiBase: {root}",
-        "Open WebUI": "Admin Panel > Settings > Connections > Ollama API: {root}"
-        "   (before its first start: OLLAMA_BASE_URL={root})",
-        **_DOCKER,
-        "ollama, its SDK": "OLLAMA_HOST={root}",
-    }
-)
-_ANY: Mapping[str, str] = MappingProxyType(
-    {
-        "«OpenAI Compatible» in Cline, Continue, opencode, Open WebUI; Qwen Code, SDKs": "OPENAI_BASE_URL={root}/v1",
-        "Cherry Studio": "Settings > Model Provider > the one that you use, API Host: {root}",
-        "Claude Code, Anthropic's SDKs": "ANTHROPIC_BASE_URL={root}",
-        "Gemini CLI, Google's SDK": "GOOGLE_GEMINI_BASE_URL={root}",
-        **_LOGIN,
-        "ollama, its SDK, «Ollama» in hosts": "OLLAMA_HOST={root}",
-        **_DOCKER,
-    }
-)
-"""The hosts to show if the upstream's dialect is unknown."""
-
-_VERSIONS = ("/v1", "/v1beta")
+Hints = dict[str, str]
+_DOCKER: Hints = {
+    "Open WebUI in Docker Desktop": "the same with host.docker.internal for 127.0.0.1; start the tap with --allow-host"
+    " host.docker.internal (on Linux only a container with --network host reaches the tap, at 127.0.0.1)"
+}
+# Where only the variable is set, Gemini CLI chooses a login and then refuses it.
+_LOGIN: Hints = {
+    "Gemini CLI, where no login was chosen on its screen": 'beside that "security": {{"auth": {{"selectedType":'
+    ' "gemini-api-key"}}}} in its settings.json'
+}
+_OPENAI_LIKE: Hints = {
+    "Cline": "API Provider «OpenAI Compatible», Base URL: {url}   (cline auth -p openai -k KEY -m MODEL -b {url})",
+    "Cherry Studio": "Settings > Model Provider > Add (type OpenAI), API Host: {url}/",
+    "Continue": "config.yaml, of the model: provider: openai, apiBase: {url}",
+    "Open WebUI": "Admin Panel > Settings > Connections > OpenAI API: {url}"
+    "   (before its first start: OPENAI_API_BASE_URL={url})",
+    **_DOCKER,
+    "opencode": "opencode.json, options of the provider: baseURL: {url}",
+    "aider": "OPENAI_API_BASE={url}",
+    "Qwen Code, SDKs": "OPENAI_BASE_URL={url}",
+    "Codex, where the upstream takes Responses": "codex -c model_provider=tap"
+    """ -c 'model_providers.tap={{name="tap",base_url="{url}",env_key="OPENAI_API_KEY"}}'""",
+}
+_ANTHROPIC: Hints = {
+    "Cline": "API Provider «Anthropic», Use custom base URL: {root}",
+    "Cherry Studio": "Settings > Model Provider > Anthropic, API Host: {root}",
+    "Continue": "config.yaml, of the model: provider: anthropic, apiBase: {root}/v1/",
+    "SDKs, Claude Code": "ANTHROPIC_BASE_URL={root}",
+}
+_GEMINI: Hints = {
+    "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
+    "Cherry Studio": "Settings > Model Provider > Gemini, API Host: {root}",
+    "SDK, Gemini CLI": "GOOGLE_GEMINI_BASE_URL={root}",
+    **_LOGIN,
+}
+_OLLAMA: Hints = {
+    "Cline": "API Provider «Ollama», Use custom base URL: {root}",
+    "Cherry Studio": "Settings > Model Provider > Ollama, API Host: {root}",
+    "Continue": "config.yaml, of the model: provider: ollama, apiBase: {root}",
+    "Open WebUI": "Admin Panel > Settings > Connections > Ollama API: {root}"
+    "   (before its first start: OLLAMA_BASE_URL={root})",
+    **_DOCKER,
+    "ollama, its SDK": "OLLAMA_HOST={root}",
+}
+_ANY: Hints = {
+    "«OpenAI Compatible» in Cline, Continue, opencode, Open WebUI; Qwen Code, SDKs": "OPENAI_BASE_URL={root}/v1",
+    "Cherry Studio": "Settings > Model Provider > the one that you use, API Host: {root}",
+    "Claude Code, Anthropic's SDKs": "ANTHROPIC_BASE_URL={root}",
+    "Gemini CLI, Google's SDK": "GOOGLE_GEMINI_BASE_URL={root}",
+    **_LOGIN,
+    "ollama, its SDK, «Ollama» in hosts": "OLLAMA_HOST={root}",
+    **_DOCKER,
+}
+# Endpoints that follow a base URL; many manuals include them in the URL.
 _ENDPOINT = re.compile(
-    r"/(?:(?:chat/)?completions|responses|messages|embeddings|models(?:/.*)?|api/(?:chat|generate|tags))/?"
+    r"/(?:(?:chat/)?completions|responses|messages|embeddings|models(?:/.*)?|api/(?:chat|generate|tags))/?$"
 )
-"""Endpoints that follow a base URL; many manuals include them in the URL."""
 
 
 def base_url(upstream: Upstream, own: str) -> str:
     """Return the base URL to configure in a host: the upstream's path at the tap, without a version that hosts add."""
-    url = own + _base_path(upstream)
+    url = own + _ENDPOINT.sub("", upstream.url.path)
     return url if _for_hosts(upstream) is _OPENAI_LIKE else _root(url)
-
-
-def _root(url: str) -> str:
-    root = url.rstrip("/")
-    return next((root.removesuffix(version) for version in _VERSIONS if root.endswith(version)), url)
-
-
-def _base_path(upstream: Upstream) -> str:
-    path = upstream.url.path
-    endpoint = next((match for match in _ENDPOINT.finditer(path) if match.end() == len(path)), None)
-    return path if endpoint is None else path[: endpoint.start()]
 
 
 def instructions(upstream: Upstream, own: str) -> Iterator[str]:
@@ -116,21 +88,27 @@ def instructions(upstream: Upstream, own: str) -> Iterator[str]:
         yield f"  {host}: {words.format(url=url, root=_root(url))}"
 
 
-def _for_hosts(upstream: Upstream) -> Mapping[str, str]:
-    service, port, path = service_at(upstream.url.geturl()), upstream.url.port, _base_path(upstream).rstrip("/")
-    asked = upstream.url.path.rstrip("/").removeprefix(path)
-    if service == "anthropic" or path.endswith(("/anthropic", "/anthropic/v1")) or asked == "/messages":
-        return _ANTHROPIC
-    if (service == "gemini" and not path.endswith("/openai")) or path.endswith("/v1beta"):
-        return _GEMINI
-    if ((service == "ollama" or port == 11434) and not path.endswith("/v1")) or asked.startswith("/api/"):
-        return _OLLAMA
-    return _OPENAI_LIKE if service or path or asked else _ANY
-
-
 def peer(upstream: Upstream) -> str:
     """Return the provider's name for records: the preset's name, or host and port."""
     return service_at(upstream.url.geturl()) or upstream.name
+
+
+def _root(url: str) -> str:
+    root = url.rstrip("/")
+    return next((root.removesuffix(version) for version in ("/v1", "/v1beta") if root.endswith(version)), url)
+
+
+def _for_hosts(upstream: Upstream) -> Hints:
+    service, port, path = service_at(upstream.url.geturl()), upstream.url.port, upstream.url.path
+    base = _ENDPOINT.sub("", path).rstrip("/")
+    endpoint = path.rstrip("/").removeprefix(base)
+    if service == "anthropic" or base.endswith(("/anthropic", "/anthropic/v1")) or endpoint == "/messages":
+        return _ANTHROPIC
+    if (service == "gemini" and not base.endswith("/openai")) or base.endswith("/v1beta"):
+        return _GEMINI
+    if ((service == "ollama" or port == 11434) and not base.endswith("/v1")) or endpoint.startswith("/api/"):
+        return _OLLAMA
+    return _OPENAI_LIKE if service or base or endpoint else _ANY
 
 
 class OneObserver:

@@ -1,365 +1,331 @@
-"""Logins through a tap, for servers that accept only tokens issued for their own URL.
+"""Places: the URLs in an upstream's answers that would lead a client past the tap, and logins, which need that most.
 
-A client asks an authorization server for a token for the URL that it was given, which is the tap's (`resource`, RFC 8707). So the tap
-stands for the authorization servers of its MCP server: metadata that passes names places of the tap instead, and what is sent to these
-places goes on with the server's own URL in place of the tap's. Forms are relayed; a browser is sent on to the real page, by its own
-address. A place at the MCP server's origin keeps its path, one elsewhere stands behind PREFIX. Nothing leads anywhere that no metadata has
-named.
-
-The tap cannot stand for an authorization server that names itself in its answers (`iss`, RFC 9207), since clients compare that name with the
-metadata. Once the metadata of such a server has passed, the server is left alone, and a person is told to log in again.
-Source: MCP 2025-11-25, Authorization; RFC 8414, section 3; RFC 8707, section 2; RFC 9207, section 2.4; RFC 9728, section 3.
+A client asks an authorization server for a token for the URL that it was given, which is the tap's (`resource`, RFC
+8707), and a server accepts only tokens for its own URL. So one rule: an absolute URL in a login's metadata is replaced by
+a place at the tap. One at the upstream's origin keeps its path; one elsewhere stands behind PREFIX, as
+`/tui-host-authorization/scheme/host/path`. What is sent there goes on with the server's own URL as `resource`, and a
+browser is sent to the real page. Nothing leads to an origin that no metadata has named.
+Source: MCP 2025-11-25, Authorization; RFC 8414, section 3; RFC 9728, section 3; MCP 2024-11-05, HTTP with SSE.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
-from urllib.parse import parse_qs, quote, unquote_plus, unquote_to_bytes, urlsplit
+from urllib.parse import quote, unquote_plus, unquote_to_bytes, urljoin
 
 from tui_host.errors import JSON, SettingsError
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import RequestHead
+from tui_host.tap.message_heads import HeaderLine, HeadError, RequestHead, ResponseHead
 
 PREFIX = b"/tui-host-authorization/"
-"""Path prefix at the tap for other servers' URLs; followed by scheme, host and path."""
 RESOURCE = b"/.well-known/oauth-protected-resource"
 SERVERS = (b"/.well-known/oauth-authorization-server", b"/.well-known/openid-configuration")
 FORM_LIMIT = 32 << 10
 """Largest form that is read whole before it is passed on, in bytes."""
+DOCUMENT_LIMIT = 1 << 20
+EVENT_LIMIT = 8 << 10
 REMEMBERED = 100
 """Largest number of URLs to remember of each kind."""
+NOT_NAMED = "no metadata has named the authorization server behind this URL: log in again"
 LOG_IN_AGAIN = (
-    "%s names itself in its answers, so no tap can stand for it: let the host log in again, and the tap leaves logins there to the host; if the"
-    " server then refuses the token, log in once without the tap"
+    "%s names itself in its answers, so no tap can stand for it: let the host log in again, and the tap leaves logins"
+    " there to the host; if the server then refuses the token, log in once without the tap"
 )
-_SERVERS_LIMIT = 2
-"""Number of authorization servers of a resource that the tap replaces; few resources have more than one."""
-_PAGE, _TOKEN = "authorization_endpoint", "token_endpoint"
+LOGIN_REFUSED = (
+    "a login through this tap was refused: if it goes on so, log in once without the tap, or give the host a token in a"
+    " header"
+)
 _FORM = b"application/x-www-form-urlencoded"
-_SPACE = rb"[ \t\r\n]*"
-_TEXT = rb'"((?:[^"\\]|\\.)*)"'
-_NAMED = re.compile(
-    rb'"(resource|issuer|authorization_endpoint|token_endpoint)"(' + _SPACE + rb":" + _SPACE + rb")" + _TEXT
-)
-_LISTED = re.compile(
-    rb'("authorization_servers"' + _SPACE + rb":" + _SPACE + rb')(\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\])', re.DOTALL
-)
-_STRING = re.compile(_TEXT)
-_BEHIND_PREFIX = re.compile(rb"(https?)/([^/?]+)(.*)", re.DOTALL)
-_TARGET = re.compile(rb"/[!-\x22$-~]*")
-"""A request target of printable ASCII, without spaces and without a fragment."""
-_PLACE = re.compile(rb"https?://[A-Za-z0-9._:\[\]-]+([/?][!-\x22$-~]*)?", re.IGNORECASE)
-"""A URL that is valid in a request line, without user and fragment."""
+_URL = re.compile(rb"(https?)://([A-Za-z0-9._:\[\]-]+)((?:[/?#][^\x00-\x20\x7f]*)?)", re.IGNORECASE)
+_DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
+_PLACE = re.compile(rb"(https?)/([^/?]+)(.*)", re.DOTALL)
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
+_NAMES = ("issuer", "authorization_endpoint", "token_endpoint")
+_BEFORE_EVENTS = re.compile(rb"(?:(?::[^\r\n]*)?(?:\r\n|\r|\n))*")
+_END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+
+
+_K = TypeVar("_K")
 _V = TypeVar("_V")
-
-
-class Origin:
-    """Replaces the upstream's origin by the relay's, in any spelling.
-
-    Args:
-        origin: The upstream's origin, such as `https://mcp.example`.
-        own: The relay's origin.
-    """
-
-    def __init__(self, origin: str, own: str) -> None:
-        scheme, _, place = origin.lower().partition("://")
-        host, _, port = place.rpartition(":") if re.search(r":\d+$", place) else (place, "", "")
-        default = {"http": "80", "https": "443"}[scheme]
-        endings = ("", ":" + default) if port in {"", default} else (":" + port,)
-        slashes = r":\\?/\\?/"  # JSON may escape slashes
-        pattern = f"(?:{scheme}{slashes}|//){re.escape(host)}(?:{'|'.join(reversed(endings))})" + r"(?=[/?#\\]|$)"
-        self._pattern = re.compile(pattern.encode(), re.IGNORECASE)
-        self._own = own.encode()
-
-    def changed(self, url: bytes) -> bytes:
-        """Return the URL with the relay's origin in place of the upstream's; unchanged for other origins."""
-        rest = self.rest(url)
-        return url if rest is None else self._own + rest
-
-    def rest(self, url: bytes) -> bytes | None:
-        """Return the part of a URL after the upstream's origin; None for other origins."""
-        match = self._pattern.match(url)
-        return url[match.end() :] if match else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """The upstream and target of a request.
+    """Where a request goes.
 
     Attributes:
-        upstream: The server to send the request to.
-        target: The request's target at the upstream.
-        redirect_url: The URL to send a browser to, in place of relaying; empty for nearly all requests.
+        upstream: The server.
+        target: The request's target there.
+        redirect_url: The URL to send a browser to instead; empty for nearly all requests.
+        foreign_url: The URL of a place behind PREFIX; empty for all others.
     """
 
     upstream: Upstream
     target: bytes
     redirect_url: bytes = b""
+    foreign_url: bytes = b""
 
 
-class Logins:
-    """Routes the requests of logins, and changes URLs in their requests and metadata.
+class MetadataDocument:
+    """Changes a metadata document, which is held back until it is whole."""
+
+    def __init__(self, change: Callable[[bytes], bytes]) -> None:
+        self._change = change
+        self._held = b""
+
+    def feed(self, data: bytes, *, is_last: bool) -> bytes:
+        """Return nothing before the end, then the whole document. Raises HeadError if it is no metadata by its length."""
+        self._held += data
+        if len(self._held) > DOCUMENT_LIMIT:
+            raise HeadError(502, f"login metadata of more than {DOCUMENT_LIMIT} bytes")
+        return self._change(self._held) if is_last else b""
+
+
+class EndpointEvent:
+    """Changes the URL in the `endpoint` event that begins a stream of the older transport, HTTP with SSE.
+
+    Only the first event is held back, and only until it is whole: no client acts on it before.
+
+    Attributes:
+        url: The original URL, once it has passed.
+    """
+
+    def __init__(self, change: Callable[[bytes], bytes]) -> None:
+        self._change = change
+        self._held = b""
+        self._is_over = False
+        self.url = b""
+
+    def feed(self, data: bytes, *, is_last: bool) -> bytes:
+        """Take bytes of the stream; returns the bytes to pass on."""
+        if self._is_over:
+            return data
+        held = self._held + data
+        comments = _BEFORE_EVENTS.match(held)
+        start = comments.end() if comments else 0
+        before, event = held[:start], held[start:]
+        end = _END_OF_EVENT.search(event)
+        if end is None and len(event) <= EVENT_LIMIT and not is_last:
+            self._held = event
+            return before
+        self._is_over = True
+        if end is None:
+            return held
+        return before + self._changed(event[: end.end()]) + event[end.end() :]
+
+    def _changed(self, event: bytes) -> bytes:
+        lines = event.splitlines(keepends=True)  # of bytes: at CR, LF and CRLF alone
+        if not any(line.strip() in {b"event:endpoint", b"event: endpoint"} for line in lines):
+            return event
+        for number, line in enumerate(lines):
+            if line.startswith(b"data:"):
+                self.url = line[5:].strip()
+                lines[number] = line.replace(self.url, self._change(self.url), 1) if self.url else line
+                break
+        return b"".join(lines)
+
+
+class TapPlaces:
+    """Knows which URL at the tap stands for which one of a server.
 
     Args:
-        upstream: The MCP server.
+        upstream: The server to which requests go.
         own: The tap's own origin.
+        is_mcp: Whether the upstream is an MCP server, before which logins and streams are changed.
         tell: Receives messages for the user.
     """
 
-    def __init__(self, upstream: Upstream, own: str, tell: Callable[[str], None]) -> None:
+    def __init__(self, upstream: Upstream, own: str, tell: Callable[[str], None], *, is_mcp: bool = True) -> None:
         self._upstream = upstream
         self._own = own.encode()
         self._tell = tell
-        self._origin = Origin(upstream.origin, own)
-        self._server_origin = upstream.origin.encode()  # in the server's own spelling
-        self._metadata_targets: dict[bytes, None] = {}
-        self._upstreams: dict[bytes, Upstream | None] = {}
-        self._places: dict[bytes, bool] = {}  # URLs without a query elsewhere, and whether a browser is sent there
-        self._servers: dict[bytes, bool] = {}  # authorization servers -> whether the tap replaces them
-        self._has_renamed_resource = False
-
-    @property
-    def are_left_alone(self) -> bool:
-        """Whether the server's metadata has passed and the tap replaces no authorization server."""
-        return self._has_renamed_resource and True not in self._servers.values()
+        self._is_mcp = is_mcp
+        self._origin = _split(upstream.url.scheme.encode() + b"://" + upstream.host)[0]
+        self._resource_origin = upstream.origin.encode()  # in the server's own spelling
+        self._metadata: dict[bytes, None] = {}
+        self._others: dict[bytes, Upstream | None] = {}
+        self._left_alone: dict[str, None] = {}
 
     # Requests.
 
-    def route(self, head: RequestHead) -> Route | None:
-        """Return the upstream and target of a request; None for a URL on another server that no metadata has named."""
-        url = foreign_url(head.target)
-        path, _, query = (url or head.target).partition(b"?")
-        if url is None:
-            is_redirect = head.method == b"GET" and _asks_for_a_login(query)
-            shown = self._server_origin + path + b"?" + self.with_server_url(query) if is_redirect else b""
-            return Route(upstream=self._upstream, target=head.target, redirect_url=shown)
-        is_redirect = self._places.get(path)
-        upstream = self._other(url) if is_redirect is not None else None
+    def route(self, head: RequestHead) -> Route:
+        """Return where a request goes. Raises HeadError for a place at an origin that no metadata has named."""
+        url = foreign_url(head.target) if self._is_mcp else b""
+        upstream = self._others.get(_split(url)[0]) if url else self._upstream
         if upstream is None:
-            return None
-        target = url[url.index(b"/", url.index(b"://") + 3) :]
-        return Route(
-            upstream=upstream,
-            target=target,
-            redirect_url=path + b"?" + self.with_server_url(query) if is_redirect else b"",
-        )
+            raise HeadError(404, NOT_NAMED)
+        target = _split(url)[1] if url else head.target
+        path, _, query = target.partition(b"?")
+        redirect = b""
+        if self._is_mcp and head.method == b"GET" and _asks_for_a_login(query):
+            redirect = upstream.origin.encode() + path + b"?" + self.with_server_url(query)
+        return Route(upstream=upstream, target=target, redirect_url=redirect, foreign_url=url)
 
     def form_size(self, head: RequestHead) -> int:
-        """Return how many bytes of the body to read before passing a request on: 0 for all but short forms.
+        """Return how many bytes to read before passing a request on, because `resource` may stand in them: 0 for most.
 
         A client that expects `100 Continue` sends no body before the upstream has the head.
         """
-        if head.values(b"expect"):
+        if not self._is_mcp or head.values(b"expect") or not head.value(b"content-type").lower().startswith(_FORM):
             return 0
-        kind, size = head.value(b"content-type"), head.value(b"content-length")
-        if not kind.lower().startswith(_FORM) or len(size) > 6 or not size.isdigit():
-            return 0
-        return int(size) if int(size) <= FORM_LIMIT else 0
-
-    def form(self, head: RequestHead, form: bytes) -> tuple[RequestHead, bytes]:
-        """Change the form of a request for the upstream."""
-        meant = self.with_server_url(form)
-        if meant == form:
-            return head, form
-        length = b"%d" % len(meant)
-        fields = tuple(
-            field.with_value(length) if field.name.lower() == b"content-length" else field for field in head.fields
-        )
-        return replace(head, fields=fields), meant
+        size = head.value(b"content-length")
+        return int(size) if len(size) < 6 and size.isdigit() and int(size) <= FORM_LIMIT else 0
 
     def with_server_url(self, form: bytes) -> bytes:
-        """Replace the tap's URL by the server's in the `resource` parameter of a form or query."""
-        return b"&".join(map(self._field_with_server_url, form.split(b"&"))) if b"resource=" in form else form
+        """Put the server's URL back in place of the tap's in the `resource` of a form or query."""
+        fields = form.split(b"&") if b"resource=" in form else []
+        for number, field in enumerate(fields):
+            url = unquote_plus(field.removeprefix(b"resource=").decode("latin-1")).encode("latin-1", "replace")
+            rest = url.removeprefix(self._own)
+            if field.startswith(b"resource=") and rest != url and rest[:1] in {b"", b"/", b"?"}:
+                fields[number] = b"resource=" + quote(self._resource_origin + rest, safe="").encode()
+        return b"&".join(fields) or form
 
-    def _field_with_server_url(self, field: bytes) -> bytes:
-        name, mark, value = field.partition(b"=")
-        url = unquote_plus(value.decode("latin-1"))
-        rest = url.removeprefix(self._own.decode())
-        if name != b"resource" or not mark or rest == url or rest[:1] not in {"", "/", "?"}:
-            return field
-        return b"resource=" + quote(self._server_origin.decode() + rest, safe="").encode()
+    def for_upstream(self, head: RequestHead, route: Route) -> RequestHead:
+        """Return a request's head with the target of its route, uncompressed answers asked for where they must be read.
 
-    # Metadata.
+        Other servers get no cookies: to the client, all of them have the same origin.
+        """
+        gone = {b"cookie"} if route.foreign_url else set[bytes]()
+        if self._is_mcp and head.method == b"GET":
+            is_stream = any(b"text/event-stream" in value.lower() for value in head.values(b"accept"))
+            gone |= {b"accept-encoding"} if is_stream or self._is_metadata(head.target) else set[bytes]()
+        if gone:
+            head = replace(head, fields=tuple(field for field in head.fields if field.key not in gone))
+        return head if head.target == route.target else head.with_target(route.target)
 
-    def is_metadata(self, target: bytes) -> bool:
-        """Whether a request target may be a metadata document."""
-        return (
-            target in self._metadata_targets
-            or target.startswith((RESOURCE, *SERVERS))
-            or (target.startswith(PREFIX) and target.endswith(SERVERS[1]))
-        )
+    # Answers.
 
-    def name_metadata(self, target: bytes) -> None:
-        """Remember where the server says its metadata is."""
-        if _TARGET.fullmatch(target):
-            _remember(self._metadata_targets, target, None)
+    def answer(
+        self, request: RequestHead, route: Route, response: ResponseHead
+    ) -> tuple[ResponseHead, MetadataDocument | EndpointEvent | None]:
+        """Return a response's head for the client, and what changes its body; None for most bodies."""
+        is_form = request.value(b"content-type").lower().startswith(_FORM)
+        has_token = bool(self._left_alone) and request.value(b"authorization")[:7].lower() == b"bearer "
+        if self._is_mcp and ((is_form and response.status in {400, 401}) or (has_token and response.status == 401)):
+            self._tell(LOGIN_REFUSED)
+        fields = tuple(self._field(field, route.foreign_url) for field in response.fields)
+        if route.foreign_url:
+            fields = tuple(field for field in fields if field.key != b"set-cookie")
+        head = replace(response, fields=fields)
+        kind = response.value(b"content-type").lower()
+        is_plain = response.value(b"content-encoding").lower() in {b"", b"identity"}
+        if not (self._is_mcp and request.method == b"GET" and response.status == 200 and is_plain):
+            return head, None
+        if kind.startswith(b"text/event-stream") and not response.values(b"content-length") and request.minor:
+            return head, EndpointEvent(self._at_tap)
+        return head, MetadataDocument(self.document) if self._is_metadata(request.target) and b"json" in kind else None
+
+    def _field(self, field: HeaderLine, foreign: bytes) -> HeaderLine:
+        if field.key in {b"location", b"content-location"}:
+            value = field.value
+            if foreign:  # the client would resolve it against the tap, and bring the login of one server to another
+                value = urljoin(foreign.decode("latin-1"), value.decode("latin-1")).encode("latin-1")
+            return field.with_value(self._at_tap(value))
+        if field.key == b"www-authenticate" and self._is_mcp:
+            return field.with_value(_IN_CHALLENGE.sub(self._named_in_challenge, field.value))
+        return field
+
+    def _named_in_challenge(self, found: re.Match[bytes]) -> bytes:
+        url = self._through_tap(found[2])
+        if url.startswith(self._own):
+            _remember(self._metadata, url.removeprefix(self._own), None)
+        return found[1] + url
+
+    def _is_metadata(self, target: bytes) -> bool:
+        is_foreign = target.startswith(PREFIX) and target.endswith(SERVERS[1])
+        return is_foreign or target in self._metadata or target.startswith((RESOURCE, *SERVERS))
 
     def document(self, data: bytes) -> bytes:
-        """Learn from a metadata document, and return the document with its URLs changed to the tap's."""
+        """Return a metadata document with its URLs changed to the tap's, and nothing else."""
         try:
             value: JSON = json.loads(data)
         except (ValueError, RecursionError):
             return data
         if not isinstance(value, dict):
             return data
-        texts = {name: text for name, text in value.items() if isinstance(text, str)}
-        self._learn_servers(value.get("authorization_servers"))
-        leads = self._learn_endpoints(texts, value)
-
-        def named(match: re.Match[bytes]) -> bytes:
-            name, text = match[1].decode(), _decoded(match[3])
-            if texts.get(name) != text:  # the match is inside a nested value
-                return match[0]
-            if name == "resource":
-                changed = self._renamed(match[3])
-            elif name == "issuer":
-                changed = self._json_through_tap(match[3]) if self._is_its_own(text) else match[3]
-            else:
-                changed = self._json_through_tap(match[3]) if leads else match[3]
-            return b'"%s"%s"%s"' % (match[1], match[2], changed)
-
-        def listed(match: re.Match[bytes]) -> bytes:
-            return match[1] + _STRING.sub(
-                lambda one: (
-                    b'"%s"' % (self._json_through_tap(one[1]) if self._stands_for(_decoded(one[1])) else one[1])
-                ),
-                match[2],
-            )
-
-        return _LISTED.sub(listed, _NAMED.sub(named, data), count=1)
-
-    def _learn_servers(self, listed: JSON) -> None:
-        """Stand for a resource's authorization servers, except names with a query (RFC 8414, section 2), which could ask for anything."""
-        if not isinstance(listed, list):
-            return
-        for name in listed[:_SERVERS_LIMIT]:
-            server = _url(name) if isinstance(name, str) else b""
-            if _key(server) in self._servers or b"?" in server or not self._can_relay(server):
-                continue
-            _remember(self._servers, _key(server), True)  # noqa: FBT003 - a value among others
-            path = self._through_tap(server).removeprefix(self._own).rstrip(b"/")
-            for target in (SERVERS[0] + path, SERVERS[1] + path, path + SERVERS[1]):
-                self._allow(foreign_url(target), is_redirect=False)
-
-    def _learn_endpoints(self, texts: Mapping[str, str], value: Mapping[str, JSON]) -> bool:
-        """Remember the endpoints of an authorization server; returns whether the tap relays them."""
-        issuer = texts.get("issuer", "")
-        key = _key(_url(issuer))
-        if not self._is_its_own(issuer) and key not in self._servers:
-            return False
-        endpoints = {name: _url(texts[name]) for name in (_PAGE, _TOKEN) if name in texts}
-        names_itself = value.get("authorization_response_iss_parameter_supported") is True
-        leads = not names_itself and all(map(self._can_relay, endpoints.values()))
-        if self._servers.get(key) and not leads:
+        issuer = value.get("issuer")
+        if isinstance(issuer, str) and value.get("authorization_response_iss_parameter_supported") is True:
+            # Clients compare the name in its answers with the one in the metadata (RFC 9207, section 2.4).
+            _remember(self._left_alone, issuer.rstrip("/"), None)
             self._tell(LOG_IN_AGAIN % issuer)
-            self._servers[key] = False
-        for name, url in endpoints.items() if leads else ():
-            self._allow(foreign_url(self._through_tap(url).removeprefix(self._own)), is_redirect=name == _PAGE)
-        return leads
+            return data
+        changed: dict[str, bytes] = {}
+        listed = value.get("authorization_servers")
+        for text in [*map(value.get, _NAMES), *(listed if isinstance(listed, list) else ())]:
+            if isinstance(text, str) and text.rstrip("/") not in self._left_alone:
+                changed[text] = self._through_tap(text.encode("utf-8", "surrogatepass"))
+        resource = value.get("resource")
+        if isinstance(resource, str):
+            changed[resource] = self._renamed(resource.encode("utf-8", "surrogatepass"))
 
-    def _is_its_own(self, issuer: str) -> bool:
-        """Whether the tap replaces an issuer: any at the upstream's origin, and the replaced servers elsewhere."""
-        url = _url(issuer)
-        return (self._origin.rest(url) is not None and PREFIX not in url) or self._stands_for(issuer)
+        def with_place(found: re.Match[bytes]) -> bytes:
+            text: object = json.loads(found[0])
+            place = changed.get(text) if isinstance(text, str) else None
+            return found[0] if place is None else json.dumps(place.decode("utf-8", "surrogatepass")).encode()
 
-    def _stands_for(self, server: str) -> bool:
-        return self._servers.get(_key(_url(server)), False)
+        return _STRING.sub(with_place, data)
 
-    def _allow(self, url: bytes | None, *, is_redirect: bool) -> None:
-        if url is not None and _PLACE.fullmatch(url):
-            _remember(self._places, url.partition(b"?")[0], is_redirect)
+    def _renamed(self, resource: bytes) -> bytes:
+        """Return a resource's URL at the tap, and remember how the server spells its own origin."""
+        place = self._at_tap(resource)
+        if place != resource:
+            self._resource_origin = resource.removesuffix(place.removeprefix(self._own))
+        return place
 
-    def _renamed(self, text: bytes) -> bytes:
-        rest = self._origin.rest(text)
-        if rest is None:
-            return text
-        self._has_renamed_resource = True
-        spelled = text[: len(text) - len(rest)].replace(b"\\/", b"/")
-        self._server_origin = spelled if b"://" in spelled else self._server_origin
-        return self._own + rest
-
-    def _json_through_tap(self, text: bytes) -> bytes:
-        """Return the content of a JSON string with its URL changed to go through the tap."""
-        changed = self._origin.changed(text)
-        if changed != text:
-            return changed
-        return json.dumps(self._through_tap(_url(_decoded(text))).decode("utf-8", "surrogatepass"))[1:-1].encode()
+    def _at_tap(self, url: bytes) -> bytes:
+        """Return a URL with the tap's origin in place of the upstream's; unchanged for other origins."""
+        origin, rest = _split(url)
+        return self._own + rest if origin and origin == self._origin else url
 
     def _through_tap(self, url: bytes) -> bytes:
-        changed = self._origin.changed(url)
-        if changed != url:
-            return changed
-        scheme, _, rest = url.partition(b"://")
-        return self._own + PREFIX + scheme.lower() + b"/" + rest
-
-    def _can_relay(self, url: bytes) -> bool:
-        if _PLACE.fullmatch(url) is None or PREFIX in url:
-            return False
-        return self._origin.rest(url) is not None or self._other(url) is not None
-
-    def _other(self, url: bytes) -> Upstream | None:
-        """Return the upstream for a URL on another server; None if it cannot be reached or is forbidden."""
-        try:
-            parts = urlsplit(url.decode("latin-1"))
-            origin = f"{parts.scheme}://{parts.netloc}"
-        except ValueError:
-            return None
-        key = origin.encode()
-        if key not in self._upstreams:
+        """Return the place at the tap for a URL; the URL itself where the tap cannot or must not lead there."""
+        origin, rest = _split(url)
+        if not origin or origin == self._origin or PREFIX in url:
+            return self._at_tap(url)
+        if origin not in self._others:
             try:
-                upstream = self._upstream.other(origin)
+                named = self._upstream.other(origin.decode())
             except SettingsError:
-                upstream = None
-            own_port = int(self._own.rpartition(b":")[2])
-            _remember(self._upstreams, key, None if upstream is None or upstream.is_at(own_port) else upstream)
-        return self._upstreams[key]
+                named = None
+            is_itself = named is not None and named.is_at(int(self._own.rpartition(b":")[2]))
+            _remember(self._others, origin, None if is_itself else named)
+        scheme, _, place = origin.partition(b"://")
+        return self._own + PREFIX + scheme + b"/" + place + rest if self._others[origin] else url
 
 
-def foreign_url(target: bytes) -> bytes | None:
-    """Return the URL on another server that a target at the tap means; None for ordinary targets."""
+def foreign_url(target: bytes) -> bytes:
+    """Return the URL on another server for which a target at the tap stands; empty for ordinary targets."""
     for begin in (b"", *SERVERS) if PREFIX in target else ():
-        if target.startswith(begin + PREFIX):
-            match = _BEHIND_PREFIX.fullmatch(target[len(begin + PREFIX) :])
-            if match is None:
-                return None
+        match = _PLACE.fullmatch(target.removeprefix(begin + PREFIX)) if target.startswith(begin + PREFIX) else None
+        if match is not None:
             path = begin + match[3]
             return match[1] + b"://" + unquote_to_bytes(match[2]) + (path if path.startswith(b"/") else b"/" + path)
-    return None
+    return b""
+
+
+def _split(url: bytes) -> tuple[bytes, bytes]:
+    """Split a URL after its origin, which is returned as `Upstream` spells it; empty for what is no URL."""
+    match = _URL.fullmatch(url)
+    if match is None:
+        return b"", url
+    scheme = match[1].lower()
+    return scheme + b"://" + match[2].lower().removesuffix(_DEFAULT_PORTS[scheme]), match[3]
 
 
 def _asks_for_a_login(query: bytes) -> bool:
     """Whether a request asks for a login page. Source: RFC 6749, section 4.1.1; RFC 9126, section 4."""
-    if b"client_id=" not in query:
-        return False
-    names = parse_qs(query.decode("latin-1")).keys()
-    return "client_id" in names and not names.isdisjoint({"response_type", "request_uri"})
+    names = {field.partition(b"=")[0] for field in query.split(b"&")}
+    return b"client_id" in names and not names.isdisjoint({b"response_type", b"request_uri"})
 
 
-def _url(text: str) -> bytes:
-    """Return a URL from JSON as bytes, also if it cannot be sent."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _key(server: bytes) -> bytes:
-    return server.rstrip(b"/")
-
-
-def _decoded(text: bytes) -> str:
-    """Return the value of a JSON string."""
-    try:
-        value: object = json.loads(b'"%s"' % text)
-    except ValueError:
-        return ""  # the match was not a string but part of another string
-    return value if isinstance(value, str) else ""
-
-
-def _remember(known: dict[bytes, _V], key: bytes, value: _V) -> None:
-    """Add or renew an entry, and forget the oldest entry if there are too many."""
-    known.pop(key, None)
+def _remember(known: dict[_K, _V], key: _K, value: _V) -> None:
+    """Add an entry, and forget the oldest one if there are too many."""
     known[key] = value
     while len(known) > REMEMBERED:
         del known[next(iter(known))]

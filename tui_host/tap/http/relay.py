@@ -1,186 +1,148 @@
-"""The relay: opens a connection to the upstream for each client's connection, and passes bytes on at once.
-
-Both connections last equally long and end alike: closed, half closed or reset. The relay holds back only incomplete
-heads, and bytes that the other side does not accept; it then stops reading.
-"""
+"""What all links of a relay share, and the answers that the relay makes itself."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import struct
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from itertools import count
-from typing import Protocol
-
-from anyio.abc import TaskGroup
 
 from tui_host.capture.record import TAP
 from tui_host.errors import JSON
-from tui_host.tap.http.exchange_reporter import ExchangeReporter, ItemWriter
-from tui_host.tap.http.hop_headers import to_upstream
-from tui_host.tap.http.logins import Logins, Route
+from tui_host.tap.http.logins import Route, TapPlaces
+from tui_host.tap.http.relayed_exchange import RelayedExchange, Report, for_next_hop
 from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.http.url_rewriting import UrlRewriting
-from tui_host.tap.message_heads import HeadError, RequestHead, ResponseHead, new_field
+from tui_host.tap.message_heads import Framing, HeadError, RequestHead, ResponseHead, new_field
 
 READ_BYTES = 1 << 20
 """Largest number of bytes to read at once. Larger reads make large bodies cheaper."""
-_AT_ONCE = struct.pack("ii", 1, 0)
-"""A linger time of 0 seconds, for SO_LINGER."""
+ENDED = "the tap was ended"
 
 
-class Client(Protocol):
-    """A client's connection to the relay."""
-
-    def end(self) -> None:
-        """End the connection early."""
-        ...
-
-
-@dataclass(kw_only=True)
-class Relay:
-    """The state that all connections of a relay share.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """The parameters of a relay.
 
     Attributes:
         upstream: The server to which requests go.
-        gate: Decides which requests are accepted.
-        rewriting: Changes URLs in answers so that clients stay on the relay.
-        logins: Routes logins; None for a model's API.
-        writer: Receives reports for the recorder.
+        port: The port to listen on; 0 for any.
+        is_mcp: Whether the upstream is an MCP server.
+        allowed_origins: Origins of web pages that the user allows.
+        allowed_hosts: Further names of this machine that the user allows.
+        report: Reports to the recorder.
         answer_limit: Largest number of bytes of an answer to record; None for all.
-        group: The task group for connecting.
         tell: Receives messages for the user.
-        numbers: Yields the numbers of exchanges.
-        clients: The open connections.
-        buffer: The buffer for reading. All connections share it, since bytes are taken out at once.
     """
 
     upstream: Upstream
-    gate: Gate
-    rewriting: UrlRewriting
-    logins: Logins | None
-    writer: ItemWriter
+    port: int
+    is_mcp: bool
+    allowed_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
+    report: Report
     answer_limit: int | None
-    group: TaskGroup
     tell: Callable[[str], None]
-    numbers: Iterator[int] = field(default_factory=lambda: count(1))
-    clients: set[Client] = field(default_factory=set[Client])
-    buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(READ_BYTES)))
 
-    def route(self, head: RequestHead) -> Route | None:
-        """Return the upstream and target of a request; None for a URL on another server that no metadata has named."""
-        return Route(upstream=self.upstream, target=head.target) if self.logins is None else self.logins.route(head)
 
-    def upstream_head(self, head: RequestHead, route: Route) -> RequestHead:
-        """Return a request's head for the upstream."""
-        changed = self.rewriting.request(head)
-        return to_upstream(
-            changed if changed.target == route.target else replace(changed, target=route.target),
-            host=route.upstream.host,
-            origin=route.upstream.origin.encode(),
-            own_origins=self.gate.own_origins,
+class Relay:
+    """Decides about requests, and counts exchanges.
+
+    Args:
+        service: The parameters.
+        port: The port on which the relay listens.
+        own: The relay's own origin.
+
+    Attributes:
+        places: Knows which URL at the tap stands for which one of a server.
+        tell: Receives messages for the user.
+        links: The functions that end the open links.
+        buffer: The buffer for reading.
+    """
+
+    def __init__(self, service: Service, port: int, own: str) -> None:
+        self.places = TapPlaces(service.upstream, own, service.tell, is_mcp=service.is_mcp)
+        self.tell = service.tell
+        self.links: set[Callable[[], None]] = set()
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        self._service = service
+        self._gate = Gate(
+            port,
+            allowed_origins=service.allowed_origins,
+            allowed_hosts=service.allowed_hosts,
+            allows_forms=service.is_mcp,
         )
+        self._numbers = count(1)
+        self._tasks: set[asyncio.Task[None]] = set()
 
-    def reporter(self, head: RequestHead, origin: str) -> ExchangeReporter:
-        """Return a reporter for a new request to an origin."""
-        return ExchangeReporter(self.writer, next(self.numbers), head, origin, answer_limit=self.answer_limit)
-
-    def record_answer(self, head: RequestHead, said: ResponseHead, body: bytes) -> None:
-        """Record an answer made by the relay, under the host that the request names."""
-        self.reporter(head, f"http://{head.value(b'host').decode('latin-1')}").refused(said, body)
-
-    def record_refusal(self, head: RequestHead, error: HeadError) -> None:
-        """Record a refusal and tell the user."""
-        self.record_answer(head, *refusal(error.status, error.words, head.method))
-        path = head.target.partition(b"?")[0].decode("latin-1")  # the query may contain the client's credential
-        self.tell(f"refused {head.method.decode()} {path}: {error.words}")
+    def start(self, task: Coroutine[None, None, None]) -> None:
+        """Run something until it is done, or the relay ends."""
+        started = asyncio.get_running_loop().create_task(task)
+        self._tasks.add(started)  # the event loop keeps no reference to it
+        started.add_done_callback(self._tasks.discard)
 
     def end(self) -> None:
         """End all connections."""
-        for client in list(self.clients):
-            client.end()
+        for end in list(self.links):
+            end()
+        for task in self._tasks:
+            task.cancel()
 
+    def admit(self, head: RequestHead) -> Route:
+        """Return where a request goes. Raises HeadError if it is refused, which has been recorded and told."""
+        try:
+            route = self.places.route(head)
+            self._gate.check(head, is_redirect=bool(route.redirect_url))
+        except HeadError as error:
+            self.record_answer(head, *refusal(error.status, error.words, head.method))
+            path = head.target.partition(b"?")[0].decode("latin-1")  # the query may contain the client's credential
+            self.tell(f"refused {head.method.decode()} {path}: {error.words}")
+            raise
+        return route
 
-# Answers made by the relay: both head and body say that they do not come from the upstream.
+    def head_for(self, head: RequestHead, route: Route) -> RequestHead:
+        """Return a request's head for the upstream: only Host, Origin, and what belongs to one hop differ."""
+        upstream = route.upstream
+        passed = for_next_hop(self.places.for_upstream(head, route), upgrades=head.wants_websocket)
+        fields = list(passed.fields)
+        for number, field in enumerate(fields):
+            if field.key == b"host":
+                fields[number] = field.with_value(upstream.host)
+            elif field.key == b"origin" and field.value in self._gate.own_origins:
+                fields[number] = field.with_value(upstream.origin.encode())
+        return replace(passed, fields=tuple(fields))
+
+    def new_exchange(self, head: RequestHead, framing: Framing) -> RelayedExchange:
+        """Return an exchange for a request."""
+        service = self._service
+        return RelayedExchange(head, framing, service.report, next(self._numbers), answer_limit=service.answer_limit)
+
+    def record_answer(self, head: RequestHead, response: ResponseHead, body: bytes) -> None:
+        """Record an answer made by the relay, under the host that the request names."""
+        exchange = self.new_exchange(head, 0)
+        exchange.begin(head, f"http://{head.value(b'host').decode('latin-1')}")
+        exchange.refuse(response, body)
 
 
 def redirection(url: bytes) -> ResponseHead:
-    """Make a redirect for a browser. The connection is closed afterwards.
-
-    Raises:
-        HeadError: The URL contains a line break.
-    """
-    fields = (
-        new_field(b"Server", TAP.encode()),
-        new_field(b"Location", url),
-        new_field(b"Cache-Control", b"no-store"),
-        new_field(b"Content-Length", b"0"),
-        new_field(b"Connection", b"close"),
-    )
-    return ResponseHead(minor=1, status=302, line=_line(302), fields=fields)
+    """Make a redirect for a browser. The connection is closed afterwards. Raises HeadError for a line break in the URL."""
+    return _response(302, Location=url, Cache_Control=b"no-store", Content_Length=b"0")
 
 
 def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes]:
-    """Make an error answer in the usual JSON form. The connection is closed afterwards.
-
-    Args:
-        status: The HTTP status.
-        words: The reason, to show in the answer.
-        method: The request's method.
-    """
+    """Make an error answer in the usual JSON form. Both head and body say that they do not come from the upstream."""
     error: dict[str, JSON] = {"message": f"{TAP}: {words}", "type": TAP, "code": status}
     body = json.dumps({"error": error}, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-    head = ResponseHead(
-        minor=1,
-        status=status,
-        line=_line(status),
-        fields=(
-            new_field(b"Server", TAP.encode()),
-            new_field(b"X-Tui-Host-Tap", b"refused" if status != 502 else b"no valid answer from the upstream"),
-            new_field(b"Content-Type", b"application/json"),
-            new_field(b"Content-Length", b"%d" % len(body)),
-            new_field(b"Connection", b"close"),
-        ),
-    )
+    reason = b"refused" if status != 502 else b"no valid answer from the upstream"
+    head = _response(status, X_Tui_Host_Tap=reason, Content_Type=b"application/json", Content_Length=b"%d" % len(body))
     return head, b"" if method == b"HEAD" else body
 
 
-def _line(status: int) -> bytes:
-    return b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
-
-
-# Ending connections so that the other side learns the reason.
-
-
-def break_off(transport: asyncio.Transport, *, with_reset: bool) -> None:
-    """End a connection in the middle of a message.
-
-    Args:
-        transport: The connection to end.
-        with_reset: Whether to reset the connection and discard unsent bytes; otherwise it is closed early.
-    """
-    if not with_reset:
-        transport.close()
-        return
-    # asyncio gives only a view of the socket, with these methods; a Unix socket or a TLS layer may have none.
-    raw: object = transport.get_extra_info("socket")
-    set_option: object = getattr(raw, "setsockopt", None)
-    if callable(set_option):
-        set_option(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
-    transport.abort()
-
-
-def end_writing(transport: asyncio.Transport) -> bool:
-    """Close the sending side of a connection; returns False if the connection cannot do this."""
-    if not transport.can_write_eof():
-        return False
-    try:
-        transport.write_eof()
-    except OSError:  # the connection has gone, as asyncio will soon notice
-        transport.abort()
-    return True
+def _response(status: int, **fields: bytes) -> ResponseHead:
+    """Make a head. The connection is closed after it; `Content_Type` is a header."""
+    first = b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
+    named = {"Server": TAP.encode(), **fields, "Connection": b"close"}
+    lines = tuple(new_field(name.replace("_", "-").encode(), value) for name, value in named.items())
+    return ResponseHead(first=first, minor=1, status=status, fields=lines)

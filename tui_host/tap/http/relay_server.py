@@ -8,47 +8,16 @@ import signal
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import anyio
 import anyio.lowlevel
 
 from tui_host.errors import TuiHostError
-from tui_host.tap.http.client_side import ClientSide
-from tui_host.tap.http.exchange_reporter import ItemWriter
-from tui_host.tap.http.logins import Logins
-from tui_host.tap.http.relay import Relay
-from tui_host.tap.http.request_gate import Gate
-from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.http.url_rewriting import UrlRewriting
+from tui_host.tap.http.client_link import ClientLink
+from tui_host.tap.http.relay import Relay, Service
 
 LOOPBACK = "127.0.0.1"
 _BACKLOG = 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """The parameters of a relay.
-
-    Attributes:
-        upstream: The server to which requests go.
-        port: The port to listen on; 0 for any.
-        is_mcp: Whether the upstream is an MCP server.
-        allowed_origins: Origins of web pages that the user allows.
-        allowed_hosts: Further names of this machine that the user allows.
-        writer: Receives reports for the recorder.
-        answer_limit: Largest number of bytes of an answer to record; None for all.
-        tell: Receives messages for the user.
-    """
-
-    upstream: Upstream
-    port: int
-    is_mcp: bool
-    allowed_origins: tuple[str, ...]
-    allowed_hosts: tuple[str, ...] = ()
-    writer: ItemWriter
-    answer_limit: int | None
-    tell: Callable[[str], None]
 
 
 @asynccontextmanager
@@ -61,6 +30,7 @@ async def listening(service: Service) -> AsyncGenerator[str]:
     Raises:
         TuiHostError: The port is not available, or is the upstream's own.
     """
+    loop = asyncio.get_running_loop()
     with _listener(service.port) as listener:
         port: int = listener.getsockname()[1]
         if service.upstream.is_at(port):  # a request would be sent to the relay itself again and again
@@ -68,35 +38,16 @@ async def listening(service: Service) -> AsyncGenerator[str]:
                 f"{service.upstream.origin} is this tap itself", "--upstream", "name the upstream server"
             )
         own = f"http://{LOOPBACK}:{port}"
-        logins = Logins(service.upstream, own, service.tell) if service.is_mcp else None
-        async with anyio.create_task_group() as group:
-            relay = Relay(
-                upstream=service.upstream,
-                gate=Gate(
-                    port=port,
-                    allowed_origins=frozenset(origin.encode() for origin in service.allowed_origins),
-                    allowed_hosts=frozenset(name.encode() for name in service.allowed_hosts),
-                    allows_forms=service.is_mcp,
-                ),
-                rewriting=UrlRewriting(service.upstream.origin, own, logins=logins, tell=service.tell),
-                logins=logins,
-                writer=service.writer,
-                answer_limit=service.answer_limit,
-                group=group,
-                tell=service.tell,
-            )
-            server = await asyncio.get_running_loop().create_server(
-                lambda: ClientSide(relay), sock=listener, backlog=_BACKLOG
-            )
-            asyncio.get_running_loop().set_exception_handler(_teller(service.tell, server))
-            try:
-                yield own
-            finally:
-                server.close()
-                relay.end()
-                group.cancel_scope.cancel()
-                with anyio.CancelScope(shield=True):
-                    await anyio.lowlevel.checkpoint()  # lets the event loop close the sockets
+        relay = Relay(service, port, own)
+        server = await loop.create_server(lambda: ClientLink(relay).client, sock=listener, backlog=_BACKLOG)
+        loop.set_exception_handler(_teller(service.tell, server))
+        try:
+            yield own
+        finally:
+            server.close()
+            relay.end()
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()  # lets the event loop close the sockets
 
 
 def _teller(
@@ -115,15 +66,12 @@ def _teller(
 
 
 async def serve(service: Service, started: Callable[[str], None], ended_by: Mapping[signal.Signals, int]) -> int:
-    """Run the relay until a signal arrives.
+    """Run the relay until a signal arrives; returns the exit code.
 
     Args:
         service: The parameters.
         started: Called with the relay's origin when the relay is listening.
         ended_by: The signals that end the relay, with their exit codes.
-
-    Returns:
-        The exit code.
 
     Raises:
         TuiHostError: The port is not available.
@@ -139,11 +87,7 @@ async def serve(service: Service, started: Callable[[str], None], ended_by: Mapp
 
 
 def _listener(port: int) -> socket.socket:
-    """Return a socket that listens on the loopback interface only.
-
-    Raises:
-        TuiHostError: The port is taken.
-    """
+    """Return a socket that listens on the loopback interface only. Raises TuiHostError if the port is taken."""
     # Name the protocol: otherwise asyncio leaves Nagle's algorithm on for accepted connections, which delays answers.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

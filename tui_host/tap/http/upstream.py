@@ -1,13 +1,13 @@
-"""The relay's upstream, and ways to connect to it."""
+"""The relay's upstream, the servers that its metadata may name, and ways to connect to them."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -16,81 +16,86 @@ from typing_extensions import override
 from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.urls import proxy_for, shown, split
-from tui_host.tap.http.address_scope import Reach, is_this_machine
-from tui_host.tap.http.happy_eyeballs import connected
-from tui_host.tap.message_heads import RequestHead, request_bytes
+from tui_host.tap.http.address_scope import MACHINE, PUBLIC, depth_of, depth_of_name
+from tui_host.tap.message_heads import RequestHead
 
+Protocols = Callable[[], asyncio.BaseProtocol]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PROXY_ANSWER_LIMIT = 64 << 10
+_NEXT_ADDRESS_SECONDS = 0.25
+"""Seconds until the next address of a host is tried as well. Source: RFC 8305, section 8."""
+_ADDRESS_SECONDS = 10.0
+_FURTHER_INSIDE = "the server's metadata leads further inside a network than the server itself is"
 _NOT_KNOWN = "if it is your own, start the tap with --ca-file FILE"
 _OTHER_NAME = "the certificate is for another name: use that name in --upstream"
 _OTHER_TIME = "check this machine's clock; if it is right, the certificate has to be renewed"
 _OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
 """Remedies for certificate errors that `--ca-file` does not solve. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
+# OpenSSL's names, in several versions, for an answer without TLS.
 _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
-"""OpenSSL's names, in several versions, for an answer without TLS."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Upstream:
-    """A server to relay to, with everything needed to connect.
+    """A server to relay to: one that the user named, or one that the metadata of `named_by` names.
 
-    Attributes:
-        url: The server's URL.
-        proxy: The proxy to use, if any.
-        trust: The trusted certificates; None for plain http.
-        other: Makes an upstream for a URL that metadata names; raises SettingsError if it is unusable or forbidden.
-        reach: Decides which addresses the upstream's metadata may name.
-        within: The reach of the upstream whose metadata named this one; None for a URL that the user typed.
+    Raises:
+        SettingsError: The URL or the environment's proxy is unusable, a certificate cannot be read, or metadata must
+            not lead there.
     """
 
-    url: SplitResult
-    proxy: SplitResult | None = None
-    trust: ssl.SSLContext | None = None
-    other: Callable[[str], Upstream]
-    reach: Reach
-    within: Reach | None = None
+    def __init__(
+        self,
+        url: str,
+        environment: Mapping[str, str],
+        make_trust: Callable[[], ssl.SSLContext],
+        named_by: Upstream | None = None,
+    ) -> None:
+        where = "--upstream"
+        self.url = split(url, where=where)
+        if self.url.username is not None or self.url.query or self.url.fragment:
+            raise SettingsError(
+                "a URL with a user, a query or a fragment in it", where, "leave these to the host that uses the tap"
+            )
+        if named_by is not None and not named_by.may_name(self.url):
+            raise SettingsError("metadata may not lead to this URL", where, "leave it to the host that uses the tap")
+        self.origin = shown(self.url)
+        self.name = self.origin.partition("://")[2]
+        self.host = self.name.encode("ascii" if self.name.isascii() else "idna")
+        self.trust = make_trust() if self.url.scheme == "https" else None
+        self._proxy = _proxy(url, environment)
+        self._environment, self._make_trust, self._named_by = environment, make_trust, named_by
+        spelled = depth_of_name(self.url.hostname or "")
+        self._depth = None if spelled is None else _as_reached(spelled)
 
-    @cached_property
-    def origin(self) -> str:
-        """Scheme, host and port, as typed."""
-        return shown(self.url)
+    def other(self, origin: str) -> Upstream:
+        """Return another server, which this one's metadata has named. Raises SettingsError if that is forbidden."""
+        return Upstream(origin, self._environment, self._make_trust, self)
 
-    @property
-    def name(self) -> str:
-        """Host and port, as typed."""
-        return self.origin.partition("://")[2]
+    def may_name(self, url: SplitResult) -> bool:
+        """Whether metadata may name a URL: with TLS or beside this server, and no deeper in a network by its spelling."""
+        host = url.hostname or ""
+        depth = depth_of_name(host)
+        is_beside = host == self.url.hostname or (self._depth == MACHINE and depth == MACHINE)
+        return (url.scheme == "https" or (self.trust is None and is_beside)) and (depth is None or self.allows(depth))
 
-    @cached_property
-    def host(self) -> bytes:
-        """The value of the `Host` header."""
-        return self.name.encode("idna" if not self.name.isascii() else "ascii")
+    def allows(self, depth: int) -> bool:
+        """Whether metadata may name an address so deep inside a network."""
+        return depth <= (self._depth or PUBLIC)
 
-    @cached_property
-    def target_prefix(self) -> bytes:
-        """What to put before the path of a request: empty, unless a proxy relays plain requests."""
-        return self.origin.encode() if self.proxy is not None and self.trust is None else b""
-
-    @cached_property
-    def proxy_credential(self) -> bytes:
-        """The header with the proxy's credential, taken from the proxy's URL; empty without a credential."""
-        if self.proxy is None or self.proxy.username is None:
-            return b""
-        pair = f"{unquote(self.proxy.username)}:{unquote(self.proxy.password or '')}"
-        return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
+    def is_at(self, port: int) -> bool:
+        """Whether the upstream's URL is a port of this machine."""
+        host, own = _address(self.url)
+        return own == port and depth_of_name(host) == MACHINE
 
     def head_bytes(self, head: RequestHead) -> bytes:
-        """Return a request's head as bytes. A proxy gets a whole URL, and for `*` a URL without a path (RFC 9112, 3.2.4).
+        """Return a request's head as bytes. A proxy gets a whole URL, and for `*` one without a path (RFC 9112, 3.2.4)."""
+        if self._proxy is None or self.trust is not None:
+            return head.block
+        block = head.with_target(self.origin.encode() + head.target.removeprefix(b"*")).block
+        credential = _proxy_credential(self._proxy)
+        return block[:-2] + credential + b"\r\n" if credential else block
 
-        Raises:
-            HeadError: The target or a header's value contains a line break.
-        """
-        if not self.target_prefix:
-            return request_bytes(head)
-        block = request_bytes(head, self.target_prefix + head.target.removeprefix(b"*"))
-        return block[:-2] + self.proxy_credential + b"\r\n" if self.proxy_credential else block
-
-    def failure_words(self, error: OSError | UnicodeError) -> str:
+    def failure_words(self, error: Exception) -> str:
         """Describe why a connection failed."""
         if isinstance(error, ssl.SSLCertVerificationError):
             reason = f"{error.reason}: {error.verify_message}"
@@ -100,49 +105,61 @@ class Upstream:
             return f"{self.origin} does not answer in TLS: {error.reason} (if it has none, write --upstream {plain}/…)"
         return f"{self.origin} could not be reached: {words_of(error)}"
 
-    def is_at(self, port: int) -> bool:
-        """Whether the upstream's URL is a port of this machine."""
-        host, own = _address(self.url)
-        return own == port and is_this_machine(host)
+    # Connecting. All methods raise OSError where that fails, or a certificate is not trusted.
 
-    async def connect(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Connect to the upstream.
-
-        Args:
-            protocol: Makes the protocol for the connection.
-
-        Raises:
-            OSError: The upstream cannot be reached, or its certificate is not trusted.
-        """
-        if self.proxy is None:
-            await self._directly(protocol)
-        elif self.trust is None:
-            await asyncio.get_running_loop().create_connection(protocol, *_address(self.proxy))
+    async def connect(self, protocol: Protocols) -> None:
+        """Connect to the upstream, directly or through the environment's proxy."""
+        if self._proxy is not None and self.trust is not None:
+            await self._through(self._proxy, self.trust, protocol)
+        elif self._proxy is not None:
+            await asyncio.get_running_loop().create_connection(protocol, *_address(self._proxy))
+        elif self._named_by is not None:
+            await self._to_allowed(self._named_by, protocol)
         else:
-            await self._through(self.proxy, self.trust, protocol)
+            host, port = _address(self.url)
+            transport = await self._connect_to(host, port, protocol)
+            seen = transport.get_extra_info("peername")
+            if seen is not None:  # the connection is still open
+                depth = _as_reached(depth_of(str(seen[0])))
+                # It counts as the outermost address at which it was reached, since a name may change its addresses.
+                self._depth = depth if self._depth is None else min(self._depth, depth)
 
-    async def _directly(self, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
-        loop = asyncio.get_running_loop()
+    async def _connect_to(self, host: str, port: int, protocol: Protocols) -> asyncio.Transport:
+        transport, _ = await asyncio.get_running_loop().create_connection(
+            protocol,
+            host,
+            port,
+            ssl=self.trust,
+            server_hostname=None if self.trust is None else self.url.hostname,
+            happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS,
+        )
+        return transport
+
+    async def _to_allowed(self, named_by: Upstream, protocol: Protocols) -> None:
+        """Connect to an address that metadata may name. It is looked up once, so that it cannot change in between."""
         host, port = _address(self.url)
-        name = host if self.trust is not None else None
-        within = self.within
-        made = await connected(host, port, lambda address: within is None or within.allows(address))
-        transport, _ = await loop.create_connection(protocol, sock=made, ssl=self.trust, server_hostname=name)
-        seen = transport.get_extra_info("peername")
-        if within is None and seen is not None:  # the connection is still open
-            self.reach.seen_at(str(seen[0]))
+        infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        fault: OSError = ConnectionError(_FURTHER_INSIDE)
+        for address in [str(info[4][0]) for info in infos]:
+            if named_by.allows(depth_of(address)):
+                try:
+                    async with asyncio.timeout(_ADDRESS_SECONDS):
+                        await self._connect_to(address, port, protocol)
+                        return
+                except OSError as error:  # a timeout is one too
+                    fault = error
+        raise fault
 
-    async def _through(
-        self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Callable[[], asyncio.BaseProtocol]
-    ) -> None:
+    async def _through(self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Protocols) -> None:
         """Connect through a tunnel that a proxy opens. Source: RFC 9110, section 9.3.6."""
         host, port = _address(self.url)
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         loop = asyncio.get_running_loop()
-        plain, proxys_end = await loop.create_connection(_ProxyAnswer, *_address(proxy))
+        plain, answer = await loop.create_connection(_ProxyAnswer, *_address(proxy))
         try:
-            plain.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode() + self.proxy_credential + b"\r\n")
-            await proxys_end.consent()
+            asked = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode()
+            plain.write(asked + _proxy_credential(proxy) + b"\r\n")
+            await answer.consent()
             made = protocol()
             transport = await loop.start_tls(plain, made, trust, server_hostname=host)
         except BaseException:
@@ -158,32 +175,24 @@ class _ProxyAnswer(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._answer = b""
-        self._has_answered = asyncio.Event()
+        self._has_come: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     @override
     def data_received(self, data: bytes) -> None:
         self._answer += data
         if b"\r\n\r\n" in self._answer or len(self._answer) > _PROXY_ANSWER_LIMIT:
-            self._has_answered.set()
+            self.connection_lost(None)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._has_answered.set()
+        if not self._has_come.done():
+            self._has_come.set_result(self._answer)
 
     async def consent(self) -> None:
-        """Wait until the proxy agrees.
-
-        Raises:
-            ConnectionError: The proxy refuses, or ends the connection.
-        """
-        await self._has_answered.wait()
-        line = self._answer.partition(b"\r\n")[0].decode("latin-1")
+        """Wait until the proxy agrees. Raises ConnectionError if it refuses, or ends the connection."""
+        line = (await self._has_come).partition(b"\r\n")[0].decode("latin-1")
         if line.split(" ")[1:2] != ["200"]:
             raise ConnectionError(f"the proxy said {line[:200]!r}")
-
-
-def _address(url: SplitResult) -> tuple[str, int]:
-    return url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme]
 
 
 def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
@@ -192,52 +201,40 @@ def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None
     Raises:
         SettingsError: The URL or the environment's proxy is unusable, or a certificate cannot be read.
     """
-    return _upstream(typed, environment, cache(lambda: _trust(ca_file, environment)), None)
+    return Upstream(typed, environment, cache(lambda: _trust(ca_file, environment)))
 
 
-def _upstream(
-    url_of: str, environment: Mapping[str, str], trust: Callable[[], ssl.SSLContext], within: Reach | None
-) -> Upstream:
-    where = "--upstream"
-    url = split(url_of, where=where)
-    if url.username is not None or url.query or url.fragment:
-        raise SettingsError(
-            "a URL with a user, a query or a fragment in it", where, "leave these to the host that uses the tap"
-        )
-    if within is not None and not _may_be_named(url, within):
-        raise SettingsError("metadata may not lead to this URL", where, "leave it to the host that uses the tap")
-    reach = Reach(url.hostname or "", is_plain=url.scheme == "http")
-    return Upstream(
-        url=url,
-        proxy=_proxy(url_of, environment),
-        trust=trust() if url.scheme == "https" else None,
-        other=lambda named: _upstream(named, environment, trust, reach),
-        reach=reach,
-        within=within,
-    )
+def _as_reached(depth: int) -> int:
+    """Return the depth of a server that the user chose: an address that nobody may name gives it no rights."""
+    return depth if depth <= MACHINE else PUBLIC
 
 
-def _may_be_named(url: SplitResult, within: Reach) -> bool:
-    """Whether metadata may name a URL: it has to use TLS, or be on the server's own machine."""
-    host = url.hostname or ""
-    return (url.scheme == "https" or within.allows_plain(host)) and within.allows_name(host)
+def _address(url: SplitResult) -> tuple[str, int]:
+    return url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme]
+
+
+def _proxy_credential(proxy: SplitResult) -> bytes:
+    """Return the header with the credential in a proxy's URL; empty without one."""
+    if proxy.username is None:
+        return b""
+    pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
 
 
 def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
     typed_proxy = proxy_for(typed, environment)
     if not typed_proxy:
         return None
-    remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
+    what = "the proxy's address is not a URL"
     try:
         proxy = urlsplit(typed_proxy)
-        is_one = bool(proxy.hostname) and (proxy.port is None or proxy.port > 0)
+        if proxy.hostname and proxy.port != 0:
+            if proxy.scheme == "http":
+                return proxy
+            what = f"a proxy of the kind {proxy.scheme}"
     except ValueError:
-        raise SettingsError("the proxy's address is not a URL", "the environment", remedy) from None
-    if not is_one:
-        raise SettingsError("the proxy's address is not a URL", "the environment", remedy)
-    if proxy.scheme != "http":
-        raise SettingsError(f"a proxy of the kind {proxy.scheme}", "the environment", remedy)
-    return proxy
+        pass  # of a port that is no number
+    raise SettingsError(what, "the environment", "correct or unset it, or name the upstream's host in NO_PROXY")
 
 
 def _trust(ca_file: Path | None, environment: Mapping[str, str]) -> ssl.SSLContext:

@@ -15,8 +15,7 @@ from tui_host.capture.http.observer import BODY_LIMIT, ObservedExchange, Observe
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import OVERHEAD, Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.tap.message_framing import request_framing
-from tui_host.tap.message_heads import RequestHead, ResponseHead, read_request, read_response
+from tui_host.tap.message_heads import RequestHead, ResponseHead, read_request, read_response, request_framing
 from tui_host.tap.recording.channel_write import (
     ANNOUNCED,
     ASKED,

@@ -1,0 +1,205 @@
+"""A request and its answer on their way through the relay. Each piece is reported before it is passed on.
+
+So if the relay is killed, nothing that passed is missing in the capture. What is reported is what the upstream got and
+said; what the client gets differs from it by the headers of one hop, and by places (see `logins`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias, TypeVar
+
+from tui_host.capture.http.exchange_end import Ending, Reason
+from tui_host.capture.http.observer import BODY_LIMIT
+from tui_host.tap.http.bodies import ChunkedBody, OpenBody, body_of, framed
+from tui_host.tap.http.logins import EndpointEvent, MetadataDocument
+from tui_host.tap.message_heads import (
+    Framing,
+    HeaderLine,
+    HeadError,
+    RequestHead,
+    ResponseHead,
+    new_field,
+    response_framing,
+)
+from tui_host.tap.recording import channel_write as kinds
+
+Report: TypeAlias = Callable[[bytes, int, bytes], None]
+"""Takes what the recorder is to know, without waiting: its kind, the exchange's number, its data."""
+
+_H = TypeVar("_H", RequestHead, ResponseHead)
+# Keep-Alive passes, since both connections last equally long. Source: RFC 9110, section 7.6.1.
+_OF_ONE_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
+# The message depends on these, even if `Connection` names them; and both connections end alike.
+_OF_ALL_HOPS = frozenset(
+    (b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding", b"close", b"keep-alive")
+)
+_FRAMES = frozenset((b"content-length", b"transfer-encoding"))
+
+
+def for_next_hop(head: _H, *, upgrades: bool = False) -> _H:
+    """Return a head without what belongs to one connection. `Connection` keeps what is true for the next one too."""
+    gone = (_OF_ONE_HOP | head.options) - _OF_ALL_HOPS - ({b"upgrade"} if upgrades else set[bytes]())
+    fields: list[HeaderLine] = []
+    for field in head.fields:
+        if field.key == b"connection":
+            options = [option.strip() for option in field.value.split(b",")]
+            left = [option for option in options if option.lower() not in gone]
+            if left:
+                fields.append(field if left == options else field.with_value(b", ".join(left)))
+        elif field.key not in gone:
+            fields.append(field)
+    return replace(head, fields=tuple(fields))
+
+
+class RelayedExchange:
+    """A request, and then its answer.
+
+    Attributes:
+        request: Reads the request's body.
+        answer: Reads the answer's body; None until the answer's head has come.
+        keeps_upstream: Whether the upstream's connection may be used for another request.
+        has_begun: Whether the client has got a part of the answer.
+    """
+
+    def __init__(
+        self, head: RequestHead, framing: Framing, report: Report, number: int, *, answer_limit: int | None
+    ) -> None:
+        self.head = head
+        self.request = body_of(framing)
+        self.answer: OpenBody | None = None
+        self.keeps_upstream = True
+        self.has_begun = False
+        self._report, self._number = report, number
+        self._answer_limit = sys.maxsize if answer_limit is None else answer_limit
+        self._room = BODY_LIMIT  # bytes that may still be reported of the body in progress
+        self._left_out = 0
+        self._is_asked = self._is_over = False
+        self._passed: ResponseHead | None = None  # the answer's head, until it is passed on with the body's beginning
+        self._change: MetadataDocument | EndpointEvent | None = None
+
+    # The request.
+
+    def begin(self, passed: RequestHead, origin: str) -> None:
+        """Report the request's head, as the upstream gets it."""
+        self._report(kinds.REQUEST, self._number, origin.encode() + b"\n" + passed.block)
+
+    def feed_request(self, data: bytes) -> int:
+        """Take bytes from the client; returns how many of them belong to the request."""
+        content, size = self.request.feed(data)
+        if content and not self._is_asked:
+            self._piece(kinds.SENT, content)
+        if self.request.is_done:
+            self._end_request()
+        return size
+
+    def _end_request(self, how: bytes = b"") -> None:
+        """Report the end of the request, or that no more of it is kept because the answer has begun."""
+        if not self._is_asked:
+            self._is_asked = True
+            self._tell_left_out(kinds.SENT)
+            self._room = self._answer_limit
+            self._report(kinds.ASKED, self._number, how)
+
+    # The answer.
+
+    def begin_answer(
+        self, response: ResponseHead, passed: ResponseHead, change: MetadataDocument | EndpointEvent | None = None
+    ) -> None:
+        """Take the head of the answer, how the client gets it, and what changes the body.
+
+        Raises:
+            HeadError: It is unclear where the body ends.
+        """
+        framing = response_framing(response, self.head.method)
+        self.answer = OpenBody() if response.status == 101 else body_of(framing)
+        self.keeps_upstream = response.keeps_alive and type(self.answer) is not OpenBody
+        self._passed, self._change = passed, change
+        self._end_request()
+        self._report(kinds.RESPONSE, self._number, response.block)
+
+    def feed_answer(self, answer: OpenBody, data: bytes) -> tuple[bytes, bytes]:
+        """Take bytes from the upstream; returns bytes for the client, and those after the end of the answer.
+
+        Raises:
+            HeadError: The body has to be changed and cannot be.
+        """
+        content, size = answer.feed(data)
+        out, rest = (data, b"") if size == len(data) else (data[:size], data[size:])
+        if self._change is not None:
+            out = self._changed(self._change, answer, content)
+        if content:
+            self._piece(kinds.CHUNK, content)
+        if answer.fault:
+            self._pass_unread(f"the upstream's answer: {answer.fault}")
+        if self._passed is not None and (answer.is_done or not isinstance(self._change, MetadataDocument)):
+            out = self._passed.block + out
+            self._passed = None
+            self.has_begun = True
+        if answer.is_done:
+            self._finish(kinds.COMPLETE)
+        return out, rest
+
+    def _changed(self, change: MetadataDocument | EndpointEvent, answer: OpenBody, content: bytes) -> bytes:
+        out = change.feed(content, is_last=answer.is_done)
+        if isinstance(change, MetadataDocument):
+            if self._passed is not None and answer.is_done:
+                kept = (field for field in self._passed.fields if field.key not in _FRAMES)
+                fields = (*kept, new_field(b"Content-Length", b"%d" % len(out)))
+                self._passed = replace(self._passed, fields=fields)
+            return out
+        if change.url:  # before the bytes that contain it, so that a session's id in it is not kept
+            self._report(kinds.ANNOUNCED, self._number, change.url)
+            change.url = b""
+        if isinstance(answer, ChunkedBody):  # its chunks no longer fit, so each piece becomes one
+            out = framed(out) + (b"0\r\n\r\n" if answer.is_done else b"")
+        return out
+
+    def _pass_unread(self, words: str) -> None:
+        """Let everything pass without reading it until the connection ends, for the client to judge."""
+        if self._change is not None:
+            raise HeadError(502, words)
+        self.fail(words, "cut by peer")
+        self.answer = OpenBody()
+        self.keeps_upstream = False
+
+    # The end.
+
+    def refuse(self, response: ResponseHead, body: bytes) -> None:
+        """Report an answer made by the relay, which has not read the request's body."""
+        self._end_request(kinds.UNREAD)
+        self._report(kinds.RESPONSE, self._number, response.block)
+        if body:
+            self._piece(kinds.CHUNK, body)
+        self._finish(kinds.COMPLETE)
+
+    def fail(self, words: str, reason: Reason) -> None:
+        """Report that the exchange failed."""
+        self._finish(kinds.FAILED, Ending(reason=reason, error=words).to_bytes())
+
+    def close(self) -> None:
+        """Report that the host has stopped reading."""
+        self._finish(kinds.CLOSED)
+
+    def _finish(self, kind: bytes, data: bytes = b"") -> None:
+        if not self._is_over:
+            self._end_request()
+            self._tell_left_out(kinds.CHUNK)
+            self._is_over = True
+            self._report(kind, self._number, data)
+
+    def _piece(self, kind: bytes, content: bytes) -> None:
+        self._room -= len(content)
+        if self._room < 0:
+            kept = content[: max(self._room + len(content), 0)]
+            self._left_out += len(content) - len(kept)
+            self._room, content = 0, kept
+        if content and not self._is_over:
+            self._report(kind, self._number, content)
+
+    def _tell_left_out(self, kind: bytes) -> None:
+        if self._left_out:
+            self._report(kinds.lost(kind), self._number, b"%d" % self._left_out)
+            self._left_out = 0
