@@ -350,7 +350,7 @@ def test_an_archive_of_both_lanes_is_valid_by_the_schema_of_others() -> None:
 
 def test_an_archive_is_read_back_to_the_same_bodies() -> None:
     kept = Kept([*exchange("x1", b'{"messages":[]}', 'data: {"a":"工"}\n\n'.encode()), *over_http()])
-    drafts = [each.record for each in seen(kept.told("har"), names=("x.har",))]
+    drafts = seen(kept.told("har"), "x.har")
     for wire, kind in (("llm", "request"), ("llm", "chunk"), ("mcp", "request"), ("mcp", "frame")):
         bodies = [
             b"".join(draft.data for draft in some if (draft.wire, draft.kind) == (wire, kind))

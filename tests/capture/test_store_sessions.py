@@ -44,7 +44,7 @@ def test_a_session_is_found_by_id_unique_prefix_and_last(store: Store) -> None:
     assert store.find_session(FIRST).id == FIRST
     assert store.find_session("20261122").id == THIRD
     assert store.find_session("last").id == FIRST
-    intake = Intake(store, "c", Redactor(), 10)
+    intake = Intake(store, "c", Redactor())
     intake.add(replace(frame(session=THIRD), capture="c", seq=1, time_ns=1, mono_ns=1))
     intake.close()
     assert store.find_session("last").id == THIRD  # it came here last

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
@@ -329,7 +328,7 @@ def store(tmp_path: Path) -> Generator[Store]:
 def test_a_tap_is_known_by_its_first_question_however_much_else_was_asked_before(store: Store) -> None:
     world = World()
     model = world.model()
-    intake, reader = Intake(store, model.id, Redactor(), time.time_ns()), FactsReader(model.id)
+    intake, reader = Intake(store, model.id, Redactor()), FactsReader(model.id)
     assert (reader.read(store).kind, reader.facts.hosts) == ("", frozenset())
     for number in range(40):
         head = Head(method="GET", url="https://api.example/v1/models")

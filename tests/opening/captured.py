@@ -4,29 +4,65 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from typing_extensions import override
+
+from tui_host.capture.record import Record
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.imported_records import Intake
+from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
-from tui_host.opening.import_types import File, TimedDraft
-from tui_host.opening.recognition import read
+from tui_host.opening.file_wires import FileWires
+from tui_host.opening.files import in_utf_8
+from tui_host.opening.importing import FORMATS
 
 NOW_NS = 1_795_268_701_000_000_000
 CHAT: JSON = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 WHOLE: JSON = {"object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}}]}
 PIECE: JSON = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "hello"}}]}
+END: JSON = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
 ASK: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {}}}
 TELL: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
 
 
-def seen(*texts: bytes | str, names: Sequence[str] = ("math.log", "model.log")) -> list[TimedDraft]:
-    files = [
-        File(name=name, data=text.encode() if isinstance(text, str) else text, time_ns=NOW_NS)
-        for name, text in zip(names, texts, strict=False)
-    ]
-    return list(read(files).drafts)
+class Seen(Intake):
+    """Keeps what a file's reader reports, instead of passing it on."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, "c1", Redactor())
+        self.records: list[Record] = []
+
+    @override
+    def keep(self, record: Record) -> None:
+        self.records.append(record)
 
 
-def told(found: Sequence[TimedDraft]) -> list[tuple[str, str, str]]:
-    return [(each.record.wire, each.record.kind, each.record.direction or "") for each in found]
+def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileWires]:
+    """The records of a file, and what its reader says of it."""
+    file = in_utf_8(name, data if isinstance(data, bytes) else data.encode(), NOW_NS)
+    with TemporaryDirectory() as folder:
+        store = Store.open(Path(folder, "tui-host.db"))
+        try:
+            intake = Seen(store)
+            wires = FileWires(intake, "s1")
+            next(each for each in FORMATS if each.recognise(file)).read(file, wires)
+        finally:
+            store.close()
+    return intake.records, wires
+
+
+def seen(data: bytes | str, name: str = "math.log") -> list[Record]:
+    return read(data, name)[0]
+
+
+def told(found: Sequence[Record]) -> list[tuple[str, str, str]]:
+    return [(each.wire, each.kind, each.direction or "") for each in found]
+
+
+def is_timed(record: Record) -> bool:
+    return record.mono_ns is not None
 
 
 def archive(*entries: JSON, creator: str = "x") -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,13 +13,35 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, Source
 from tui_host.capture.store.store import Store
+from tui_host.infer.stories import Stories, TapStory
+from tui_host.infer.whole_story import WholeStory, exported_session
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "session.jsonl"
 SESSION = "20261121-134501-x7k2q"
 
 
 def exported(store: Store, session: str) -> bytes:
+    """The lines of a session as they were recorded."""
     return b"".join(FORMATS["jsonl"].export(store, store.find_session(session)))
+
+
+def exported_whole(store: Store, session: str) -> bytes:
+    """The lines of a session, with the turns and links that are found in it."""
+    info, source = exported_session(store, session)
+    return b"".join(FORMATS["jsonl"].export(source, info))
+
+
+def whole(store: Store, session: str) -> WholeStory:
+    named = Stories(store).find(session)
+    assert isinstance(named, TapStory)
+    return WholeStory(store, named)
+
+
+def chat(store: Store, session: str) -> list[tuple[str, str]]:
+    """The kinds of the items of a session's chat, and what they say."""
+    info, source = exported_session(store, session)
+    items = [json.loads(text) for text in source.session_items(info.id)]
+    return [(each["item"], each.get("text") or each.get("what") or each.get("result")) for each in items]
 
 
 def written(folder: Path, name: str, text: bytes | str) -> Path:

@@ -8,25 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.opening.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, archive, entry, seen, told
-from tui_host.capture.http.exchange_end import read_ending
+from tests.opening.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, archive, entry, is_timed, read, seen, told
+from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.json import file_values
 from tui_host.capture.json.file_values import BrokenError, elements
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.record import MISSING
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.errors import JSON
-from tui_host.opening.exchange_assembly import NOT_KNOWN
-from tui_host.opening.har_messages import body_came
-from tui_host.opening.import_types import File
-from tui_host.opening.recognition import read
+from tui_host.opening import har
+
+URL = "https://api.deepseek.com/v1/chat/completions"
+STREAMED = f"event: message\ndata: {json.dumps(TELL)}\n\n"
 
 
 def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None:
-    server = entry(
-        "https://docs.example/mcp", ASK, f"event: message\ndata: {json.dumps(TELL)}\n\n", "2026-11-22T02:13:06.895Z"
-    )
-    page = entry("https://docs.example/logo.svg", {}, "<svg/>")
-    found = seen(archive(server, page, MODEL))
+    server = entry("https://docs.example/mcp", ASK, STREAMED, "2026-11-22T02:13:06.895Z")
+    found = seen(archive(server, entry("https://docs.example/logo.svg", {}, "<svg/>"), MODEL))
     assert told(found) == [
         ("llm", "request", "out"),
         ("mcp", "request", "out"),
@@ -39,106 +37,61 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock() -> None
         ("mcp", "frame", "in"),
         ("mcp", "end", "in"),
     ]
-    assert [each.at.ns - found[0].at.ns for each in found[:6]] == [
-        0,
-        5_000_000,
-        5_000_000,
-        10_500_000,
-        15_500_000,
-        50_500_000,
-    ]
-    assert found[0].record.peer == "deepseek"
-    assert found[5].record.data == f"data: {json.dumps(PIECE)}\n\n".encode()
-    assert {each.record.encoding for each in found} == {None}  # an archive's bodies have been decoded
+    after = [each.time_ns - found[0].time_ns for each in found[:6]]
+    assert after == [0, 5_000_000, 5_000_000, 10_500_000, 15_500_000, 50_500_000]
+    assert found[0].peer == "deepseek"
+    assert found[5].data == f"data: {json.dumps(PIECE)}\n\n".encode()
+    assert {each.encoding for each in found} == {None}  # an archive's bodies have been decoded
 
 
-@pytest.mark.parametrize(
-    ("creator", "connect", "later_ms", "is_over"),
-    [
-        ("x", -1, 48, True),  # times are rounded, and an end is a sum of them
-        ("x", -1, 40, False),
-        ("x", 30, 60, False),
-        ("mitmproxy", 30, 60, True),  # it had connected before
-    ],
-)
+@pytest.mark.parametrize(("later_ms", "is_over"), [(48, True), (40, False)])
 def test_what_came_before_the_next_exchange_of_an_archive_began_stands_before_it(
-    creator: str, connect: float, later_ms: int, *, is_over: bool
+    later_ms: int, *, is_over: bool
 ) -> None:
-    timings: JSON = {"connect": connect, "send": 1, "wait": 9.5, "receive": 40}
-    first = {**MODEL, "timings": timings, "time": 50.5 + max(connect, 0)}
-    later = {**MODEL, "startedDateTime": f"2026-11-22T02:13:06.{890 + later_ms}Z"}
-    found = seen(archive(first, later, creator=creator))
-    kinds = [each.record.kind for each in found]
+    """Times are rounded, and an end is a sum of them."""
+    found = seen(archive(MODEL, {**MODEL, "startedDateTime": f"2026-11-22T02:13:06.{890 + later_ms}Z"}))
+    kinds = [each.kind for each in found]
     assert (kinds.index("end") < kinds.index("request", 1)) == is_over
-    assert [each.at.ns for each in found] == sorted(each.at.ns for each in found)
+    assert [each.time_ns for each in found] == sorted(each.time_ns for each in found)
 
 
-def test_the_entries_of_an_archive_are_given_as_they_are_found_where_they_stand_in_order() -> None:
-    """Else not before the last is found, which may be the first in time; both come out the same."""
-    entries = [{**MODEL, "startedDateTime": f"2026-11-22T02:13:0{second}Z"} for second in range(5)]
-    found: list[list[tuple[object, str]]] = []
-    shares: list[float] = []
-    for each in (entries, [*entries[1:], entries[0]]):
-        reading = read([File(name="a.har", data=archive(*each))])
-        first = next(reading.drafts)
-        shares.append(reading.notes.progress.done / reading.notes.progress.expected)
-        found.append([(seen.at, seen.record.kind) for seen in (first, *reading.drafts)])
-    assert found[0] == found[1]
-    assert shares[0] < 0.5 < shares[1]
+def test_entries_are_put_in_order_unless_the_archive_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [{**MODEL, "startedDateTime": f"2026-11-22T02:13:0{second}Z"} for second in (1, 2, 0)]
+    in_order = [each.time_ns for each in seen(archive(*entries))]
+    monkeypatch.setattr(har, "_SORTED", 100)
+    as_they_stand = [each.time_ns for each in seen(archive(*entries))]
+    assert in_order == sorted(as_they_stand) != as_they_stand
 
 
-def test_an_archive_that_is_cut_is_read_up_to_there_with_a_word_and_its_long_headers_whole() -> None:
-    long = f"https://api.deepseek.com/v1/chat/completions?trace={'x' * 1000}"
-    whole = archive(entry(long, CHAT, ""), MODEL)
-    reading = read([File(name="a.har", data=whole[:-20])])
-    (request,) = (each.record for each in reading.drafts if each.record.kind == "request")
-    assert request.head is not None
-    assert request.head.url == long
-    assert len(reading.notes.messages) == 1
-    assert "is broken (it is cut off): what stands before is read" in reading.notes.messages[0]
+LATIN = "Echo: 世界".encode().decode("latin-1")
 
 
 @pytest.mark.parametrize(
     ("text", "media", "sizes", "body"),
     [
-        ("Echo: 世界".encode().decode("latin-1"), "text/event-stream", {}, "Echo: 世界".encode()),
-        ("Echo: 世界".encode().decode("latin-1"), "application/json", {"size": 12}, "Echo: 世界".encode()),
-        ("Echo: 世界".encode()[:-1].decode("latin-1"), "text/plain", {"size": 11}, "Echo: 世界".encode()[:-1]),
+        (LATIN, "text/event-stream", {}, "Echo: 世界".encode()),
+        (LATIN, "application/json", {"size": 12}, "Echo: 世界".encode()),
+        (LATIN[:-1], "text/plain", {"size": 11}, "Echo: 世界".encode()[:-1]),
+        ("ç•Œ", "text/event-stream", {}, "界".encode()),  # a browser's windows-1252
         ("Echo: 世界", "text/event-stream", {"size": 12}, "Echo: 世界".encode()),
         ("café", "text/event-stream", {"size": 4}, "café".encode()),
         ("Ã©", "text/event-stream", {"size": 4}, "Ã©".encode()),  # so many bytes are these characters
-        ("Ã©", "text/event-stream", {"size": 3, "compression": 1}, "Ã©".encode()),
         ("Ã©", "text/plain; charset=utf-8", {}, "Ã©".encode()),
+        ("中", "text/plain", {"size": 1e308}, "中".encode()),
+        ("eHl6", "text/plain", {"encoding": "base64"}, b"xyz"),
+        ("eH\r\nl6\r\n", "text/plain", {"encoding": "Base64"}, b"xyz"),
+        ("xyz", "text/plain", {"encoding": "utf-8", "size": "3"}, b"xyz"),
     ],
 )
-def test_a_body_that_an_archive_has_as_latin_1_is_read_back_to_its_bytes(
-    text: str, media: str, sizes: dict[str, JSON], body: bytes
-) -> None:
-    response: JSON = {"headers": [{"name": "Content-Type", "value": media}], "content": {"text": text, **sizes}}
-    assert body_came(mapping(response)) == body
-
-
-@pytest.mark.parametrize(
-    ("content", "status"),
-    [
-        ({"text": "eHl6", "encoding": "base64"}, 200),
-        ({"text": "eH\r\nl6\r\n", "encoding": "Base64", "_transferSize": 9}, "200"),
-        ({"text": "xyz", "encoding": "utf-8", "size": "3"}, 200),
-        ({"text": "xyz"}, 200.0),
-    ],
-)
-def test_an_archive_may_hold_a_body_in_base64_and_sockets_are_left_out_with_a_word(
-    content: dict[str, JSON], status: JSON
-) -> None:
-    packed = {**MODEL, "timings": {"send": "1", "wait": "9.5"}, "_priority": "High", "_initiator": {"type": "script"}}
-    packed["response"] = {"status": status, "headers": [], "content": content}
-    reading = read([File(name="a", data=archive(packed, {**MODEL, "_webSocketMessages": [{}]}))])
-    records = list(reading.drafts)
-    assert [each.record.data for each in records if each.record.kind == "chunk"] == [b"xyz"]
-    assert records[1].record.head is not None
-    assert records[1].record.head.status == 200
-    assert records[1].at.ns - records[0].at.ns == 10_500_000
-    assert reading.notes.left_out == "WebSocket conversations (1)"
+def test_a_body_is_read_back_to_its_bytes(text: str, media: str, sizes: dict[str, JSON], body: bytes) -> None:
+    response: JSON = {
+        "status": "200",
+        "headers": [{"name": "Content-Type", "value": media}],
+        "content": {"text": text, **sizes},
+    }
+    found = seen(archive({**MODEL, "response": response}))
+    assert b"".join(each.data for each in found if each.kind == "chunk") == body
+    assert [each.head and each.head.status for each in found if each.kind == "response"] == [200]
 
 
 values = st.recursive(
@@ -165,19 +118,50 @@ def test_an_array_that_is_none_is_told(text: bytes) -> None:
         list(elements(text, 0))
 
 
-def test_what_an_archive_does_not_have_is_told_as_not_known() -> None:
-    untold: dict[str, JSON] = {"time": 0, "timings": {"send": 0, "wait": 0, "receive": 0}}
-    less: dict[str, JSON] = {"time": -1, "timings": {"send": -1, "wait": -1, "receive": -1}}
-    url = "https://api.deepseek.com/v1/chat/completions"
-    none: dict[str, JSON] = {"time": None, "timings": None}
-    for more in (untold, less, none):
-        times = [each.at.is_told for each in seen(archive({**entry(url, CHAT, json.dumps(WHOLE)), **more}))]
-        assert times == [True, False, False, False]
-    without: dict[str, JSON] = {**MODEL, "response": {"status": 200, "headers": [], "content": {"size": 812}}}
-    request, _, end = [each.record for each in seen(archive({**without, "request": {"method": "POST", "url": url}}))]
-    assert (request.malformed, read_ending(end.data).reason) == (MISSING, MISSING)
-    stream = {"status": 200, "headers": mapping(MODEL["response"])["headers"], "content": {"size": 0}}
-    assert read_ending(seen(archive({**MODEL, "response": stream}))[-1].record.data).reason == MISSING
+HEADERS: JSON = [{"name": ":status", "value": "200"}, {"name": "content-type", "value": "application/json"}]
+
+
+def ended(**response: JSON) -> tuple[list[tuple[str, bool]], Ending]:
+    """The rows of an exchange with this response, each with whether its body is not in the file, and how it ended."""
+    found = seen(archive({**entry(URL, CHAT, ""), "response": response}))
+    ladder = Ladder()
+    ladder.feed(found)
+    return [(row.kind, row.missing) for row in ladder.rows], read_ending(found[-1].data)
+
+
+def test_a_body_that_an_archive_does_not_hold_is_told_apart_from_an_answer_that_did_not_come() -> None:
+    rows, ending = ended(status=200, headers=HEADERS, content={"size": 5120})
+    assert rows == [("request", False), ("response", True)]
+    assert (ending.reason, ending.size, ending.kept) == (MISSING, 5120, 0)
+    for status in (0, -1, -999, None):
+        rows, ending = ended(status=status, headers=[], content={"size": 0})
+        assert (ending.reason, ending.error) == ("failed", "no response came")
+        assert not any(is_missing for _, is_missing in rows)
+    assert ended(status=0, headers=[], content={}, _error="net::ERR_FAILED")[1].error == "net::ERR_FAILED"
+    assert ended(status=204, headers=[], content={"size": 0})[1].reason == "complete"
+    stream: JSON = [{"name": "content-type", "value": "text/event-stream"}]
+    assert ended(status=200, headers=stream, content={"size": 0})[1].reason == MISSING
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"time": 0, "timings": {"send": 0, "wait": 0, "receive": 0}},
+        {"time": -1, "timings": {"send": -1, "wait": -1, "receive": -1}},
+        {"time": None, "timings": None},
+        {"startedDateTime": "soon"},
+        {"request": {"method": "POST", "url": URL, "postData": {"params": [{"name": "a", "value": "b"}]}}},
+        {"request": {"method": "POST", "url": URL, "headers": [{"name": ":authority", "value": "a"}, {"name": "x"}]}},
+        {"response": None},
+    ],
+)
+def test_each_entry_is_a_row_whatever_it_lacks(more: dict[str, JSON]) -> None:
+    found = seen(archive({**entry(URL, CHAT, json.dumps(WHOLE)), **more}))
+    assert found[0].kind == "request"
+    assert found[-1].kind in {"end", "error"}
+    assert (found[0].malformed == MISSING) == ("request" in more)
+    if "time" in more:
+        assert [is_timed(each) for each in found] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("kept", [{}, {"text": "", "size": 0}, {"size": 99}])
@@ -193,46 +177,51 @@ def test_a_stream_whose_events_a_browser_keeps_beside_it_is_put_together_anew_an
     ]
     response = {**mapping(MODEL["response"]), "content": {"mimeType": "text/event-stream", **kept}}
     found = seen(archive({**MODEL, "response": response, "_eventSourceMessages": events}))
-    chunks = [each for each in found if each.record.kind == "chunk"]
-    assert [each.record.data.decode() for each in chunks] == [
+    chunks = [each for each in found if each.kind == "chunk"]
+    assert [each.data.decode() for each in chunks] == [
         f"data: {json.dumps(PIECE)}\n\n",
         "event: two lines\nid: 7\ndata: one\ndata: two\n\n",
         "data: [DONE]\n\n",
     ]
-    assert [each.at.ns % 10**9 // 10**6 for each in chunks[:2]] == [950, 980]
-    assert found[-1].at.ns >= chunks[-1].at.ns >= chunks[1].at.ns
-    head = next(each.record.head for each in found if each.record.kind == "response")
+    assert [each.time_ns % 10**9 // 10**6 for each in chunks[:2]] == [950, 980]
+    assert found[-1].time_ns >= chunks[-1].time_ns >= chunks[1].time_ns
+    head = next(each.head for each in found if each.kind == "response")
     assert head is not None
     assert "put together anew" in dict(head.headers)[NOT_KNOWN]
-    assert json.loads(found[-1].record.data)["reason"] == "complete"
+    assert read_ending(found[-1].data).reason == "complete"
     whole = seen(archive({**MODEL, "_eventSourceMessages": events}))
-    assert [each.record.data for each in whole if each.record.kind == "chunk"] == [
-        f"data: {json.dumps(PIECE)}\n\n".encode()
-    ]
+    assert [each.data for each in whole if each.kind == "chunk"] == [f"data: {json.dumps(PIECE)}\n\n".encode()]
 
 
-@pytest.mark.parametrize(
-    "size", [10**400, 1e308, float("nan"), -1, "many"], ids=["beyond floats", "great", "none", "less", "words"]
-)
-def test_a_body_is_read_whatever_number_stands_for_its_size(size: JSON) -> None:
-    content: dict[str, JSON] = {"size": size, "compression": 0.5, "text": "\u4e2d"}
-    response = {**mapping(MODEL["response"]), "content": content}
-    found = seen(archive({**MODEL, "response": response}))
-    assert [each.record.data for each in found if each.record.kind == "chunk"] == ["\u4e2d".encode()]
-
-
-def test_a_server_that_takes_messages_where_a_model_does_is_none() -> None:
-    """The SDKs' own examples of servers with event streams have `/messages` for it, as Anthropic's API does."""
+def test_what_carries_json_rpc_is_a_servers_whatever_the_address_and_the_method() -> None:
+    """Examples of the SDKs take messages at `/messages`, as Anthropic's API does."""
     found = seen(archive(entry("http://localhost:8000/messages?session_id=1", ASK, "Accepted")))
-    assert {each.record.wire for each in found} == {"mcp"}
-    assert [each.record.kind for each in found][:2] == ["request", "frame"]
+    assert {each.wire for each in found} == {"mcp"}
+    assert [each.kind for each in found][:2] == ["request", "frame"]
+    for method in ("GET", "POST", "PATCH"):
+        stream = entry("http://localhost:8000/v1/chat/completions", {}, STREAMED)
+        stream["request"] = {"method": method, "url": "http://localhost:8000/v1/chat/completions"}
+        assert [each.kind for each in seen(archive(stream)) if each.wire == "mcp"] == [
+            "request",
+            "response",
+            "chunk",
+            "frame",
+            "end",
+        ]
 
 
-def test_a_body_with_the_events_of_two_answers_is_marked_as_failed_with_the_remedy() -> None:
-    stream = [f"data: {json.dumps(PIECE)}", "data: [DONE]"]
-    mixed = "\n\n".join(line for line in stream for _ in range(2)) + "\n\n"
-    url = "https://api.deepseek.com/v1/chat/completions"
-    reading = read([File(name="a.har", data=archive(entry(url, CHAT, mixed)))])
-    last = [*reading.drafts][-1].record
-    assert (last.kind, b"events of several answers" in last.data) == ("error", True)
-    assert "Record with tui-host tap" in reading.notes.messages[0]
+def test_the_older_transports_stream_and_what_is_sent_beside_it_are_one_connection() -> None:
+    begun = "event: endpoint\ndata: /messages?session_id=1\n\n"
+    stream = entry("http://localhost:8000/sse", {}, f"{begun}{STREAMED}", time=90_000)
+    stream["request"] = {"method": "GET", "url": "http://localhost:8000/sse"}
+    sent = entry("http://localhost:8000/messages?session_id=1", ASK, "", "2026-11-22T02:13:08Z")
+    found = seen(archive(stream, sent))
+    assert len({each.connection for each in found}) == 1
+    assert [each.direction for each in found if each.kind == "frame"] == ["out", "in"]
+
+
+def test_other_exchanges_and_sockets_are_counted() -> None:
+    page = entry("https://docs.example/logo.svg", {}, "<svg/>")
+    _, wires = read(archive(page, page, 7, {**MODEL, "_webSocketMessages": [{}]}))
+    words = f"{har.OTHERS} (2), {har.UNREAD} (1, first line 1), {har.SOCKETS} (1)"
+    assert wires.left_out == words

@@ -11,12 +11,12 @@ from tests.infer.kept import KeptModelTap, KeptServerTap, keep_story
 from tests.kit.app import MATH, NARROW, OFF, WIDE, Running, running
 from tests.kit.bodies import Answer, Call, Results, User
 from tests.opening.captured import ASK, CHAT, TELL
+from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import Direction, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import foreign_session
-from tui_host.capture.store.imported_records import Intake, put_into_turns
+from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
-from tui_host.chat.conversation import UserItem, item_to_text
 from tui_host.errors import JSON
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
@@ -43,14 +43,22 @@ class BeingRead:
         self.store = Store.open(folder / "data" / "tui-host.db")
         self.info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
         self.store.sessions.put_back(replace(self.info, live=True))
-        self.intake = Intake(self.store, self.info.id, Redactor(), 1)
+        self.intake = Intake(self.store, self.info.id, Redactor())
 
-    def write(self, seq: int, way: Direction, value: JSON) -> None:
+    def write(self, way: Direction, value: JSON) -> None:
         place = Place(session=self.info.id)
-        draft = Record(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=place)
-        draft = replace(draft, direction=way, data=json.dumps(value).encode())
-        self.intake.add(replace(draft, capture=self.info.id, seq=seq, time_ns=seq, mono_ns=seq))
-        self.intake.flush()
+        record = Record(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=place, direction=way)
+        self.intake.append(replace(record, data=json.dumps(value).encode()))
+        self.flush()
+
+    def ask(self, value: JSON) -> None:
+        observer = Observer(self.intake, wire="llm", peer="sums", is_decoded=True)
+        exchange = observer.begin("", "openai:", (), json.dumps(value).encode(), Place(session=self.info.id))
+        exchange.not_in_file()
+        self.flush()
+
+    def flush(self) -> None:
+        self.intake.close()  # which more may follow
 
 
 async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> None:
@@ -79,27 +87,26 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.until_shown("This capture has no chat", "#1 tools/call")
 
 
-async def test_rows_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(tmp_path: Path) -> None:
+async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(
+    tmp_path: Path,
+) -> None:
     """Another process writes them; here, by hand, what it would."""
     file = BeingRead(tmp_path)
     store, info = file.store, file.info
     async with running(tmp_path, config=OFF) as app:
-        file.write(1, "out", ASK)
+        file.write("out", ASK)
         app.app.show_session(app.host.sessions.foreign(info))
         await app.until_shown("reading big.har …: read only", "#1 tools/call")
         source = app.inspector_source
-        file.write(2, "in", TELL)
+        file.write("in", TELL)
         await app.until_shown("#1 result")
+        file.ask(CHAT)
+        await app.until_shown("▾ turn 1 · step 1", "hi", "the answer is not in the file")
         assert source.live
-        store.sessions.save_item(info.id, 0, item_to_text(UserItem(turn=1, text="how much is it?")))
-        of_turn = Place(session=info.id, turn=1, step=1)
-        put_into_turns(store, info.id, {1: of_turn, 2: of_turn})
-        file.intake.close()
-        store.sessions.put_back(replace(info, model="some/model", protocol="native"))
-        await app.until_shown("how much is it?", "from a file: read only   some/model")
+        store.sessions.put_back(info)
+        await app.until_shown("from a file: read only   sums/m")
         assert app.inspector_source is source
         assert not source.live
-        await app.until_shown("▾ turn 1 · step 1", "#1 tools/call", "#1 result")
     store.close()
 
 

@@ -45,7 +45,12 @@ class SessionInfo:
     @property
     def is_foreign(self) -> bool:
         """Whether the conversation took place elsewhere: it can be read, but not continued."""
-        return self.imported or self.source in {"tap", "import"}
+        return self.imported or self.is_story
+
+    @property
+    def is_story(self) -> bool:
+        """Whether its turns and calls are found when it is shown: another host's, recorded by a tap or read from a file."""
+        return self.source in {"tap", "import"}
 
     @property
     def is_direct(self) -> bool:

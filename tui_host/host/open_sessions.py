@@ -14,7 +14,7 @@ from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
@@ -150,18 +150,11 @@ class Sessions(Mapping[str, "Session"]):
             if info.id not in self._opened:
                 self._store.sessions.release(info.id)
 
-    def foreign(self, info: SessionInfo, items: Sequence[str] = ()) -> Session:
-        """Return a read-only session for a tap's recording or an imported file.
+    def foreign(self, info: SessionInfo) -> Session:
+        """Return a read-only session for a tap's recording or an imported file."""
+        from tui_host.host.session_storage import foreign_session
 
-        Args:
-            info: The session's summary in the store.
-            items: The stored chat items of an imported file.
-        """
-        from tui_host.host.session_storage import imported_session, tapped_session
-
-        if info.source == "tap":
-            return tapped_session(info, self._policy(), self._redact)
-        return imported_session(info, items, self._policy(), self._redact)
+        return foreign_session(info, self._policy(), self._redact)
 
     def take_profile(self, session: Session, name: str) -> None:
         """Use a profile for a session from the next turn on, with the profile's model and tool protocol.

@@ -83,50 +83,28 @@ def _options(text: str) -> tuple[Options, int, dict[str, int]]:
     return options_of(options), number_or_zero(omitted), turns
 
 
-def tapped_session(info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
-    """Return a tap's recording as a read-only session, which is not stored again."""
-    return Session(
-        id=info.id,
-        source="tap",
-        created_ns=info.created_ns,
-        model=ModelRef(provider="tap", model=info.title),
-        protocol="",
-        policy=policy,
-        redact=redact,
-        title=info.title,
-        turn=1,
-    )
-
-
-def imported_session(
-    info: SessionInfo, items: Sequence[str], policy: Policy, redact: Callable[[str], str] = str
-) -> Session:
-    """Return an imported file as a read-only session, which is not stored again.
+def foreign_session(info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
+    """Return what a tap recorded, or a file brought, as a read-only session, which is not stored again.
 
     Args:
         info: The session's summary in the store.
-        items: The stored chat items, if any.
         policy: Required by `Session`; makes no decisions here.
         redact: Removes secrets from displayed text.
     """
+    is_tap = info.source == "tap"
     session = Session(
         id=info.id,
-        source="import",
+        source="tap" if is_tap else "import",
         created_ns=info.created_ns,
-        model=ModelRef(provider="file", model=info.title),
-        protocol="",
+        model=ModelRef(provider="tap" if is_tap else "file", model=info.title),
+        protocol=info.protocol,
         policy=policy,
         redact=redact,
-        conversation=Conversation(items),
+        title=info.title,
+        turn=max(info.turns, 1),
     )
-    tell_imported(session, info)
+    session.asked = info.model
     return session
-
-
-def tell_imported(session: Session, info: SessionInfo) -> None:
-    """Update an imported session's title, models and protocol from the store."""
-    session.title, session.asked, session.protocol = info.title, info.model, info.protocol
-    session.turn = max(info.turns, 1)
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:

@@ -58,8 +58,6 @@ class TapStory:
     @property
     def info(self) -> SessionInfo:
         """The story as a session."""
-        if self.taps[0].imported:
-            return replace(self.taps[0], title=self.title)
         return replace(
             self.taps[0],
             id=self.id,
@@ -141,7 +139,9 @@ class TapStory:
 
 
 def _names(tap: SessionInfo, facts: Sequence[TapFacts]) -> Sequence[str]:
-    """Describe a tap by kind and title: `tap stdio math`."""
+    """Describe a tap by kind and title: `tap stdio math`; a file by its name."""
+    if tap.source == "import":
+        return [tap.title]
     named = [(capture.kind, tap.title if len(facts) < 2 else capture.peer) for capture in facts or (TapFacts(),)]
     return [" ".join(filter(None, ("tap", kind, title))) for kind, title in named]
 
@@ -171,10 +171,10 @@ class Stories:
             The list, and whether the facts of all taps are known by now.
         """
         sessions = self.store.sessions.list()
-        taps = [info for info in sessions if info.source == "tap"]
+        taps = [info for info in sessions if info.is_story]
         unread = [tap.id for tap in taps if tap.id not in self._readers]
         skipped = frozenset(unread[most:] if most is not None else ())
-        lines = [*(info for info in sessions if info.source != "tap"), *self._stories(taps, skipped)]
+        lines = [*(info for info in sessions if not info.is_story), *self._stories(taps, skipped)]
         return sorted(lines, key=lambda line: line.updated_ns, reverse=True), not skipped
 
     def get(self, name: str) -> TapStory | None:
@@ -184,7 +184,7 @@ class Stories:
         """
         info = self.store.sessions.get(name)
         if info is not None:
-            return self._alone(info) if info.source == "tap" else None
+            return self._alone(info) if info.is_foreign else None
         stories = self._with(first_tap(name))
         return next((story for story in stories if story.id == name), stories[0] if stories else None)
 
@@ -201,12 +201,12 @@ class Stories:
             TuiHostError: Nothing has this name, or several have.
         """
         if (info := self.store.sessions.get(name)) is not None:
-            return self._alone(info) if info.source == "tap" else info
+            return self._alone(info) if info.is_story else info
         if (story := self.get(name)) is not None:
             return story
         if name == "last":
             info = self.store.sessions.find(name)
-            return self._with(info.id)[0] if info.source == "tap" and not info.imported else self.find(info.id)
+            return self._with(info.id)[0] if info.is_story and not info.imported else self.find(info.id)
         matches = [line for line in self.listed()[0] if name and line.id.startswith(name)]
         if len(matches) > 1:
             ids = ", ".join(match.id for match in matches[:5])

@@ -1,7 +1,7 @@
 """Export and show a story as a session: chat items, records in the order of time, and links.
 
 The records are read twice: once to find what belongs together, and again each time they are exported, with the turn and step that
-was found for each. An imported story keeps the places and links that it came with.
+was found for each. A story that was exported before keeps the places and links that it came with.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class WholeStory:
     """
 
     def __init__(self, store: Store, tap_story: TapStory, redact: Callable[[str], str] = str) -> None:
-        self._is_imported = tap_story.taps[0].imported
-        self.info = tap_story.taps[0] if self._is_imported else tap_story.info
+        self._is_kept = tap_story.taps[0].imported and tap_story.taps[0].turns > 0
+        self.info = tap_story.taps[0] if self._is_kept else tap_story.info
         self.taps = tap_story.taps
         self._store = store
         self._conversation = Conversation(redact=redact)
@@ -89,7 +89,7 @@ class WholeStory:
         """Give the records in the order of time, then the links. None is a preamble."""
         places: dict[tuple[Place, tuple[int, int]], Place] = {}
         for number, record in enumerate(self._merged()):
-            if not self._is_imported:
+            if not self._is_kept:
                 own = record.place
                 step = self._linked_places.get(record.key) or divmod(self._places[number], 1 << _STEP_BITS)
                 if (own, step) not in places:
@@ -105,7 +105,7 @@ class WholeStory:
             place = story.take(record)
             self._places.append(((place.turn or 0) << _STEP_BITS) | (place.step or 0))
         StoryChat(story, self._conversation).tell()
-        if self._is_imported:
+        if self._is_kept:
             records = (record for capture in self._captures for record in self._store.records(capture=capture.id))
             self._links = [record for record in records if record.kind == "link"]
             return

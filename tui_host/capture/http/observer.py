@@ -17,7 +17,7 @@ from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.http.client_faults import reason_of, words_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
-from tui_host.capture.record import Head, Place, Record, Redaction, Shift, value_of
+from tui_host.capture.record import MISSING, Head, Place, Record, Redaction, Shift, value_of
 from tui_host.capture.recorder_protocol import Recording
 from tui_host.capture.redact.places import is_login
 
@@ -42,6 +42,7 @@ class Observer:
         limit: Largest number of a body's bytes to record.
         is_whole: Whether the connection is observed from its beginning.
         logins: Which of the exchanges may be a login's.
+        is_decoded: Whether bodies come with their content coding undone, as from a file, whatever the headers say.
     """
 
     def __init__(
@@ -54,29 +55,43 @@ class Observer:
         limit: int = BODY_LIMIT,
         is_whole: bool = True,
         logins: Logins = "none",
+        is_decoded: bool = False,
     ) -> None:
         self._recorder = recorder
         self._limit = limit
         self._logins: Logins = logins
+        self._is_decoded = is_decoded
         self.connection = connection
         self._draft = Record(wire=wire, kind="request", peer=peer, connection=connection)
         self._correlator = Correlator(is_whole=is_whole)
 
     def begin(
-        self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0
+        self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0, lacks: str = ""
     ) -> ObservedExchange:
-        """Record a request before sending it. `missed` is the number of the body's bytes that are not available."""
+        """Record a request before sending it.
+
+        Args:
+            method: The method; empty if a file does not tell it.
+            url: The URL.
+            headers: The headers as sent.
+            body: The body.
+            place: The place in the conversation.
+            missed: The number of the body's bytes that are not available.
+            lacks: Why there is no body, such as `MISSING`.
+        """
         exchange = self._recorder.new_exchange()
         draft = replace(self._draft, exchange=exchange, place=place, direction="out")
         size = len(body) + missed
         kept = body[: self._limit]
-        head = Head(method=method, url=url, headers=tuple(headers))
+        if len(kept) < size:
+            lacks = f"the body is kept up to {len(kept)} of its {size} bytes"
+        head = Head(method=method or None, url=url, headers=tuple(headers))
         request = replace(
             draft,
             head=head,
             data=kept,
-            encoding=encoding_of(headers),
-            malformed=f"the body is kept up to {len(kept)} of its {size} bytes" if len(kept) < size else None,
+            encoding=None if self._is_decoded else encoding_of(headers),
+            malformed=lacks or None,
         )
         of_login = self._logins == "all" or (self._logins == "some" and is_login(head, body))
         if self._logins != "none":
@@ -86,19 +101,29 @@ class Observer:
         if frames is not None and method == "POST":
             frames.sent(body)
         answer = replace(draft, direction="in")
-        return ObservedExchange(self._recorder, answer, self._limit, frames, of_login=of_login)
+        return ObservedExchange(
+            self._recorder, answer, self._limit, frames, of_login=of_login, is_decoded=self._is_decoded
+        )
 
 
 class ObservedExchange:
     """An exchange in progress. After its end nothing more is recorded."""
 
     def __init__(
-        self, recorder: Recording, draft: Record, limit: int, frames: HttpFrames | None, *, of_login: bool = False
+        self,
+        recorder: Recording,
+        draft: Record,
+        limit: int,
+        frames: HttpFrames | None,
+        *,
+        of_login: bool = False,
+        is_decoded: bool = False,
     ) -> None:
         self.id = draft.exchange or ""
         self._recorder = recorder
         self._draft = draft
         self._limit = limit
+        self._is_decoded = is_decoded
         self._frames = frames
         self._of_login = of_login
         self._redactor = recorder.redactor.body()
@@ -156,10 +181,10 @@ class ObservedExchange:
         self._keep(*self._redactor.release())
 
     def response(self, status: int, headers: Headers) -> None:
-        """Record the response's head."""
-        head = Head(status=status, headers=tuple(headers))
+        """Record the response's head. The status is 0 if a file does not tell it."""
+        head = Head(status=status or None, headers=tuple(headers))
         self._recorder.append(replace(self._draft, kind="response", head=head))
-        encoding = encoding_of(headers)
+        encoding = None if self._is_decoded else encoding_of(headers)
         self._draft = replace(self._draft, encoding=encoding)
         content_type = value_of(headers, "content-type").strip().lower()
         is_stream = content_type.startswith(
@@ -188,6 +213,11 @@ class ObservedExchange:
         if self._frames is not None:
             self._frames.finished(whole=False)
             self._frames = None
+
+    def not_in_file(self, size: int = 0) -> None:
+        """Record that a file does not hold the response, or its body of this size."""
+        self._size += size
+        self._finish(MISSING, "")
 
     def end(self) -> None:
         """Record that the response is complete."""

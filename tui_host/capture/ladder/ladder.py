@@ -13,7 +13,6 @@ from tui_host.capture.ladder.frame_rows import FrameRows
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_numbers import RowNumbers
 from tui_host.capture.ladder.rows import LadderRows, Value
-from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import Place, Record
 
@@ -60,16 +59,6 @@ class Ladder(LadderRows):
             if capture not in running:
                 self._frames.close(capture)
                 self._exchanges.close(capture)
-        self.settle()
-
-    def put_into_turns(self, turns: Mapping[tuple[str, int], tuple[int, int]]) -> None:
-        """Assign rows, named by their first record, to turns and steps that were found later."""
-        for key, (turn, step) in turns.items():
-            number = self.row_of(key)
-            if number is not None:
-                self.change(number, turn=turn, step=step)
-        if turns:
-            self.sections = Sections()  # those before began without these turns
         self.settle()
 
     def doubt(self, calls: Mapping[tuple[str, int], str]) -> None:

@@ -1,21 +1,20 @@
-"""Stores records that already have numbers and times."""
+"""The recorder of an imported capture: its records have times of their own, and their caller waits for the disk."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from tui_host.capture.session_summary import local_name
-from tui_host.capture.store.deletion import in_transaction
 from tui_host.capture.store.pending_records import Slot
-from tui_host.capture.store.schema import SEQ_BITS
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
-    from tui_host.capture.record import Place, Record
+    from tui_host.capture.record import Record
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
 
@@ -27,86 +26,41 @@ AT_LEAST_SECONDS = 0.25
 """Longest time until gathered records are passed on: the user may be looking at them."""
 
 
-_PLACE_OF = "SELECT place, wire FROM records JOIN places ON places.key = place WHERE records.key = ?"
-_ALL_OF_PLACE = "UPDATE places SET turn = ?, step = ? WHERE key = ?"
-_PLACE_LIKE = """
-    INSERT INTO places (capture, wire, peer, session, turn, step, call, connection, exchange)
-    SELECT capture, wire, peer, session, ?, ?, call, connection, exchange FROM places WHERE key = ?
-"""
-_TURNS = f"""
-    SELECT captures.id, records.key & {(1 << SEQ_BITS) - 1}, turn, step
-    FROM places JOIN records ON records.place = places.key JOIN captures ON captures.key = places.capture
-    WHERE session = ? AND turn IS NOT NULL ORDER BY records.key
-"""  # noqa: S608 - a constant alone
-_MOVE = "UPDATE records SET place = ? WHERE key = ?"
-
-
-def free_suffix(store: Store, session: str, captures: Iterable[str]) -> str:
-    """Return a suffix that makes ids unique in the store; empty if they already are. Blocks."""
+def free_name(store: Store, name: str) -> str:
+    """Return the name under which to keep what a file calls so: the same, with a mark and a number if it is taken. Blocks."""
+    taken = "SELECT 1 FROM sessions WHERE id = ? UNION SELECT 1 FROM captures WHERE id = ?"
     number = 1
-    while True:
-        taken = [
-            *store.read("SELECT 1 FROM sessions WHERE id = ?", local_name(session, number)),
-            *(
-                row
-                for name in captures
-                for row in store.read("SELECT 1 FROM captures WHERE id = ?", local_name(name, number))
-            ),
-        ]
-        if not taken:
-            return local_name("", number)
+    while store.read(taken, local_name(name, number), local_name(name, number)):
         number += 1
-
-
-def put_into_turns(store: Store, capture: str, places: Mapping[int, Place]) -> None:
-    """Assign stored records, by number, to turns and steps that were found later. Blocks.
-
-    Raises:
-        StoreError: The database cannot be written.
-    """
-
-    def put(connection: sqlite3.Connection) -> None:
-        (start,) = connection.execute("SELECT key << ? FROM captures WHERE id = ?", (SEQ_BITS, capture)).fetchone()
-        keys: dict[tuple[int | None, int | None, int], int] = {}
-        for seq, place in places.items():
-            row: tuple[int, str] | None = connection.execute(_PLACE_OF, (start + seq,)).fetchone()
-            if row is None:
-                continue  # refused, or in the row of its answer's first record
-            like = place.turn, place.step, row[0]
-            if like not in keys:
-                sql = _ALL_OF_PLACE if row[1] == "llm" else _PLACE_LIKE  # an exchange with a model is of one turn
-                key = connection.execute(sql, like).lastrowid
-                keys[like] = row[0] if row[1] == "llm" else key or 0
-            if keys[like] != row[0]:
-                connection.execute(_MOVE, (keys[like], start + seq))
-
-    store.run(in_transaction(put))
-
-
-def turns_of(store: Store, session: str) -> Mapping[tuple[str, int], tuple[int, int]]:
-    """Return the turns and steps of a session's records, by capture and number, in the order of records."""
-    rows = store.read(_TURNS, session)
-    return {
-        (str(capture), seq): (turn, step if isinstance(step, int) else 0)
-        for capture, seq, turn, step in rows
-        if isinstance(seq, int) and isinstance(turn, int)
-    }
+    return local_name(name, number)
 
 
 class Intake:
-    """Passes the records of one capture to the writer, and waits for it to keep memory small. Blocks.
+    """Records one imported capture, for observers and taps like any recorder. Blocks.
 
     While one part is written, the next is gathered: reading and writing each have a processor.
+
+    Args:
+        store: Where the records go.
+        capture: The capture's id.
+        redactor: Removes the secrets.
+        seen: Called with each record before it is handed over.
 
     Attributes:
         refused_records: Number of records that can never be stored, such as a second one with the same number.
     """
 
-    def __init__(self, store: Store, capture: str, redactor: Redactor, now_ns: int) -> None:
+    def __init__(
+        self, store: Store, capture: str, redactor: Redactor, seen: Callable[[Record], None] = lambda _: None
+    ) -> None:
         self.capture = capture
+        self.redactor = redactor
         self.refused_records = 0
         self._store = store
-        self._redactor = redactor
+        self._seen = seen
+        self._last = 0
+        self._time_ns, self._is_timed = 0, False
+        self._exchanges, self._connections = count(1), count(1)
         self._gathered: list[Slot] = []
         self._bytes = 0
         self._due = time.monotonic() + AT_LEAST_SECONDS
@@ -114,30 +68,62 @@ class Intake:
         self._given: list[Slot] = []
         self._given_to = self._settled_to = 0
         self._fault = ""
-        self._now_ns = now_ns
-        store.begin_capture(capture, "import", now_ns)
+        self._began_ns = time.time_ns()
+
+    # What observers and taps use.
+
+    def at(self, time_ns: int | None) -> None:
+        """Set the time of the records that follow. None if nothing tells it: they only have their place in the order."""
+        self._is_timed = time_ns is not None
+        self._time_ns = self._time_ns if time_ns is None else time_ns
+
+    def now(self) -> int:
+        """Return the time that was set."""
+        return self._time_ns
+
+    def append(self, record: Record, _at_ns: int | None = None) -> int:
+        """Record what was seen at the time that was set; return its number."""
+        mono_ns = self._time_ns if self._is_timed else None
+        seq = self._last + 1
+        self.keep(replace(record, capture=self.capture, seq=seq, time_ns=self._time_ns, mono_ns=mono_ns))
+        return seq
+
+    def new_exchange(self) -> str:
+        """Return an id for an HTTP exchange, unique in the capture."""
+        return f"x{next(self._exchanges)}"
+
+    def new_connection(self, server: str) -> str:
+        """Return an id for a connection, unique in the capture."""
+        return f"{server}#{next(self._connections)}"
+
+    # Keeping.
 
     def add(self, record: Record) -> None:
-        """Add the next record."""
-        draft = self._redactor.by_place(record)
-        if draft.kind == "request" and draft.head is not None:
-            self._redactor.learn(draft.head)
-        size = len(draft.data) + OVERHEAD
+        """Keep a record with the number and the times that it has."""
+        self.keep(self.redactor.by_place(record))
+
+    def keep(self, record: Record) -> None:
+        """Keep a record as it is, redacted by place."""
+        if record.kind == "request" and record.head is not None:
+            self.redactor.learn(record.head)
+        self._seen(record)
+        if not self._last:  # a capture without records is none
+            self._store.begin_capture(self.capture, "import", self._began_ns)
+        self._last = record.seq
+        size = len(record.data) + OVERHEAD
         stamps = self.capture, record.seq, record.time_ns, record.mono_ns
-        self._gathered.append(Slot(*stamps, draft, self, self._redactor, size))
+        self._gathered.append(Slot(*stamps, record, self, self.redactor, size))
         self._bytes += size
         if self._bytes > AT_ONCE or time.monotonic() >= self._due:
             self._give()
 
-    def flush(self) -> None:
-        """Wait until all records are on the disk."""
+    def close(self) -> None:
+        """Wait until all records are on the disk, and end the capture."""
+        if not self._last:
+            return
         self._give()
         self._store.run(lambda _: None, None)
-
-    def close(self) -> None:
-        """End the capture."""
-        self.flush()
-        self._store.end_capture(self.capture, self._now_ns)
+        self._store.end_capture(self.capture, self._began_ns)
 
     def _give(self) -> None:
         """Hand over the gathered records, once the records before are on the disk."""

@@ -34,7 +34,7 @@ T = TypeVar("T")
 _INFO = (
     "SELECT id, title, created, updated, turns, source, model, protocol, profile, options, facts, owner,"
     " turns > 0 OR source IN ('tap', 'import') AS listed,"
-    " id IN (SELECT session FROM captures CROSS JOIN places ON places.capture = captures.key WHERE kind = 'import') AS imported"
+    " source = 'import' OR id IN (SELECT session FROM captures CROSS JOIN places ON places.capture = captures.key WHERE kind = 'import') AS imported"
     " FROM sessions"
 )
 _SAVE = """

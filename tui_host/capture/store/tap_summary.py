@@ -39,7 +39,7 @@ _OPENED = f"""
         CROSS JOIN records ON records.place = places.key
     WHERE captures.id = ? AND records.kind = 'frame' AND direction = 'out' GROUP BY each.connection ORDER BY first
 """  # noqa: S608 - constants alone
-_OF_TAPS = "session IN (SELECT id FROM sessions WHERE source = 'tap')"
+_OF_TAPS = "session IN (SELECT id FROM sessions WHERE source IN ('tap', 'import'))"
 _EXCHANGES = f"""
     SELECT session, count(DISTINCT capture || ' ' || exchange) FROM places WHERE wire = 'llm' AND {_OF_TAPS} GROUP BY 1
 """  # noqa: S608 - constants alone

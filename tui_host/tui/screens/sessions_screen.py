@@ -431,10 +431,9 @@ class SessionsScreen(ChoiceScreen):
 
     def _session_of(self, info: SessionInfo) -> Session:
         """The session of a line. Blocks on the disk."""
-        store = self._host.store
-        if not info.is_foreign or store is None:
-            return self._host.sessions.open(info.id)
-        return self._host.sessions.foreign(info, store.sessions.item_texts(info.id) if info.imported else ())
+        if info.is_foreign:
+            return self._host.sessions.foreign(info)
+        return self._host.sessions.open(info.id)
 
     async def _open(self, number: int | None) -> None:
         if number is None or not 0 <= number < len(self._listed):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tui_host.capture.session_summary import SessionInfo
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.sources.live import SessionSource
@@ -16,27 +15,17 @@ ARRIVING = "arriving"
 
 def source_of(host: Host, session: Session) -> SessionSource:
     """Return the source for a session. Modules for recordings of other hosts are imported only for these."""
-    match session.source:
-        case "tap":
-            from tui_host.tui.sources.tapped import TapFileSource, TapSource
+    if not session.is_foreign:
+        from tui_host.tui.sources.live import SessionSource
 
-            info = _stored(host, session)
-            return (TapFileSource if info is not None and info.imported else TapSource)(host, session)
-        case "import":
-            from tui_host.tui.sources.imported import ArrivingSource, ImportSource
+        return SessionSource(host, session)
+    from tui_host.tui.sources.imported import ExpectedSource, ImportSource
+    from tui_host.tui.sources.tapped import TapFileSource, TapSource
 
-            return (ArrivingSource if _is_arriving(host, session) else ImportSource)(host, session)
-        case _:
-            from tui_host.tui.sources.live import SessionSource
-
-            return SessionSource(host, session)
-
-
-def _stored(host: Host, session: Session) -> SessionInfo | None:
-    return None if host.store is None else host.store.sessions.get(session.id)
-
-
-def _is_arriving(host: Host, session: Session) -> bool:
-    """Whether the file is still being read, or was a moment ago, with the chat still empty."""
-    info = _stored(host, session)
-    return session.id == ARRIVING if info is None else info.live or not len(session.conversation)
+    if session.id == ARRIVING:
+        return ExpectedSource(host, session)
+    info = None if host.store is None else host.store.sessions.get(session.id)
+    if info is None or not info.imported:
+        return TapSource(host, session)
+    # one of our own is followed like a tap while it is read, and then has the chat that it came with
+    return TapFileSource(host, session) if info.is_story or info.live else ImportSource(host, session)

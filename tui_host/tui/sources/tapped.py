@@ -17,9 +17,8 @@ from tui_host.chat.conversation import Conversation
 from tui_host.errors import StoreError
 from tui_host.infer.conversations.host_names import in_words, models_in_words
 from tui_host.infer.live_story import LiveStory, StoryState, StoryUpdate
-from tui_host.tui.sources.imported import NO_CHAT
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
-from tui_host.tui.sources.source_words import FROM_FILE
+from tui_host.tui.sources.source_words import FROM_FILE, NO_CHAT, reading_words
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -189,14 +188,31 @@ class TapSource(SessionSource):
 
 
 class TapFileSource(TapSource):
-    """An imported story: no more records come, and no tap can be added."""
+    """A story from a file, followed while the file is read: nothing else can be added."""
 
     read_only = FROM_FILE
     no_model = nothing_said = never_said = NO_CHAT
 
+    def __init__(self, host: Host, session: Session) -> None:
+        info = None if host.store is None else host.store.sessions.get(session.id)
+        self._is_own = info is not None and not info.is_story
+        self._reading_words = reading_words(session.title)
+        super().__init__(host, session)
+        self.empty = self._reading_words
+
+    @override
+    def look(self) -> None:
+        super().look()
+        self.is_stale |= self._is_own and self.is_settled and not self.live  # its own chat is there now
+
     @override
     def _name_hosts(self) -> None:
-        self.foreign, self.origin = f"{self._whose}, from a file: read only", f"of {self._whose}, from a file"
+        whose = line(in_words(self._state.hosts), _WHOSE)
+        self.foreign, self.origin = f"{whose}, from a file: read only".removeprefix(", "), "from a file"
+        if self.live:
+            self.foreign = f"{self._reading_words}: read only"
+        elif whose:
+            self.origin = f"of {whose}, from a file"
 
 
 def _read(following: LiveStory) -> None:

@@ -1,0 +1,490 @@
+"""Lines of others: messages, bodies and events, which answer is to which request, which way a frame went, and when."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.opening.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, is_timed, read, seen, told
+from tests.steps import Copied, steps
+from tui_host.capture.http.exchange_end import CUT, read_ending
+from tui_host.capture.json.narrowing import items, mapping
+from tui_host.capture.record import MISSING, NOT_KNOWN
+from tui_host.errors import JSON, TuiHostError
+from tui_host.llm.dialects.table import DIALECTS, dialect_at
+from tui_host.opening.bodies import answer_of, body_of
+
+BOTH = [("mcp", "frame", "out"), ("mcp", "frame", "in")]
+EXCHANGE = [
+    ("llm", kind, way) for kind, way in (("request", "out"), ("response", "in"), ("chunk", "in"), ("end", "in"))
+]
+PING = {**ASK, "method": "ping"}
+STREAM = f"data: {json.dumps(PIECE)}\n\n" * 2
+LOGS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
+    "arrows": (f">>> {json.dumps(ASK)}\n<-- {json.dumps(TELL)}\n", BOTH),
+    "an article's logger of a server: Chinese words, standard error between them": (
+        f"输入: {json.dumps(ASK)}\nSTDERR: working\n输出: {json.dumps(TELL)}\n",
+        [("mcp", "frame", "out"), ("stderr", "line", "in"), ("mcp", "frame", "in")],
+    ),
+    "an article's logger of a model, with a gateway's comment in the stream": (
+        f"模型请求：{json.dumps(CHAT)}\n模型返回：\n\n: PROCESSING\n\ndata: {json.dumps(PIECE)}\n",
+        EXCHANGE,
+    ),
+    "an object for each message": (
+        json.dumps({"ts": 1764583202.5, "direction": "server -> client", "message": PING})
+        + "\n"
+        + json.dumps({"ts": 1764583203.5, "direction": "client -> server", "message": json.dumps(TELL)}),
+        [("mcp", "frame", "in"), ("mcp", "frame", "out")],
+    ),
+    "a value over several lines at the beginning": (
+        f"{json.dumps(PING, indent=2)}\n<<< {json.dumps(TELL)}\n",
+        BOTH,
+    ),
+    "the output of VS Code": (
+        "".join(
+            f"2025-06-11 10:13:10.303 [trace] [{way}] {json.dumps(PING)}\n"
+            for way in ("editor -> server", "server -> editor", "Client Says", "Server Says")
+        ),
+        [("mcp", "frame", way) for way in ("out", "in", "out", "in")],
+    ),
+    "nothing but messages": (
+        f"{json.dumps({**ASK, 'method': 'sampling/createMessage'})}\n{json.dumps(TELL)}\n",
+        [("mcp", "frame", "in"), ("mcp", "frame", "out")],
+    ),
+    "a gateway of stdio servers, with its own names for the sides": (
+        f"[gw] SSE → Child (session 1-2): {json.dumps(PING)}\n[gw] Child → SSE: {json.dumps(PING)}\n[gw] Child stderr: oops\n",
+        [("mcp", "frame", "out"), ("mcp", "frame", "in"), ("stderr", "line", "in")],
+    ),
+    "sides as members name them": (
+        "\n".join(
+            json.dumps({"way": way, "data": json.dumps(PING)})
+            for way in ("client_to_server", "server-to-client", "clientToServer", "server → client")
+        ),
+        [("mcp", "frame", way) for way in ("out", "in", "out", "in")],
+    ),
+    "a server's event stream": (f"data: {json.dumps(PING)}\n\n", [("mcp", "frame", "out")]),
+    "an exchange with its stream as a text, and what was made of it": (
+        json.dumps({"response": {"body": WHOLE, "body_raw": STREAM}, "request": {"headers": {}, "body": CHAT}}),
+        EXCHANGE,
+    ),
+    "a stream's pieces as whoever read them parsed them": (
+        "\n".join(f"chunk: {json.dumps(each)}" for each in (CHAT, PIECE, PIECE)),
+        EXCHANGE,
+    ),
+    "an error in a word": (
+        f'{json.dumps({"error": "of something else"})}\n>>> {json.dumps(CHAT)}\n<<< {{"error": "no such model"}}',
+        EXCHANGE,
+    ),
+    "a model's stream that lost its empty lines": (
+        "POST https://api.deepseek.com/v1/chat/completions HTTP/1.1\nAuthorization: Bearer sk-1\n"
+        + "\n".join([json.dumps(CHAT), *[f"data: {json.dumps(PIECE)}"] * 2, "data: [DONE]"]),
+        EXCHANGE,
+    ),
+    "something in braces before a message": (
+        f'serve{{peer=stdio}}: -> {json.dumps(ASK)}\n{{"level": "info"}} <- {json.dumps(TELL)}\n',
+        BOTH,
+    ),
+    "messages that follow each other in a line": (f"-> {json.dumps(ASK)} <- {json.dumps(TELL)} {{words}}", BOTH),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_is_read_whatever_stands_before_its_json(name: str) -> None:
+    text, expected = LOGS[name]
+    found, wires = read(text)
+    assert told(found) == expected
+    assert not any(b"sk-1" in each.data for each in found)
+    assert {each.place for each in found} == {wires.place}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"request": CHAT, "response": WHOLE},
+        {
+            "response": {"status": 200, "body": json.dumps(WHOLE)},
+            "request": {"method": "POST", "body": json.dumps(CHAT)},
+        },
+        {"time": 1767268800.5, "http": {"req": {"json": CHAT}, "resp": {"text": f"data: {json.dumps(PIECE)}\n\n"}}},
+        {"input": CHAT, "chunks": [PIECE, PIECE]},
+        [{"payload": CHAT}, {"payload": WHOLE}],
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_an_object_that_a_script_wrote_for_an_exchange_is_its_request_and_its_answer(
+    value: JSON, indent: int | None
+) -> None:
+    assert told(seen(json.dumps(value, indent=indent))) == EXCHANGE
+
+
+def said_in(value: JSON) -> Sequence[str]:
+    answer = answer_of(value)
+    return () if answer is None else answer.dialects
+
+
+BODIES: list[tuple[JSON, JSON, str]] = [
+    (CHAT, PIECE, "openai"),
+    ({"model": "m", "input": "hi"}, {"type": "response.created"}, "openai-responses"),
+    (
+        {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "system": "s"},
+        {"type": "message_start"},
+        "anthropic",
+    ),
+    ({"contents": [{"parts": []}]}, [{"candidates": []}], "gemini"),
+    ({"contents": [{"parts": []}]}, {"error": {"code": 400, "message": "x", "status": "INVALID"}}, "gemini"),
+    (CHAT, {"error": {"message": "x", "type": "y", "param": None, "code": None}}, "openai"),
+    ({"model": "m", "messages": [{"role": "user"}], "options": {}}, {"message": {}, "done": True}, "ollama"),
+]
+
+
+@pytest.mark.parametrize(("asked", "said", "dialect"), BODIES)
+def test_a_body_alone_tells_its_dialect(asked: JSON, said: JSON, dialect: str) -> None:
+    request = body_of(asked)
+    assert request is not None
+    assert (request.kind, request.dialects[0], said_in(said)) == ("request", dialect, (dialect,))
+    assert dialect_at(f"{dialect}:") is DIALECTS[dialect]
+    assert not said_in(asked)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_one_body_in_a_file_stays_byte_for_byte_and_what_is_not_known_of_it_is_said(indent: int | None) -> None:
+    body = json.dumps(CHAT, indent=indent)
+    request, end = seen(f"{body}\n")
+    assert request.data.decode() == body
+    assert request.head is not None
+    assert (request.head.method, request.head.url, request.head.headers[0][0]) == (None, "openai:", NOT_KNOWN)
+    assert (is_timed(request), read_ending(end.data).reason) == (False, MISSING)
+    alone = seen(json.dumps(WHOLE, indent=indent))
+    assert [(each.kind, each.malformed) for each in alone][:2] == [("request", MISSING), ("response", None)]
+    assert alone[2].data.decode() == json.dumps(WHOLE, indent=indent)
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        f"data: {json.dumps(PIECE)}\r\n\r\n: comment\r\n\r\ndata: [DONE]\r\n\r\n",
+        'event: message_start\ndata: {"type": "message_start", "message": {}}\n\nevent: ping\ndata: {}\n\n',
+        '{"model":"m","message":{"role":"assistant","content":"a"},"done":false}\n' * 3,
+    ],
+)
+def test_a_stream_alone_in_a_file_stays_byte_for_byte(stream: str) -> None:
+    found = seen(f"{json.dumps(CHAT)}\n{stream}")
+    assert "".join(each.data.decode() for each in found if each.kind == "chunk") == stream
+
+
+def test_a_stream_that_breaks_off_within_an_event_is_told_as_cut() -> None:
+    end = seen(f"data: {json.dumps(PIECE)}\n\ndata: {json.dumps(PIECE)[:-9]}")[-1]
+    assert (end.kind, read_ending(end.data).error) == ("error", CUT)
+
+
+PLAIN: dict[str, JSON] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+SAID: dict[str, JSON] = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "x"}]}
+BEGUN: dict[str, JSON] = {"type": "message_start", "message": {"id": "msg_0", **SAID, "content": []}}
+OLLAMA: dict[str, JSON] = {"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True}
+
+
+@pytest.mark.parametrize(
+    ("answer", "dialect"),
+    [
+        (f"<<< {json.dumps(SAID)}", "anthropic"),
+        (f"event: message_start\ndata: {json.dumps(BEGUN)}\n", "anthropic"),
+        (json.dumps(OLLAMA), "ollama"),
+        (json.dumps(WHOLE), "openai"),
+    ],
+)
+def test_a_request_that_may_be_of_several_apis_is_of_the_one_of_its_answer(answer: str, dialect: str) -> None:
+    found = seen(f">>> {json.dumps(PLAIN)}\n{answer}\n" * 2)
+    heads = [each.head for each in found if each.kind == "request"]
+    assert [head and head.url for head in heads] == [f"{dialect}:"] * 2
+
+
+# Which answer is to which request.
+
+
+DONE = "data: [DONE]"
+
+
+class Talk(NamedTuple):
+    """An exchange: what was asked, empty if unknown, and all texts of the answer."""
+
+    question: str
+    answer: str
+
+
+def asked_of(question: str, **more: JSON) -> str:
+    return json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": question}], **more})
+
+
+def openai(text: str, name: str = "") -> list[str]:
+    """A stream that says each character by itself; `name` is its id."""
+
+    def chunk(delta: JSON, reason: str | None = None) -> str:
+        named: dict[str, JSON] = {"id": name} if name else {}
+        choice: JSON = {"index": 0, "delta": delta, "finish_reason": reason}
+        return f"data: {json.dumps({**named, 'object': 'chat.completion.chunk', 'choices': [choice]})}"
+
+    return [*[chunk({"content": each}) for each in text], chunk({}, "stop"), DONE]
+
+
+def anthropic(text: str) -> list[str]:
+    events: list[JSON] = [{"type": "message_start", "message": {}}]
+    events += [{"type": "content_block_delta", "index": 0, "delta": {"text": each}} for each in text]
+    events.append({"type": "message_stop"})
+    return [f"data: {json.dumps(event)}" for event in events]
+
+
+def ollama(text: str) -> list[str]:
+    lines = [{"model": "m", "message": {"role": "assistant", "content": each}, "done": False} for each in text]
+    return [json.dumps(line) for line in [*lines, {"model": "m", "message": {"content": ""}, "done": True}]]
+
+
+def whole(text: str) -> str:
+    return json.dumps({"object": "chat.completion", "choices": [{"index": 0, "message": {"content": text}}]})
+
+
+def in_turn(*streams: Sequence[str]) -> list[str]:
+    return [stream[at] for at in range(max(map(len, streams))) for stream in streams if at < len(stream)]
+
+
+def talks(log: Sequence[str]) -> tuple[list[Talk], list[str]]:
+    """What was asked and said in each exchange, and the messages for a person."""
+    records, wires = read("\n".join(log))
+    found: dict[str, Talk] = {}
+    for each in records:
+        talk = found.setdefault(each.exchange or "", Talk("", ""))
+        if each.kind == "request" and each.data:
+            (message,) = items(mapping(json.loads(each.data)).get("messages"))
+            talk = talk._replace(question=str(mapping(message)["content"]))
+        elif each.kind == "chunk":
+            talk = talk._replace(answer=talk.answer + "".join(map(_said, each.data.decode().splitlines())))
+        found[each.exchange or ""] = talk
+    return list(found.values()), wires.messages
+
+
+def _said(line: str) -> str:
+    text = line.removeprefix("data: ")
+    if not text.startswith("{"):
+        return ""
+    body = mapping(json.loads(text))
+    choices = [mapping(each) for each in items(body.get("choices"))] or [body]
+    deltas = [mapping(each.get("delta") or each.get("message")) for each in choices]
+    return "".join(str(delta.get("content") or delta.get("text") or "") for delta in deltas)
+
+
+@pytest.mark.parametrize("stream", [openai, anthropic, ollama])
+def test_one_request_after_the_other_has_its_own_answer(stream: Callable[[str], list[str]]) -> None:
+    lines = [asked_of("one"), *stream("abc"), asked_of("two"), *stream("de")]
+    assert talks(lines) == ([Talk("one", "abc"), Talk("two", "de")], [])
+
+
+@pytest.mark.parametrize("form", ["request={} response={}", "12:00:01 > {} < {}", "out {} in {} (5 ms)"])
+def test_a_line_with_a_request_and_its_answer_is_an_exchange(form: str) -> None:
+    lines = [form.format(asked_of(name), whole(name)) for name in ("one", "two")]
+    assert talks(lines) == ([Talk("one", "one"), Talk("two", "two")], [])
+
+
+@pytest.mark.parametrize("stream", [openai("ab"), anthropic("ab"), ollama("ab")])
+def test_a_request_that_is_sent_again_or_got_no_answer_is_no_doubt(stream: list[str]) -> None:
+    lines = [asked_of("one"), "timeout", asked_of("one"), *stream, asked_of("two"), *stream, asked_of("three")]
+    found, messages = talks(lines)
+    assert found == [Talk("one", ""), Talk("one", "ab"), Talk("two", "ab"), Talk("three", "")]
+    assert not messages
+
+
+def test_a_stream_that_began_before_the_next_request_goes_on_by_its_id() -> None:
+    one, two = openai("abc", "x1"), openai("de", "x2")
+    lines = [asked_of("one"), *one[:1], asked_of("two"), *in_turn(one[1:4], two[:-1])]
+    assert talks(lines) == ([Talk("one", "abc"), Talk("two", "de")], [])
+
+
+def test_streams_that_only_their_own_ids_tell_apart_stand_alone() -> None:
+    streams = in_turn(openai("abc", "x1")[:-1], openai("de", "x2")[:-1])
+    found, messages = talks([asked_of("one"), asked_of("two"), *streams, asked_of("three")])
+    assert found == [Talk("one", ""), Talk("two", ""), Talk("", "abc"), Talk("", "de"), Talk("three", "")]
+    assert "math.log, line 3: several requests wait, and nothing tells to which this answer belongs" in messages[0]
+
+
+@pytest.mark.parametrize("stream", [openai, anthropic, ollama])
+def test_streams_mixed_behind_one_request_are_never_glued_silently(stream: Callable[[str], list[str]]) -> None:
+    mixed = in_turn(stream("abc"), stream("de"))
+    for lines in ([asked_of("one"), *mixed], mixed, [asked_of("one"), *stream("abc")[:2], asked_of("two"), *mixed]):
+        messages = talks(lines)[1]
+        assert any("events of several answers stand among each other" in message for message in messages)
+        assert "tui-host tap" in messages[-1]
+    found, _ = talks([asked_of("one"), *mixed, asked_of("last"), whole("f")])
+    assert found[-1] == Talk("last", "f")
+
+
+# Frames.
+
+
+def test_the_lines_of_several_servers_in_one_log_of_claude_desktop_are_of_several_connections() -> None:
+    stamp = "2026-05-14T06:30:46.668Z [info]"
+    lines = [
+        f"{stamp} [{name}] Message from {side}: {json.dumps(frame)} {{ metadata: undefined }}"
+        for side, frame in (("client", ASK), ("server", TELL))
+        for name in ("math", "weather")
+    ]
+    found = seen("\n".join([f"{stamp} [math] Initializing server...", *lines]))
+    assert [(each.connection, each.direction) for each in found] == [
+        (name, direction) for direction in ("out", "in") for name in ("math#1", "weather#2")
+    ]
+
+
+def test_frames_of_which_nothing_tells_which_way_they_went_are_told_as_such() -> None:
+    frames: list[JSON] = [ASK, TELL, {**ASK, "method": "ping", "id": 2}, {"jsonrpc": "2.0", "id": 7, "result": {}}]
+    found, wires = read("\n".join(json.dumps(frame) for frame in frames))
+    assert [each.direction for each in found] == ["out", "in", "out", "in"]
+    assert wires.messages == [
+        "math.log does not tell which way 2 messages went: requests are shown as the host's, answers as a server's."
+    ]
+
+
+LIST: JSON = {"jsonrpc": "2.0", "id": 9, "method": "tools/list"}
+LISTED: JSON = {"jsonrpc": "2.0", "id": 9, "result": {"tools": []}}
+ANSWERED: JSON = {"jsonrpc": "2.0", "id": 3, "result": {}}
+LEVEL: JSON = {"jsonrpc": "2.0", "id": 3, "method": "logging/setLevel"}
+FAILED: JSON = {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": "no"}}
+SAMPLE: JSON = {"jsonrpc": "2.0", "id": 4, "method": "sampling/createMessage"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "directions"),
+    [
+        ([("IN", LIST), ("OUT", LISTED)], "out in"),
+        ([("IN ", LEVEL), ("OUT", ANSWERED)], "out in"),
+        ([("server -> client", PING), ("client -> server", TELL)], "in out"),
+        ([("REQUEST", ASK), ("REQUEST", SAMPLE), ("RESPONSE", FAILED), ("RESPONSE", TELL)], "out in out in"),
+    ],
+)
+def test_the_way_of_a_method_and_of_the_answer_to_a_request_is_stronger_than_words(
+    lines: Sequence[tuple[str, JSON]], directions: str
+) -> None:
+    text = "".join(f"12:00:{at:02} {word} {json.dumps(value)}\n" for at, (word, value) in enumerate(lines))
+    assert [each.direction for each in seen(text)] == directions.split()
+
+
+# Times.
+
+
+LOCAL = datetime(2026, 11, 20, 14, 2, 7)  # noqa: DTZ001 - of this machine's zone
+IN_UTC = LOCAL.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("words", "at"),
+    [
+        ("2026-11-20 14:02:07 INFO", LOCAL),
+        ("[2026/11/20 14:02:07]", LOCAL),
+        ("2026-11-20T14:02:07Z", IN_UTC),
+        ("2026-11-20 14:02:07 UTC", IN_UTC),
+        ("2026-11-20 22:02:07 +0800", IN_UTC),
+        ("2026-11-20T22:02:07.000+08:00", IN_UTC),
+        ("at 1795183327 >>>", IN_UTC),
+        ("1795183327000 >>>", IN_UTC),
+        ("1795183327.000000 >>>", IN_UTC),
+        ("14:02:07", None),
+        ("id 20261399140207", None),
+        ("2026-13-45 14:02:07", None),
+        ("11/20/2026, 2:02:07 PM", None),
+    ],
+)
+def test_a_time_is_read_with_its_date_alone(words: str, at: datetime | None) -> None:
+    (found,) = seen(f"{words} {json.dumps(ASK)}")
+    assert is_timed(found) == (at is not None)
+    assert found.time_ns == (NOW_NS if at is None else int(at.timestamp()) * 10**9)
+
+
+def test_a_log_begins_with_its_first_time_and_its_clock_never_goes_back() -> None:
+    lines = (
+        json.dumps(ASK),
+        f"2026-11-20T14:02:07.5Z -> {json.dumps({**ASK, 'id': 2})}",
+        f"2026-11-20T14:02:06Z -> {json.dumps({**ASK, 'id': 3})}",
+        "2026-11-20T14:02:09Z received:",
+        json.dumps(TELL),
+        f"2199-01-01T00:00:00Z {json.dumps({**ASK, 'id': 4})}",
+    )
+    first_ns = int(IN_UTC.timestamp()) * 10**9 + 10**9 // 2
+    found, wires = read("\n".join(lines))
+    assert [((each.time_ns - first_ns) / 10**9, is_timed(each)) for each in found] == [
+        (0, False),
+        (0, True),
+        (0, True),
+        (1.5, True),
+        (1.5, False),
+    ]
+    assert "times after the year 2099 (1" in wires.left_out
+
+
+# Any bytes.
+
+
+HOSTILE: dict[str, tuple[int, Callable[[int], bytes]]] = {
+    "brackets": (500, lambda size: b"{\n" * size),
+    "a deep archive": (12_500, lambda size: b'{"log":{"entries":[' + b"[" * size),
+    "a deep message": (12_500, lambda size: b'{"jsonrpc": ' + b"[" * size),
+    "backslashes": (25_000, lambda size: b'"' + b"\\" * size),
+    "a long number": (25_000, lambda size: b'{"jsonrpc":"2.0","id":' + b"9" * size + b"}"),
+    "many members around a message": (
+        500,
+        lambda size: json.dumps({f"k{n}": "v" for n in range(size)} | {"m": ASK}).encode(),
+    ),
+    "lines in a text": (
+        25_000,
+        lambda size: json.dumps({"a": "{}\n" * size, "b": "\n" * 10 * size, "m": ASK}).encode(),
+    ),
+    "requests that say the same": (60, lambda size: json.dumps(CHAT).encode() + b"\n" * size),
+    "requests without answers": (60, lambda size: b"".join(asked_of(f"{n}").encode() + b"\n" for n in range(size))),
+}
+"""Each with the size of a small one."""
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_of_four_times_the_size_takes_hardly_more_than_four_times_as_long(name: str) -> None:
+    size, make = HOSTILE[name]
+
+    def cost(size: int) -> tuple[int, int]:
+        data = Copied(make(size))
+
+        def read_it() -> None:
+            with suppress(TuiHostError):
+                seen(data)
+
+        return steps(read_it), data.size
+
+    few, many = cost(size), cost(4 * size)
+    assert many[0] < 5 * few[0]
+    assert many[1] < 5 * few[1]
+
+
+MARKS = rb"""
+{"log": {"entries":[ {"tui_host":1, "session":{}} {"jsonrpc":"2.0" ,"id":1} data: event: {"model":"m","messages":[{}]} [DONE] >>>
+2025-13-99T10:00:00 9999999999 " \\ { } [ ] , {"choices":[]} {"done":true,"message":{}} stderr
+"""
+words = st.sampled_from([*MARKS.split(), b"\n", b"\r", b" ", b"\xff", b"\xef\xbb\xbf", b"\0"])
+
+
+@given(st.lists(words | st.binary(max_size=6), max_size=24).map(b"".join))
+@example(b'{"log":{"entries":[{"request":{"method":"POST","url":"http://[/chat/completions"},"response":{}}]}}')
+@example(b'data: {"choices":[]}\nevent: ')
+def test_no_bytes_break_what_reads_them(data: bytes) -> None:
+    with suppress(TuiHostError, StopIteration):
+        for each in seen(data):
+            assert each.time_ns >= 0
+
+
+def test_a_pieces_order_is_kept_however_many_streams_there_are() -> None:
+    """Requests one after the other, each with a stream of a length of its own."""
+    chance = random.Random(7)  # noqa: S311 - the same each time
+    lengths = [chance.randrange(1, 9) for _ in range(40)]
+    lines = [line for n, size in enumerate(lengths) for line in (asked_of(f"q{n}"), *openai("x" * size, f"id{n}"))]
+    assert talks(lines) == ([Talk(f"q{n}", "x" * size) for n, size in enumerate(lengths)], [])

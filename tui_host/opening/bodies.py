@@ -1,0 +1,148 @@
+"""Recognises JSON whose address is not known, by asking the dialects; reads the histories of messages that Cline keeps."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from tui_host.capture.json.file_values import VALUE_LIMIT, BrokenError, elements
+from tui_host.capture.json.narrowing import mapping
+from tui_host.errors import JSON
+from tui_host.llm.body_kinds import AnswerPart, answer_part, are_objects, request_kinds
+from tui_host.opening.file_wires import FileWires, lacks
+from tui_host.opening.files import LATEST_NS, CapturedFile
+
+NO_HEAD = "method, address, headers, and all of the body but its messages: the file has them alone"
+NO_ANSWER_BUT = "status, headers, and all of the body but the message: the file has it alone; the type that follows is that of the body shown"
+
+_HISTORY = re.compile(rb'\s*\[\s*\{\s*"role"\s*:')
+_SHOWN_LIMIT = 32 << 20  # bytes of the requests shown for a history: each repeats those before
+_MILLISECONDS_IN_2001 = 10**12
+
+
+class Body(NamedTuple):
+    """A JSON value that was sent or received.
+
+    Attributes:
+        dialects: The dialects in which it may be written, the likeliest first; empty for a frame.
+        part: For an answer, what this value is of it; None for others.
+    """
+
+    kind: Literal["frame", "request", "answer"]
+    dialects: tuple[str, ...] = ()
+    part: AnswerPart | None = None
+
+
+def body_of(value: JSON) -> Body | None:
+    """Recognise a value as a frame, a request or an answer; None for anything else."""
+    if is_frame(value):
+        return Body("frame")
+    answer = answer_of(value)
+    if answer is not None:
+        return answer
+    dialects = tuple(request_kinds(mapping(value)))
+    return Body("request", dialects) if dialects else None
+
+
+def answer_of(value: JSON) -> Body | None:
+    """Recognise an answer, or one event of an answer; None for anything else."""
+    if isinstance(value, list):  # Gemini streams an array without `alt=sse`
+        first = answer_of(value[0]) if value and isinstance(value[0], Mapping) else None
+        return first if first is not None and first.dialects == ("gemini",) else None
+    answer = answer_part(mapping(value))
+    return None if answer is None else Body("answer", (answer[0],), answer[1])
+
+
+def is_frame(value: JSON) -> bool:
+    """Whether a value is a JSON-RPC message or a batch."""
+    return "jsonrpc" in mapping(value[0] if isinstance(value, list) and value else value)
+
+
+def is_bare_error(value: JSON) -> bool:
+    """Whether a value is an error with only a text, as Ollama sends; other programs may write the same."""
+    body = mapping(value)
+    return len(body) == 1 and isinstance(body.get("error"), str)
+
+
+def recognise(file: CapturedFile) -> bool:
+    """Whether a file is a list of messages, as Cline's `api_conversation_history.json`."""
+    return _HISTORY.match(file.head) is not None and len(file.data) <= VALUE_LIMIT
+
+
+class _Message(NamedTuple):
+    value: Mapping[str, JSON]
+    start: int
+    end: int
+    ns: int | None
+
+
+def read(file: CapturedFile, wires: FileWires) -> None:
+    """Report a request and an answer for each message of the model.
+
+    Raises:
+        TuiHostError: The list is broken, or holds something else.
+    """
+    data = file.data[:]
+    try:
+        messages = [_message(mapping(value), *place) for value, *place in elements(data, data.find(b"["))]
+    except BrokenError as error:
+        raise file.unreadable(f"this list is broken: {error}", file.line_at(error.at)) from error
+    values = [message.value for message in messages]
+    if not are_objects(values) or not all({"role", "content"} <= value.keys() for value in values):
+        raise file.unreadable("this is a list, but not of messages to a model", "line 1")
+    if not all(message.ns for message in messages):
+        messages = [message._replace(ns=None) for message in messages]
+    _report(
+        file,
+        messages,
+        "anthropic" if "anthropic" in request_kinds({"model": "", "messages": values}) else "openai",
+        wires,
+    )
+
+
+def _message(value: Mapping[str, JSON], start: int, end: int) -> _Message:
+    ts = value.get("ts")
+    milliseconds = ts if isinstance(ts, int | float) else 0
+    is_time = _MILLISECONDS_IN_2001 < milliseconds <= LATEST_NS / 10**6
+    return _Message(value, start, end, int(milliseconds * 10**6) if is_time else None)
+
+
+def _report(file: CapturedFile, messages: list[_Message], dialect: str, wires: FileWires) -> None:
+    first = next((number for number, message in enumerate(messages) if not _is_models(message)), 0)
+    answers = [number for number, message in enumerate(messages) if _is_models(message) and number > first]
+    if sum(messages[number].start for number in answers) > _SHOWN_LIMIT:
+        wires.messages.append(f"{file.name} is long: it is shown as one request, and the chat tells only how it ends.")
+        answers = []
+    ends = answers if answers and answers[-1] == len(messages) - 1 else [*answers, len(messages)]
+    for number in ends:
+        last = messages[number - 1]
+        wires.at(last.ns)
+        body = b'{"messages":[%s]}' % file.data[messages[0].start : last.end]
+        exchange = wires.model(file.peer).begin("", f"{dialect}:", (lacks(NO_HEAD),), body, wires.place)
+        if number == len(messages):
+            exchange.not_in_file()
+            continue
+        wires.at(messages[number].ns)
+        exchange.response(0, (lacks(NO_ANSWER_BUT), ("content-type", "application/json")))
+        exchange.chunk(to_json(_answer_with(messages[number].value, dialect)))
+        exchange.end()
+
+
+def _is_models(message: _Message) -> bool:
+    return message.value.get("role") == "assistant"
+
+
+def _answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:
+    """Return an answer that contains a message."""
+    if dialect != "anthropic":
+        return {"choices": [{"index": 0, "message": message}]}
+    content = message.get("content")
+    blocks: JSON = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {"type": "message", "role": "assistant", "content": blocks}
+
+
+def to_json(value: JSON) -> bytes:
+    """Format a value as JSON, for a body whose bytes are not in the file."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")

@@ -1,0 +1,164 @@
+"""Opens files captured elsewhere: maps them into memory, unpacks them, and decodes them to UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import mmap
+import os
+import re
+import stat
+import time
+import zlib
+from contextlib import ExitStack
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from tui_host.capture.json.file_values import VALUE_LIMIT, Data
+from tui_host.errors import SettingsError, TuiHostError
+
+LATEST_NS = 4_102_444_800 * 10**9
+"""The end of the year 2099. A later time counts as a mistake."""
+READABLE = "HAR, JSON lines, one body in a file, and what tui-host exports or taps can be read"
+REMEDY = "export a HAR, write one JSON value a line, put one body in a file, or record with tui-host tap"
+
+_PIPE_LIMIT = 64 << 20
+_HEAD = 1 << 16
+_PIECE = 1 << 20
+_NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
+_GZIP = b"\x1f\x8b"
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedFile:
+    """A file to read, in UTF-8.
+
+    Attributes:
+        name: The name to show; never used as a path.
+        data: The content. If it is mapped, only what is read takes memory.
+        time_ns: The time for records that have none: that of the file's last change.
+        coding: What a person should know of how the text was decoded; empty mostly.
+    """
+
+    name: str
+    data: Data
+    time_ns: int = 0
+    coding: str = ""
+
+    @property
+    def head(self) -> bytes:
+        """The first 64 KiB, by which a format is recognised."""
+        return self.data[:_HEAD]
+
+    @property
+    def peer(self) -> str:
+        """A name for a server or provider that the file does not name."""
+        stem = re.split(r"[/\\]", self.name)[-1].rpartition(".")[0] or self.name
+        return _NOT_IN_A_NAME.sub("_", stem)[:40].strip("_") or "log"
+
+    def line_at(self, at: int) -> str:
+        """Return the place of a byte in words: `line 3`."""
+        number, end = 1, self.data.find(b"\n")
+        while 0 <= end < at:
+            number, end = number + 1, self.data.find(b"\n", end + 1)
+        return f"line {number}"
+
+    def unreadable(self, what: str, where: str = "", remedy: str = REMEDY) -> TuiHostError:
+        """Return the error for what cannot be read, with its place."""
+        return TuiHostError(what, f"{self.name}, {where}" if where else self.name, remedy)
+
+
+def open_file(path: Path, stack: ExitStack) -> CapturedFile:
+    """Open a file and decode it. `-` is standard input.
+
+    Args:
+        path: The file.
+        stack: Keeps the file mapped until it is closed.
+
+    Raises:
+        SettingsError: The file cannot be opened.
+        TuiHostError: The file cannot be unpacked or decoded.
+    """
+    try:
+        descriptor = 0 if str(path) == "-" else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        file = stack.enter_context(os.fdopen(descriptor, "rb", closefd=descriptor > 0))
+        status = os.fstat(descriptor)
+        data: Data = b""
+        if not stat.S_ISREG(status.st_mode):
+            data = file.read(_PIPE_LIMIT + 1)
+        elif status.st_size:  # an empty file cannot be mapped
+            data = stack.enter_context(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as error:
+        raise _cannot_open(path, error) from error
+    if len(data) > _PIPE_LIMIT and isinstance(data, bytes):
+        what = f"more than {_PIPE_LIMIT >> 20} MiB come out of it"
+        raise SettingsError(what, str(path), "put it into a file, and name that")
+    is_dated = stat.S_ISREG(status.st_mode) and 0 <= status.st_mtime_ns <= LATEST_NS
+    return in_utf_8(path.name or str(path), data, status.st_mtime_ns if is_dated else time.time_ns())
+
+
+def _cannot_open(path: Path, error: OSError | ValueError) -> SettingsError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    remedy = "name a file that is there"
+    if isinstance(error, PermissionError):
+        remedy = "make it readable for you"
+    elif isinstance(error, IsADirectoryError):
+        remedy = "name a file in it"
+    return SettingsError(f"cannot be read: {reason}", str(path), remedy)
+
+
+def in_utf_8(name: str, data: Data, time_ns: int = 0) -> CapturedFile:
+    """Unpack and decode a file's content, and remove its byte order mark.
+
+    What is not UTF-8 is read as GB18030 (Chinese Windows, GBK included) if all of it fits. Otherwise wrong bytes stay, and
+    what stands around them is read.
+
+    Raises:
+        TuiHostError: The content is broken, or too large to be decoded in memory.
+    """
+    if data[:2] == _GZIP:
+        name, data = name.removesuffix(".gz"), _unpacked(name, data)
+    coding = ""
+    if data[:2] in _UTF_16:
+        data = _decoded(name, data, "utf-16")
+    elif data[:3] == codecs.BOM_UTF8:
+        data = data[3:]
+    elif not _fits(data, "utf-8"):
+        # a NUL stands in no text, so that GB18030 would only decode what is none
+        if b"\0" not in data[:_PIECE] and _fits(data, "gb18030"):
+            data = _decoded(name, data, "gb18030")
+            coding = f"{name} is in GBK: the bytes shown are those of its text in UTF-8."
+        else:
+            coding = f"{name} has bytes that are no UTF-8: what stands around them is read."
+    return CapturedFile(name=name, data=data, time_ns=time_ns, coding=coding)
+
+
+def _unpacked(name: str, data: Data) -> bytes:
+    try:
+        unpacked = gzip.GzipFile(fileobj=BytesIO(data[: VALUE_LIMIT + 1])).read(VALUE_LIMIT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TuiHostError(f"gzip cannot unpack it: {error}", name, "copy the file again") from error
+    if len(unpacked) > VALUE_LIMIT:
+        what = f"it unpacks to more than {VALUE_LIMIT >> 20} MiB"
+        raise TuiHostError(what, name, "unpack it, and name the result")
+    return unpacked
+
+
+def _decoded(name: str, data: Data, coding: str) -> bytes:
+    if len(data) > VALUE_LIMIT:
+        raise TuiHostError(f"this is {coding} of more than {VALUE_LIMIT >> 20} MiB", name, "save it as UTF-8")
+    return data[:].decode(coding, "replace").encode()
+
+
+def _fits(data: Data, coding: str) -> bool:
+    """Whether a content is text in a coding; of a large one, the beginning is looked at alone."""
+    size = len(data) if len(data) <= VALUE_LIMIT else _PIECE
+    decoder = codecs.getincrementaldecoder(coding)()  # which takes a character that the end cuts
+    try:
+        for at in range(0, size, _PIECE):
+            decoder.decode(data[at : min(at + _PIECE, size)])
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,77 @@
+"""Makes the chat of a session of our own from its records: messages as for a tap's story, calls and turns as recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tui_host.capture.json.narrowing import mapping, said
+from tui_host.capture.json.reading import read_object
+from tui_host.capture.record import NOWHERE, Place, Record
+from tui_host.chat.conversation import AnswerItem, CallItem, CallState, Conversation, Item, NoteItem, UserItem
+from tui_host.errors import JSON
+from tui_host.infer.story import Story
+from tui_host.infer.story_chat import StoryChat
+
+
+class OwnChat:
+    """Makes a chat from a session's records: messages as for a tap's story, calls and turns as recorded."""
+
+    def __init__(self) -> None:
+        self._story = Story()
+        self._places: dict[tuple[str, str], Place] = {}
+        self._asked: dict[tuple[str, str], list[Mapping[str, JSON]]] = {}
+        self._decisions: dict[str, Mapping[str, JSON]] = {}
+
+    def feed(self, record: Record) -> None:
+        """Read the next record."""
+        if record.kind == "link":
+            link = read_object(record.data)
+            if link.get("relation") == "asked":
+                exchange = said(mapping(link.get("span")).get("exchange"))
+                self._asked.setdefault((record.capture, exchange), []).append(link)
+        elif record.kind == "decision":
+            self._decisions[record.place.call or ""] = read_object(record.data)
+        elif record.kind == "request" and record.wire == "llm":
+            self._places[record.capture, record.exchange or ""] = record.place
+        self._story.feed(record)
+
+    def items(self) -> Iterator[Item]:
+        """Return the items of the chat, in order."""
+        conversation = Conversation()
+        StoryChat(self._story, conversation).tell()
+        places = {
+            (exchange.turn, exchange.step): self._places.get(exchange.key, NOWHERE)
+            for exchange in self._story.exchanges
+            if not self._story.conversations.root(exchange).is_side_request
+        }
+        for item in conversation.items:
+            if isinstance(item, AnswerItem | CallItem) and not item.step:  # stated only in a later request
+                yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)
+            elif isinstance(item, CallItem):
+                yield self._call(item, places.get((item.turn, item.step), NOWHERE))
+            elif isinstance(item, AnswerItem):
+                place = places.get((item.turn, item.step), NOWHERE)
+                yield replace(item, turn=place.turn or item.turn, step=place.step or item.step)
+            elif isinstance(item, UserItem | NoteItem):
+                yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)
+
+    def _call(self, item: CallItem, place: Place) -> CallItem:
+        capture, exchange, number = item.call.rsplit(".", 2)
+        asked = self._asked.get((capture, exchange), [])
+        link: Mapping[str, JSON] = asked[int(number)] if int(number) < len(asked) else {}
+        decided = self._decisions.get(said(link.get("call")), {})
+        refused = decided.get("decision")
+        state: CallState = refused if refused in ("rejected", "stopped", "invalid") else item.state
+        return replace(
+            item,
+            turn=place.turn or item.turn,
+            step=place.step or item.step,
+            call=said(link.get("call")) or item.call,
+            server=said(link.get("server")) or item.server,
+            tool=said(link.get("tool")) or item.tool,
+            state=state,
+            decision=said(decided.get("decision")),
+            by=said(decided.get("by")),
+            words=said(decided.get("words")) or ("" if link else item.words),
+        )
