@@ -9,12 +9,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Collection
+    from collections.abc import Collection
     from pathlib import Path
     from types import FrameType, ModuleType
 
     from tui_host.cli.table import CommandRow
-    from tui_host.cli.tap_log import PlainLines
     from tui_host.errors import TuiHostError
     from tui_host.settings.load import Overrides
     from tui_host.settings.schema import Settings
@@ -65,27 +64,11 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 def _relay_at_once(words: list[str]) -> None:
     """Become a stdio tap if the words plainly ask for one, before anything else is imported: a server's start must not wait."""
-    from tui_host.tap.stdio.server_command import become
-    from tui_host.tap.stdio_arguments import NO_TAP, read_stdio_arguments
+    from tui_host.tap.stdio_arguments import read_stdio_arguments, relay_stdio
 
     tap = read_stdio_arguments(words)
     if tap is not None:
-        closed = _open_what_is_closed()
-        try:
-            from tui_host.tap.stdio.stdio_relay import relay
-        except (MemoryError, SystemError, ImportError, OSError) as error:
-            # All of these may mean too little memory: a library that cannot be loaded raises ImportError.
-            why = str(error) if isinstance(error, (ImportError, OSError)) else "no memory is left"
-            os.write(2, f"tui-host tap: {NO_TAP}: {why}\n".encode())
-            become(tap.command, closed, lambda words: os.write(2, f"tui-host tap: {words}\n".encode()))
-        relay(tap, closed, _plain_lines)
-
-
-def _plain_lines(write: Callable[[str], None]) -> PlainLines:
-    """Return the writer for `--log -`. Imported late, because a tap does not need to know rows."""
-    from tui_host.cli.tap_log import PlainLines
-
-    return PlainLines(write)
+        relay_stdio(tap, _open_what_is_closed())
 
 
 def run(words: list[str]) -> int:

@@ -34,13 +34,10 @@ CALL = Call("c1", "math__add", {"a": 1, "b": 2})
 
 def lines(world: World, *, hidden: str = "") -> list[str]:
     """What is printed of all that happened, without the time of day, and with single spaces."""
-    printed: list[str] = []
-    plain = PlainLines(printed.append)
-    plain.begin(SESSION, lambda text: text.replace(hidden, "⟨secret:KEY⟩") if hidden else text)
-    for _, record in world.records:
-        plain.write(record)
-    plain.exited(-11, 1)
-    assert plain.written == len(printed)
+    plain = PlainLines()
+    log = plain.begin(SESSION, lambda text: text.replace(hidden, "⟨secret:KEY⟩") if hidden else text)
+    log += b"".join(plain.line(record) for _, record in world.records)
+    printed = (log + plain.exited(-11, 1)).decode().removesuffix("\n").split("\n")
     assert not any(letter < " " for line in printed for letter in line)
     assert max(map(cells, printed)) < 240
     return [" ".join(line.split()[1:]) for line in printed]
@@ -148,8 +145,4 @@ def test_frames_are_told_with_what_they_answer_and_how_long_that_took() -> None:
     [(0, "exit code 0"), (3, "ERROR exit code 3"), (-15, "killed by SIGTERM"), (-11, "ERROR killed by SIGSEGV")],
 )
 def test_the_servers_end_is_told(code: int, told: str) -> None:
-    said: list[str] = []
-    plain = PlainLines(said.append)
-    plain.begin(SESSION, str)
-    plain.exited(code, 1)
-    assert said[-1].endswith(f"ends: {told}")
+    assert PlainLines().exited(code, 1).endswith(f"ends: {told}\n".encode())

@@ -12,7 +12,7 @@ from tests.infer.forms import FORMS
 from tests.infer.world import ModelTap, ServerTap, World
 from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.record import Record
-from tui_host.tap.recording.tap_session import TapRecording
+from tui_host.tap.session import TapSession
 
 
 class Recorded:
@@ -20,8 +20,8 @@ class Recorded:
 
     def __init__(self, folder: Path, title: str) -> None:
         self.ahead_ns = 0
-        self.recording = TapRecording(title, tell=print)
-        self.recording.start(folder / "data", os.environ)
+        self.recording = TapSession(title, tell=print)
+        self.recording.look(folder / "data", os.environ)
 
     def keep(self, draft: Record) -> int:
         """A record, now."""

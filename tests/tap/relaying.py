@@ -17,12 +17,13 @@ from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.tap.exchanges import TappedExchanges, TimedRecorder
 from tui_host.tap.http.llm_tap import OneObserver
 from tui_host.tap.http.mcp_tap import Connections
 from tui_host.tap.http.relay import Service
 from tui_host.tap.http.relay_server import listening
 from tui_host.tap.http.upstream import upstream_of
-from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
+from tui_host.tap.ring import Item
 
 PLACE = Place(session="20261122-010203-abcde")
 PATIENCE = 90.0
@@ -64,11 +65,11 @@ class Relaying:
 class AtOnce:
     """Has what passes recorded in this process, and at once."""
 
-    def __init__(self, exchanges: ExchangeRecords) -> None:
+    def __init__(self, exchanges: TappedExchanges) -> None:
         self._exchanges = exchanges
 
     def report(self, kind: bytes, number: int, data: bytes) -> None:
-        self._exchanges.take((kind, number, time.monotonic_ns(), data))
+        self._exchanges.take(Item(kind, number, time.monotonic_ns(), data))
 
 
 def says(*answers: bytes, waits: bool = False) -> Callable[[Link], Awaitable[None]]:
@@ -107,7 +108,7 @@ async def relaying(
         is_mcp=is_mcp,
         allowed_origins=allowed_origins,
         allowed_hosts=allowed_hosts,
-        report=AtOnce(ExchangeRecords(later, observers, PLACE, found.told.append)).report,
+        report=AtOnce(TappedExchanges(later, observers, PLACE, found.told.append)).report,
         answer_limit=answer_limit,
         tell=found.told.append,
     )

@@ -17,9 +17,10 @@ from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.tap.exchanges import TappedExchanges, TimedRecorder
 from tui_host.tap.http.llm_tap import OneObserver
-from tui_host.tap.recording.channel_write import ASKED, CHUNK, REQUEST, RESPONSE, SENT, lost
-from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
+from tui_host.tap.relay import ASKED, CHUNK, LEFT_OUT, REQUEST, RESPONSE, SENT
+from tui_host.tap.ring import Item
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
@@ -270,12 +271,12 @@ def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_t
     recorder = Recorder(None, Redactor(), capture="c", kind="tap")
     later = TimedRecorder(recorder)
     faults: list[str] = []
-    exchanges = ExchangeRecords(later, OneObserver(later, "peer"), PLACE, faults.append)
+    exchanges = TappedExchanges(later, OneObserver(later, "peer"), PLACE, faults.append)
     head = b"http://127.0.0.1:1\nPOST /v1 HTTP/1.1\r\nHost: a\r\n\r\n"
-    items = [(REQUEST, head), (SENT, b"ab"), (lost(SENT), b"5"), (SENT, b"c"), (ASKED, b""), (RESPONSE, HEAD + b"\r\n")]
-    items += [(CHUNK, b"one"), (lost(CHUNK), b"100"), (CHUNK, b"two")]
+    items = [(REQUEST, head), (SENT, b"ab"), (LEFT_OUT, b"5"), (SENT, b"c"), (ASKED, b""), (RESPONSE, HEAD + b"\r\n")]
+    items += [(CHUNK, b"one"), (LEFT_OUT, b"100"), (CHUNK, b"two")]
     for at, (kind, data) in enumerate(items):
-        exchanges.take((kind, 3, 1000 + at, data))
+        exchanges.take(Item(kind, 3, 1000 + at, data))
     exchanges.finish()
     assert faults == []
     records = recorder.since(0)

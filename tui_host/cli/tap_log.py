@@ -28,42 +28,32 @@ _ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))  #
 
 
 class PlainLines:
-    """Passes a line to `write` for each row, for begin and end; skips what is already on standard error."""
+    """Words the records of a tap: a line for each row, for begin and end; skips what is already on standard error."""
 
-    def __init__(self, write: Callable[[str], None]) -> None:
-        self.written = 0
-        self._take = write
+    def __init__(self) -> None:
         self._peer = ""
         self._hide: Callable[[str], str] = str
         self._ladder = Ladder()
 
-    def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_there: bool = False) -> None:
-        """Set the tap's session, and write the log's first line. `hide` removes secrets that the records hold compressed."""
+    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
+        """Set the tap's session, and return the first line. `hide` removes secrets that the records hold compressed."""
         self._peer, self._hide = session.title, hide
-        if not is_there:
-            self._write(session.created_ns, f" *  {self._peer} begins: session {session.id}")
+        return _line(session.created_ns, f" *  {self._peer} begins: session {session.id}")
 
-    def write(self, record: Record) -> None:
-        """Write the lines for a record, if it has any."""
+    def line(self, record: Record) -> bytes:
+        """Return the lines for a record, if it has any."""
         try:
             lines = list(self._lines(record))
         except Exception as error:  # noqa: BLE001 - foreign data may break a reader in any way, and the lines that follow must still come
             lines = [f" *  {ERROR} cannot be shown: {error!r}"]
-        for text in lines:
-            self._write(record.time_ns, text)
+        return b"".join(_line(record.time_ns, text) for text in lines)
 
-    def exited(self, code: int, time_ns: int) -> None:
-        """Write how the server's process ended."""
+    def exited(self, code: int, time_ns: int) -> bytes:
+        """Return how the server's process ended."""
         killed_by = next((number.name for number in Signals if number == -code), f"signal {-code}")
         words = f"exit code {code}" if code >= 0 else f"killed by {killed_by}"
         failed = "" if code == 0 or -code in _ENDED_BY_HOST else f"{ERROR} "
-        self._write(time_ns, f" *  {self._peer} ends: {failed}{words}")
-
-    def _write(self, time_ns: int, text: str) -> None:
-        moment = datetime.fromtimestamp(time_ns / 1_000_000_000).astimezone()
-        clock = f"{moment:%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}"
-        self._take(f"{clock} {line(' '.join(text.split(chr(10))), _LINE_CHARACTERS)}".rstrip())
-        self.written += 1
+        return _line(time_ns, f" *  {self._peer} ends: {failed}{words}")
 
     def _lines(self, record: Record) -> Iterator[str]:
         if len(self._ladder.rows) >= _KEPT_ROWS:
@@ -120,6 +110,13 @@ class PlainLines:
         """Return the beginning of foreign text, without what a terminal obeys."""
         shown = " ".join(self._hide(text[:_SEARCHED_CHARACTERS]).split())
         return clipped(visible(shown, newlines=False), _QUOTED_CELLS)
+
+
+def _line(time_ns: int, text: str) -> bytes:
+    moment = datetime.fromtimestamp(time_ns / 1_000_000_000).astimezone()
+    clock = f"{moment:%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}"
+    words = line(" ".join(text.split("\n")), _LINE_CHARACTERS)
+    return f"{clock} {words}".rstrip().encode(errors="backslashreplace") + b"\n"
 
 
 def _is_due(row: Row, record: Record) -> bool:

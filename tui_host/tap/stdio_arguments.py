@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+    from typing import NoReturn
 
-NO_TAP = "no tap: nothing is recorded, and the server runs without it"
+WRONG = 2
+"""The exit code for wrong arguments."""
 OPTIONS = ("--data-dir", "--log", "--config")
 
 
@@ -16,13 +20,11 @@ class StdioArguments:
     Attributes:
         name: The server's name.
         command: The program and its arguments.
-        data_dir: `--data-dir DIR`.
-        log: `--log FILE`, `-` for plain lines on standard error.
+        data_dir: `--data-dir DIR`; empty without.
+        log: `--log FILE`, `-` for plain lines on standard error; empty without.
     """
 
-    def __init__(
-        self, name: str, command: Sequence[str], *, data_dir: str | None = None, log: str | None = None
-    ) -> None:
+    def __init__(self, name: str, command: Sequence[str], *, data_dir: str = "", log: str = "") -> None:
         self.name = name
         self.command = tuple(command)
         self.data_dir = data_dir
@@ -53,4 +55,23 @@ def read_stdio_arguments(words: Sequence[str]) -> StdioArguments | None:
     command = words[at + (at < len(words) and words[at] == "--") :]
     if plain[:2] != ["tap", "stdio"] or not command or not all((*options.values(), *plain)):
         return None
-    return StdioArguments(plain[2], command, data_dir=options.get("--data-dir"), log=options.get("--log"))
+    return StdioArguments(plain[2], command, data_dir=options.get("--data-dir", ""), log=options.get("--log", ""))
+
+
+def relay_stdio(tap: StdioArguments, closed: Collection[int]) -> NoReturn:
+    """Become the tap. `closed` are the standard streams that the host left closed."""
+    from tui_host.tap.relay import recorder_words, relay
+
+    log_file = -1
+    if tap.log not in {"", "-"}:
+        from tui_host.tap.log_file import NoLogError, open_log
+
+        try:
+            log_file = open_log(tap.log)
+        except NoLogError as error:
+            os.write(2, ascii(f"tui-host tap {tap.name}: --log {tap.log}: {error}")[1:-1].encode() + b"\n")
+            os._exit(WRONG)
+    words = recorder_words(
+        "stdio", tap.name, data_dir=tap.data_dir, log=tap.log, log_file=log_file, command=tap.command
+    )
+    relay(words, tap.command, closed)

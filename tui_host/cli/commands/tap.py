@@ -5,10 +5,9 @@ A complete `tap stdio` becomes a relay before this module is loaded, because a s
 
 from __future__ import annotations
 
-import gc
 import re
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
@@ -17,9 +16,6 @@ from tui_host.errors import SettingsError
 
 if TYPE_CHECKING:
     from tui_host.tap.http.upstream import Upstream
-    from tui_host.tap.recording.exchange_records import ExchangeRecords
-    from tui_host.tap.recording.recorder_process import RecorderEnds, RecorderProcess
-    from tui_host.tap.recording.tap_session import TapRecording
 
 TAP = """\
 Record the traffic of another host (Cline, Cherry Studio, Claude Code, an SDK, …)
@@ -45,7 +41,6 @@ _WRITTEN = {
 }
 # Source: RFC 6454, section 6.2.
 _ORIGIN = re.compile(r"null|[a-z][a-z0-9+.-]*://[^/?#\s]+")
-_WAITING_BYTES = 20 << 20  # to be recorded: the kept part of a long answer may arrive at once
 
 
 def add(parser: options.CommandParser) -> None:
@@ -101,77 +96,56 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
     from tui_host.tap.http.relay import Service
     from tui_host.tap.http.relay_server import serve
     from tui_host.tap.http.upstream import upstream_of
-    from tui_host.tap.recording.channel_write import STARTED
-    from tui_host.tap.recording.recorder_process import told_once
+    from tui_host.tap.relay import RecorderChild, Ring, told_once
 
     upstream = upstream_of(args.upstream, environment, args.ca_file)
-    recorder = _recorder(args, args.words[0] if is_mcp else llm.peer(upstream), is_mcp=is_mcp)
+    ring = Ring()
+    recorder = RecorderChild(ring, _recorder_words(args, llm.peer(upstream), is_mcp=is_mcp), diagnostics.tell)
 
     async def relay() -> int:
-        writer = recorder.writer(asyncio.get_running_loop().call_soon)
-
-        def report(kind: bytes, number: int, data: bytes) -> None:
-            writer.report(kind, data, number)
-            writer.notify()
-
         service = Service(
             upstream=upstream,
             port=args.port,
             is_mcp=is_mcp,
             allowed_origins=tuple(args.allow_origin),
             allowed_hosts=tuple(args.allow_host),
-            report=report,
+            report=ring.add,
             answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
             tell=told_once(diagnostics.tell),
         )
 
         def started(own: str) -> None:
-            writer.report(STARTED, b"")
-            writer.notify()
+            recorder.start()
+            recorder.attend_in(asyncio.get_running_loop())
             _tell_where(upstream, own, is_mcp=is_mcp)
             url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
             output.text(url)  # printed last, so that the URL stays visible on a small screen
 
-        try:
-            return await serve(service, started, diagnostics.ENDED_BY)
-        finally:
-            recorder.end()
+        return await serve(service, started, diagnostics.ENDED_BY)
 
-    return anyio.run(relay)
-
-
-def _recorder(args: Namespace, name: str, *, is_mcp: bool) -> RecorderProcess:
-    from tui_host.cli.tap_log import PlainLines
-    from tui_host.tap.recording.log_file import NoLogError
-    from tui_host.tap.recording.recorder_process import RecorderOptions, RecorderProcess
-
-    folder = None if args.data_dir is None else str(args.data_dir)
     try:
-        recording = RecorderOptions(name, data_dir=folder, log=args.log, plain_log=PlainLines)
+        return anyio.run(relay)
+    finally:
+        recorder.end()
+
+
+def _recorder_words(args: Namespace, name: str, *, is_mcp: bool) -> Sequence[str]:
+    from tui_host.tap.log_file import NoLogError, open_log
+    from tui_host.tap.relay import recorder_words
+
+    log, log_file = args.log or "", -1
+    try:
+        if log not in {"", "-"}:
+            log_file = open_log(log)
     except NoLogError as error:
-        raise SettingsError(str(error), f"--log {args.log}") from error
-
-    def records_of(tap: TapRecording) -> ExchangeRecords:
-        from tui_host.tap.http import llm_tap as llm
-        from tui_host.tap.http import mcp_tap as mcp
-        from tui_host.tap.recording.exchange_records import ExchangeRecords, TimedRecorder
-
-        recorder = TimedRecorder(tap.recorder)
-        if is_mcp:
-            observers = mcp.Connections(recorder, name, is_whole=tap.is_whole)
-        else:
-            observers = llm.OneObserver(recorder, name)
-        return ExchangeRecords(recorder, observers, tap.place, tap.tell_once)
-
-    def record(ends: RecorderEnds) -> None:
-        from tui_host.tap.recording.recorder_main import record
-
-        record(ends, recording, records_of, None)
-
-    gc.freeze()  # the garbage collector need not scan imported objects, which would delay the traffic
-    recorder = RecorderProcess(record, diagnostics.tell, recording.log_file, room=_WAITING_BYTES)
-    gc.enable()  # `main` has switched it off for the start
-    return recorder
+        raise SettingsError(str(error), f"--log {log}") from error
+    return recorder_words(
+        "http" if is_mcp else "llm",
+        args.words[0] if is_mcp else name,
+        data_dir=str(args.data_dir or ""),
+        log=log,
+        log_file=log_file,
+    )
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:

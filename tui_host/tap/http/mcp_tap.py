@@ -12,7 +12,7 @@ from tui_host.settings.urls import parts_of
 from tui_host.tap.message_heads import RequestHead, ResponseHead
 
 if TYPE_CHECKING:
-    from tui_host.tap.recording.exchange_records import TimedRecorder
+    from tui_host.tap.exchanges import TimedRecorder
 
 PORT = 8322
 """The default port to listen on."""

@@ -13,6 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.observer import BODY_LIMIT
+from tui_host.tap import relay as kinds
 from tui_host.tap.http.bodies import ChunkedBody, OpenBody, body_of, framed
 from tui_host.tap.http.logins import EndpointEvent, MetadataDocument
 from tui_host.tap.message_heads import (
@@ -24,7 +25,6 @@ from tui_host.tap.message_heads import (
     new_field,
     response_framing,
 )
-from tui_host.tap.recording import channel_write as kinds
 
 Report: TypeAlias = Callable[[bytes, int, bytes], None]
 """Takes what the recorder is to know, without waiting: its kind, the exchange's number, its data."""
@@ -99,7 +99,7 @@ class RelayedExchange:
         """Report the end of the request, or that no more of it is kept because the answer has begun."""
         if not self._is_asked:
             self._is_asked = True
-            self._tell_left_out(kinds.SENT)
+            self._tell_left_out()
             self._room = self._answer_limit
             self._report(kinds.ASKED, self._number, how)
 
@@ -186,7 +186,7 @@ class RelayedExchange:
     def _finish(self, kind: bytes, data: bytes = b"") -> None:
         if not self._is_over:
             self._end_request()
-            self._tell_left_out(kinds.CHUNK)
+            self._tell_left_out()
             self._is_over = True
             self._report(kind, self._number, data)
 
@@ -199,7 +199,7 @@ class RelayedExchange:
         if content and not self._is_over:
             self._report(kind, self._number, content)
 
-    def _tell_left_out(self, kind: bytes) -> None:
+    def _tell_left_out(self) -> None:
         if self._left_out:
-            self._report(kinds.lost(kind), self._number, b"%d" % self._left_out)
+            self._report(kinds.LEFT_OUT, self._number, b"%d" % self._left_out)
             self._left_out = 0

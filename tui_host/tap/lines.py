@@ -1,0 +1,72 @@
+"""Turns what passed a server's three pipes into lines, each with its line end and the time when it was complete."""
+
+from __future__ import annotations
+
+from tui_host.capture.record import Place
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.stdio.line_splitter import LINE_KEPT, LINE_LIMIT, Splitter
+from tui_host.capture.stdio.stdio_tap import StdioTap
+from tui_host.guard.child_process import ending
+from tui_host.tap.relay import ERROR, EXITED, GAP, IN, OUT
+from tui_host.tap.ring import Item
+
+_UNFINISHED = {
+    OUT: "unfinished: the input ended in the middle of the line",
+    IN: "unfinished: the output ended in the middle of the line",
+    ERROR: "unfinished",
+}
+
+
+class TappedLines:
+    """Records the lines of a tapped server.
+
+    Args:
+        recorder: Stores the records.
+        place: The place of every record.
+        peer: The server's name.
+        is_whole: Whether the connection is recorded from its beginning.
+
+    Attributes:
+        exit: How the server ended: an exit code or a negative signal number, and when; None before it has ended.
+    """
+
+    def __init__(self, recorder: Recorder, place: Place, peer: str, *, is_whole: bool) -> None:
+        connection = recorder.new_connection(peer)
+        self._tap = StdioTap(recorder, peer=peer, connection=connection, place=place, is_whole=is_whole)
+        self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
+        self._last_ns = 0
+        self.exit: tuple[int, int] | None = None
+
+    def take(self, item: Item) -> None:
+        """Record the lines that an item completes."""
+        if item.kind == EXITED:
+            self.exit = int(item.data), item.at_ns
+        elif item.kind == GAP:
+            self._end_lines(f"{int(item.data):,} bytes after this came too fast to be recorded", item.at_ns)
+        elif splitter := self._splitters.get(item.kind):
+            self._last_ns = item.at_ns
+            for line in splitter.feed(item.data):
+                self._keep(item.kind, line, None, item.at_ns)
+            if splitter.too_long:
+                limit = LINE_KEPT if item.kind == ERROR else LINE_LIMIT
+                words = f"cut: over {limit:,} bytes without a line end; the line continues"
+                self._keep(item.kind, splitter.rest(), words, item.at_ns)
+
+    def finish(self) -> None:
+        """Record the lines without a line end, and how the connection ended."""
+        self._end_lines("", self._last_ns)
+        if self.exit is not None:
+            code, at_ns = self.exit
+            self._tap.ended(ending(code), at_ns)
+
+    def _end_lines(self, fault: str, at_ns: int) -> None:
+        for kind, splitter in self._splitters.items():
+            rest = splitter.rest()
+            if rest or (fault and kind != ERROR):
+                self._keep(kind, rest, fault or _UNFINISHED[kind], at_ns)
+
+    def _keep(self, kind: bytes, line: bytes, fault: str | None, at_ns: int) -> None:
+        if kind == ERROR:
+            self._tap.error(line, fault, at_ns)
+        else:
+            self._tap.passed("out" if kind == OUT else "in", line, fault, at_ns)

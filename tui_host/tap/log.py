@@ -1,0 +1,137 @@
+"""`--log`: an export that follows. Writes what is recorded as far as the reader takes it, and never waits for him."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from tui_host.capture.exports.jsonl_export import record_line, session_line
+from tui_host.capture.record import Record
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.errors import TuiHostError
+
+AT_ONCE = 1 << 20
+"""Largest number of bytes to write at once."""
+RECORDS_AT_ONCE = 20
+LOOK_SECONDS = 0.02
+
+
+class LogForm(Protocol):
+    """Words what is recorded, as the bytes of a log."""
+
+    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
+        """Return the beginning of a session's log; `hide` removes secrets that were compressed or in pieces in the records."""
+        ...
+
+    def line(self, record: Record) -> bytes:
+        """Return what the log says of the next record; may be empty."""
+        ...
+
+    def exited(self, code: int, time_ns: int) -> bytes:
+        """Return what the log says of a server's end; a negative code is a signal."""
+        ...
+
+
+class JsonLines:
+    """Record lines, in the form of `sessions export --format jsonl`."""
+
+    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
+        """Return a session's first line."""
+        del hide  # secrets are already removed from records
+        return session_line(session)
+
+    def line(self, record: Record) -> bytes:
+        """Return a record as a line."""
+        return record_line(record)
+
+    def exited(self, code: int, time_ns: int) -> bytes:
+        """Return nothing: a server's end is a record besides."""
+        del code, time_ns
+        return b""
+
+
+class TapLog:
+    """Follows a recorder and appends to a file.
+
+    Args:
+        form: Words the records.
+        descriptor: The file, opened for appending.
+        name: The file's name, for messages.
+        tell: Receives messages for the user.
+
+    Attributes:
+        seq: The number of the last record that was worded.
+    """
+
+    def __init__(self, form: LogForm, descriptor: int, name: str, tell: Callable[[str], None]) -> None:
+        os.set_blocking(descriptor, False)
+        self._form = form
+        self._descriptor = descriptor
+        self._name = name
+        self._tell = tell
+        self._rest = b""
+        self._fault = ""
+        self._is_closed = False
+        self.seq = 0
+
+    def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_first: bool) -> None:
+        """Begin the session's log; a later recorder only ends the line that the one before it left unfinished."""
+        beginning = self._form.begin(session, hide)
+        self._rest += beginning if is_first else b"\n"
+
+    def follow(self, recorder: Recorder) -> bool:
+        """Write what is new; returns whether there is nothing left to write."""
+        try:
+            while self._push() and (records := recorder.since(self.seq, limit=RECORDS_AT_ONCE)):
+                for record in records:
+                    self._rest += self._form.line(record)
+                    self.seq = record.seq
+        except TuiHostError as error:
+            self._failed(f"the log cannot read records back from the database: {error}")
+        return not self._rest and self.seq == recorder.last
+
+    def finish(self, recorder: Recorder, end: tuple[int, int] | None, patience: float) -> None:
+        """Write the rest as long as the reader takes it, and tell the user how much is missing.
+
+        Args:
+            recorder: The recorder.
+            end: A server's exit code, and when it ended on the wall clock; None without a server.
+            patience: Longest time without progress, in seconds.
+        """
+        until = time.monotonic() + patience
+        before = self.seq, len(self._rest)
+        while not (self.follow(recorder) or self._is_closed) and time.monotonic() < until:
+            if (self.seq, len(self._rest)) != before:
+                before = self.seq, len(self._rest)
+                until = time.monotonic() + patience
+            time.sleep(LOOK_SECONDS)
+        if not self._rest and end is not None:
+            self._rest = self._form.exited(*end)
+            self._push()
+        if missing := recorder.last - self.seq + bool(self._rest):
+            self._tell(f"the log lacks the last records: {missing:,}")
+
+    def _push(self) -> bool:
+        """Write the rest; returns whether nothing of it is left."""
+        try:
+            while self._rest and not self._is_closed:
+                self._rest = self._rest[os.write(self._descriptor, self._rest[:AT_ONCE]) :]
+        except BlockingIOError:
+            return False  # the reader is slow
+        except BrokenPipeError:
+            self._is_closed = True
+        except OSError as error:
+            self._failed(f"the log {self._name} cannot be written: {error.strerror or error}")
+            return False
+        if self._fault:
+            self._fault = ""
+            self._tell("the log continues; nothing is missing in it")
+        return not self._is_closed
+
+    def _failed(self, fault: str) -> None:
+        if fault != self._fault:
+            self._fault = fault
+            self._tell(f"{fault}; the tap keeps trying (name another file with --log)")

@@ -1,1 +1,0 @@
-"""The recorder, a process beside each relay, and the channel between the two. The relay never waits for the recorder."""
