@@ -43,7 +43,7 @@ async def stdio_transport(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[Peer
                 await child.over.wait()
                 peer.over(child.fault or await cause_of_end(child))
 
-            child.listener = peer
+            child.listener = peer.take
             group.start_soon(watch)
             try:
                 yield peer

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import IO, Self, TypeAlias
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import IO, TypeAlias
 
 import anyio
 
@@ -20,84 +18,24 @@ WRITES_WAITING = 64 << 20
 """Bytes that may wait for a server that does not read; with more, callers wait."""
 UNREAD_SECONDS = 5.0
 """Seconds until the user is told that a server does not read."""
-_AHEAD = 4
-"""Number of chunks to read before they are taken."""
-
-
-class ReadPipe:
-    """The reading end of a pipe, watched by the event loop inside its `with` block.
-
-    Args:
-        pipe: The host's end of the pipe.
-        at_once: Gets each chunk while nothing else waits and `chunk` is waited for; False if it must wait there all the same.
-    """
-
-    def __init__(self, pipe: IO[bytes], at_once: Callable[[bytes], bool] = lambda _: False) -> None:
-        self._descriptor = pipe.fileno()
-        self._at_once = at_once
-        self._chunks: deque[bytes] = deque()
-        self._news = asyncio.Event()
-        self._is_watched = False
-        self._is_awaited = False
-        self._fault: Exception | None = None
-
-    async def chunk(self) -> bytes:
-        """Return the next chunk, at most 256 KB; empty at the end.
-
-        Raises:
-            OSError: The pipe cannot be read.
-        """
-        while not self._chunks:
-            if self._fault is not None:
-                raise self._fault
-            self._watch()
-            self._news.clear()
-            self._is_awaited = True
-            try:
-                await self._news.wait()
-            finally:
-                self._is_awaited = False
-        return self._chunks.popleft()
-
-    def __enter__(self) -> Self:
-        os.set_blocking(self._descriptor, False)
-        self._watch()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._forget()
-
-    def _read(self) -> None:
-        """Read from the pipe; called by the loop."""
-        try:
-            chunk = os.read(self._descriptor, READ_BYTES)
-            if chunk and self._is_awaited and not self._chunks and self._at_once(chunk):
-                return
-        except BlockingIOError:
-            return
-        except Exception as error:  # noqa: BLE001 - raised where chunks are waited for
-            self._fault = error
-        else:
-            self._chunks.append(chunk)
-        if self._fault is not None or not self._chunks[-1] or len(self._chunks) >= _AHEAD:
-            self._forget()
-        self._news.set()
-
-    def _watch(self) -> None:
-        if not self._is_watched:
-            asyncio.get_running_loop().add_reader(self._descriptor, self._read)
-            self._is_watched = True
-
-    def _forget(self) -> None:
-        if self._is_watched:
-            asyncio.get_running_loop().remove_reader(self._descriptor)
-            self._is_watched = False
-
 
 Record: TypeAlias = Callable[[bytes, Mapping[str, JSON], Place, int], None]
 """Called with a written line, its parsed message, its place, and the time of writing."""
+
+
+async def chunks(pipe: IO[bytes]) -> AsyncGenerator[bytes]:
+    """Yield what a child writes until it closes the pipe. Nothing is read before it is asked for. Raises `OSError`."""
+    descriptor = pipe.fileno()
+    os.set_blocking(descriptor, False)
+    while True:
+        await anyio.wait_readable(descriptor)
+        try:
+            chunk = os.read(descriptor, READ_BYTES)
+        except BlockingIOError:  # somebody else who holds the pipe was faster
+            continue
+        if not chunk:
+            return
+        yield chunk
 
 
 class LineWriter:
@@ -119,16 +57,14 @@ class LineWriter:
         self.waiting = 0
         self.unread_since: float | None = None
         self._pipe = pipe
-        self._descriptor = pipe.fileno()
         self._record = record
         self._now = now
         self._changed = changed
         self._queue: deque[tuple[bytes, Mapping[str, JSON], Place]] = deque()
-        self._rest = memoryview(b"")
-        self._wake = anyio.Event()
-        self._room = anyio.Event()
+        self._rest = memoryview(b"")  # of the line that is being written
+        self._moved = anyio.Event()  # set when lines begin to wait, when they are written, and at the end
         self._is_closing = False
-        os.set_blocking(self._descriptor, False)
+        os.set_blocking(pipe.fileno(), False)
 
     async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
         """Write or queue a line with the line end; wait only while 64 MB are queued.
@@ -137,35 +73,25 @@ class LineWriter:
             anyio.ClosedResourceError: The writer is closed, or the reader has closed the other end.
         """
         while self.waiting > WRITES_WAITING and not self._is_closing:
-            self._room = anyio.Event()
-            await self._room.wait()
+            await self._moved.wait()
         if self._is_closing:
             raise anyio.ClosedResourceError
+        self._queue.append((line, value, place))
         self.waiting += len(line)
-        if self.waiting > len(line):
-            self._queue.append((line, value, place))
-            return
-        try:
-            self._begin(line, value, place)
-        except OSError:  # it closed its standard input; whether that is its end the output will tell
-            self.close()
-        if self._rest:
-            self._wake.set()
+        if self.waiting == len(line):
+            self._write()
+            if self.waiting:
+                self._move()
 
     async def run(self) -> None:
         """Write the queued lines until closed."""
         try:
             while not self._is_closing:
-                if self._rest:
-                    await self._writable()
+                if not self.waiting:
+                    await self._moved.wait()
+                elif await self._writable():
                     self._write()
-                elif self._queue:
-                    self._begin(*self._queue.popleft())
-                else:
-                    self._wake = anyio.Event()
-                    await self._wake.wait()
-        except OSError:
-            pass  # as above
+                    self._move()
         finally:
             self.close()
             self._pipe.close()
@@ -173,38 +99,41 @@ class LineWriter:
     def close(self) -> None:
         """Close the writer: no more lines are written."""
         self._is_closing = True
-        self._wake.set()
-        self._room.set()
+        self._move()
 
-    def _begin(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
-        at = self._now()
-        self._rest = memoryview(line)
-        try:
-            self._write()
-        finally:
-            self._record(line, value, place, at)
+    def _move(self) -> None:
+        self._moved.set()
+        self._moved = anyio.Event()
 
     def _write(self) -> None:
-        """Write as much as there is room for."""
+        """Give the system as much of the next line as it takes."""
+        begun = None if self._rest else self._queue.popleft()
+        at = self._now()
+        if begun is not None:
+            self._rest = memoryview(begun[0])
         try:
-            written = os.write(self._descriptor, self._rest)
+            written = os.write(self._pipe.fileno(), self._rest)
         except BlockingIOError:
-            return
+            written = 0
+        except OSError:  # it closed its standard input; whether that is its end the output will tell
+            written = 0
+            self.close()
+        if begun is not None:
+            self._record(*begun, at)
         self._rest = self._rest[written:]
         self.waiting -= written
-        if not self._rest:
-            self._room.set()
-            if self.unread_since is not None:
-                self.unread_since = None
-                self._changed()
+        if written and self.unread_since is not None:
+            self.unread_since = None
+            self._changed()
 
-    async def _writable(self) -> None:
+    async def _writable(self) -> bool:
+        """Wait until the pipe has room; False if the writer was closed meanwhile."""
         started = time.monotonic()
         while not self._is_closing:
             with anyio.move_on_after(0.1):
-                await anyio.wait_writable(self._descriptor)
-                return
+                await anyio.wait_writable(self._pipe.fileno())
+                return True
             if self.unread_since is None and time.monotonic() - started > UNREAD_SECONDS:
                 self.unread_since = started
                 self._changed()
-        raise BrokenPipeError
+        return False

@@ -9,8 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -18,7 +17,7 @@ from anyio.lowlevel import checkpoint
 from tui_host.capture.frames.frame_heads import Frame
 from tui_host.capture.record import Place
 from tui_host.capture.stdio.line_splitter import LINE_KEPT, LINE_LIMIT, Splitter
-from tui_host.capture.stdio.pipes import LineWriter, ReadPipe
+from tui_host.capture.stdio.pipes import LineWriter, chunks
 from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON
 from tui_host.guard.child_process import Process
@@ -36,21 +35,16 @@ _JUNK_BURST = 1 << 20
 _REFILL_PER_SECOND = 128 << 10
 
 
-class Listener(Protocol):
-    """Handles the messages of a server."""
-
-    def take(self, line: bytes, frame: Frame) -> None:
-        """Handle the next message, which is already recorded; also broken messages, for which a caller may wait."""
-        ...
+Listener: TypeAlias = Callable[[bytes, Frame], None]
+"""Handles the next message, which is already recorded; also broken messages, for which a caller may wait."""
 
 
-@dataclass(slots=True)
 class _Budget:
     """How many lines may still be recorded one by one: a burst, then a steady trickle."""
 
-    left: float
-    limit: float
-    at: float
+    def __init__(self, burst: int) -> None:
+        self.left = self.limit = float(burst)
+        self.at = time.monotonic()
 
     def take(self, cost: float) -> bool:
         now = time.monotonic()
@@ -60,10 +54,6 @@ class _Budget:
             return False
         self.left -= cost
         return True
-
-
-def _budget(burst: int) -> _Budget:
-    return _Budget(burst, burst, time.monotonic())
 
 
 class Errors:
@@ -78,7 +68,7 @@ class Errors:
         self._ring: deque[bytes] = deque()
         self._held = 0
         self._splitter = Splitter(LINE_KEPT)
-        self._budget = _budget(STDERR_KEPT)
+        self._budget = _Budget(STDERR_KEPT)
         self._skipping = False
         self.lines = 0
         self.size = 0
@@ -157,7 +147,7 @@ class StdioChild:
         self._changed = changed
         self._splitter = Splitter()
         self._junk = 0
-        self._junk_budget = _budget(_JUNK_BURST)
+        self._junk_budget = _Budget(_JUNK_BURST)
         self._output_ended = anyio.Event()
         self._errors_ended = anyio.Event()
 
@@ -221,9 +211,8 @@ class StdioChild:
 
     async def _read_output(self) -> None:
         try:
-            with ReadPipe(self.process.stdout, self._taken_at_once) as pipe:
-                while chunk := await pipe.chunk():
-                    await self._take(chunk)
+            async for chunk in chunks(self.process.stdout):
+                await self._take(chunk)
             if (rest := self._splitter.rest()) and self.fault is None:
                 self._tap.into(rest, "unfinished: the output ended in the middle of the line")
         finally:
@@ -231,34 +220,18 @@ class StdioChild:
             self.over.set()
             self._changed()
 
-    def _taken_at_once(self, chunk: bytes) -> bool:
-        """Take a chunk in one turn of the loop, if small enough; return whether taken."""
-        if b"\n" in chunk and chunk.count(b"\n") > _SLICE:
-            return False
-        self._record(self._lines(chunk))
-        return True
-
     async def _take(self, chunk: bytes) -> None:
-        """Take any chunk, giving way to other tasks now and then."""
-        lines = self._lines(chunk)
+        """Take the lines that a chunk completes, giving way to other tasks now and then."""
+        lines = self._splitter.feed(chunk) if self.fault is None else []
         for start in range(0, len(lines), _SLICE):
+            if start:
+                await checkpoint()
             self._record(lines[start : start + _SLICE])
-            await checkpoint()
-
-    def _lines(self, chunk: bytes) -> list[bytes]:
-        """Return the lines completed by a chunk; none once the connection cannot go on."""
-        if self.fault is not None:
-            return []
-        lines = self._splitter.feed(chunk)
-        if self._splitter.too_long:
-            self._record(lines)
-            lines = []
-            if self.fault is None:
-                self._cut()
-        return lines
+        if self._splitter.too_long and self.fault is None:
+            self._too_long(self._splitter.rest())
 
     def _record(self, lines: list[bytes]) -> None:
-        """Record lines, and pass messages on."""
+        """Record lines, and pass messages on; none once the connection cannot go on."""
         if self.fault is not None:
             return
         block: list[bytes] = []
@@ -271,15 +244,13 @@ class StdioChild:
                 self._tap.junk(b"".join(block), len(block))
                 block = []
             if len(line) > LINE_LIMIT:
-                fault = f"a line of {len(line):,} bytes, more than {LINE_LIMIT:,}"
-                self._tap.into(line[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
-                self._fail(fault)
+                self._too_long(line)
                 return
             frame = self._tap.into(line, None)
             if not frame.is_message:
                 self._junk += len(line)
             if self.listener is not None and (plausible or frame.is_message):
-                self.listener.take(line, frame)
+                self.listener(line, frame)
         if block:
             self._tap.junk(b"".join(block), len(block))
             self._junk += sum(map(len, block))
@@ -287,10 +258,9 @@ class StdioChild:
             self._fail(f"wrote {self._junk:,} bytes to standard output that are no messages")
         self._changed()
 
-    def _cut(self) -> None:
-        size = self._splitter.size
-        fault = f"a line of more than {size:,} bytes; the limit is {LINE_LIMIT:,}"
-        self._tap.into(self._splitter.rest()[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
+    def _too_long(self, line: bytes) -> None:
+        fault = f"a line of {len(line):,} bytes or more; the limit is {LINE_LIMIT:,}"
+        self._tap.into(line[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
         self._fail(fault)
 
     def _fail(self, fault: str) -> None:
@@ -300,11 +270,9 @@ class StdioChild:
 
     async def _read_errors(self) -> None:
         try:
-            with ReadPipe(self.process.stderr) as pipe:
-                while chunk := await pipe.chunk():
-                    self.errors.feed(chunk)
-                    self._changed()
-                    await checkpoint()
+            async for chunk in chunks(self.process.stderr):
+                self.errors.feed(chunk)
+                self._changed()
         finally:
             self.errors.finish()
             self._errors_ended.set()
