@@ -27,8 +27,7 @@ from tui_host.capture.ladder.filter_language import (
 from tui_host.capture.ladder.row_filter import Needles
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import foreign_session
-from tui_host.capture.store.record_search import RecordSearch
-from tui_host.capture.store.search import search
+from tui_host.capture.store.search import RecordSearch, search_chats
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, UserItem, item_to_text
 
@@ -138,7 +137,7 @@ def say(store: Store, session: str, title: str, *said: str, escaped: bool = Fals
 
 
 def found(store: Store, words: str) -> list[str]:
-    return [each.session.id for each in search(store.sessions, words)]
+    return [each.session.id for each in search_chats(store.sessions, words)]
 
 
 @pytest.mark.parametrize("escaped", [False, True])
@@ -156,7 +155,7 @@ def test_every_word_must_be_said_anywhere_in_the_session_and_case_and_names_of_f
 def test_the_excerpt_shows_where_it_was_said(store: Store) -> None:
     say(store, "a", "t", "x", f"{'long ' * 30}needle\nin the hay {'more ' * 30}")
 
-    (each,) = search(store.sessions, "needle")
+    (each,) = search_chats(store.sessions, "needle")
 
     assert each.turn == 2
     assert "long needle in the hay" in each.excerpt

@@ -19,7 +19,7 @@ from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import tool
 from tests.kit.peer import Exchange, hangs, head, peer, peer_in_thread
 from tui_host.capture.record import Head, Record
-from tui_host.capture.store.search import search
+from tui_host.capture.store.search import search_chats
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.policy import Question, Refuse
@@ -245,7 +245,7 @@ async def test_an_answer_whose_process_was_killed_comes_back_whole(
             store = host.store
             assert store is not None
             (info,) = store.sessions.list()
-            await until(lambda: [match.session.id for match in search(store.sessions, "也有中文")] == [info.id])
+            await until(lambda: [match.session.id for match in search_chats(store.sessions, "也有中文")] == [info.id])
             session = await anyio.to_thread.run_sync(host.sessions.open, "last")
             (answer,) = [item for item in session.conversation.items if isinstance(item, AnswerItem)]
             assert (answer.text.rstrip(), answer.thinking, answer.state) == (FIRST + REST, "hm", "cut")

@@ -26,8 +26,7 @@ from tui_host.answers.tools_page import tool_costs, tools_page
 from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import OlderFormError
-from tui_host.capture.store.record_search import MOST_BYTES, RecordSearch
-from tui_host.capture.store.search import Found, search
+from tui_host.capture.store.search import MOST_BYTES, Found, RecordSearch, search_chats
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.tap_summary import NOTHING, Passed, passed, total
 from tui_host.capture.visible import line
@@ -148,7 +147,7 @@ def matching(
     if reading.mistakes or reading.query is None:
         what = "; ".join(reading.mistakes) or "there is nothing to search for"
         raise SettingsError(what, "sessions search", "tui-host sessions search lookup, or server:math status:failed")
-    matches = [match for match in search(store.sessions, text) if within is None or match.session.id in within]
+    matches = [match for match in search_chats(store.sessions, text) if within is None or match.session.id in within]
     in_chat = {match.session.id for match in matches}
     most = None if is_all else MOST_BYTES
     records = RecordSearch(store, reading, answer=answer_text, estimate=estimate_tokens, most_bytes=most)

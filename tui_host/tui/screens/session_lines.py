@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.ladder.filter_language import read_filter
-from tui_host.capture.store.record_search import RecordSearch
-from tui_host.capture.store.search import Found, search
+from tui_host.capture.store.search import Found, RecordSearch, search_chats
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.tui.screens.session_preview import moment
 
@@ -60,7 +59,7 @@ def listed_sessions(
         in_records: The sessions whose records match, as far as they were searched.
     """
     sessions, is_described = stories.listed(DESCRIBED)
-    matches = {match.session.id: match for match in search(store.sessions, words)} if words else {}
+    matches = {match.session.id: match for match in search_chats(store.sessions, words)} if words else {}
     wanted = [text.casefold() for text in read_filter(words).whole_texts]
     first: list[Listed] = []
     last: list[Listed] = []
