@@ -25,6 +25,8 @@ from tests.capture.ladder_wires import (
 )
 from tests.capture.wires import rpc
 from tests.opening.captured import PIECE
+from tui_host.answers.bodies import heads_text
+from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.capture.json.narrowing import mapping
@@ -242,6 +244,24 @@ def test_what_still_runs_may_be_answered_and_states_are_found() -> None:
     wires.rows()
     found = [matching(wires.ladder, f"status:{state}") for state in ("unanswered", "failed", "open")]
     assert found == [[2, 3], [2, 3, 6], [5]]
+
+
+def test_a_frame_over_http_has_the_url_and_the_headers_that_carried_it() -> None:
+    wires = Wires()
+    url = "http://docs/mcp?api_key=1"
+    exchange = wires.server.begin("POST", url, [*JSON_TYPE, ("x-trace", "abc")], call_of(1), at(call="c1"))
+    exchange.response(200, [*JSON_TYPE, ("x-ray", "def")])
+    exchange.chunk(result_of(1))
+    exchange.end()
+    wires.rows()
+    found = {words: matching(wires.ladder, words) for words in ("api_key", "x-trace", '"X-Trace: abc"', "x-ray")}
+    assert list(found.values()) == [[0, 1], [0], [0], [1]]
+    recorded = RecordedWires(wires.records())
+    for row in recorded.ladder.rows:
+        sent, came = heads_text(recorded, row).split("\n\n")
+        assert sent.startswith("POST http://docs/mcp?api_key=")
+        assert "x-trace: abc" in sent
+        assert "x-ray: def" in came
 
 
 def test_a_row_appears_with_the_first_byte_and_grows() -> None:

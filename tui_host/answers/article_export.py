@@ -9,10 +9,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
+from tui_host.answers.recorded_wires import session_wires
 from tui_host.answers.said_texts import Passage, Piece, RowText, RowTexts
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.exports.markdown_export import code, fence, words
+from tui_host.capture.exports.parts import Records
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line
@@ -26,9 +28,9 @@ _WIDE = 140
 _RAW = "as it came"
 
 
-def pieces(wires: Wires, session: SessionInfo) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
     """Yield the article block by block. Connecting, which belongs to no turn, is left out."""
-    for block in _blocks(wires, session):
+    for block in _blocks(session_wires(session, records), session):
         yield f"{block}\n\n".encode("utf-8", "backslashreplace")
 
 

@@ -89,6 +89,21 @@ def head_of(wires: Wires, row: Row) -> Head | None:
     return record.head if record is not None else None
 
 
+def heads_text(wires: Wires, row: Row) -> str:
+    """Return the masked head of a model's request or answer; of other rows both heads of their exchange."""
+    partner = wires.ladder.partner(row.number)
+    seqs = [row.request_seq, row.response_seq or (0 if partner is None else wires.ladder.rows[partner].response_seq)]
+    if row.lane == "llm" and row.kind in {"request", "response"}:
+        seqs = [row.seq]
+    blocks: list[str] = []
+    for record in filter(None, (wires.record((row.capture, seq)) for seq in seqs if seq)):
+        head = record.head or Head()
+        first = f"{head.method} {head.url}" if head.method else str(head.status or "")
+        lines = [text.replace("\n", "␊") for text in (first, *head.lines) if text]
+        blocks.append("\n".join(masked(text, record.redacted) for text in lines))
+    return "\n\n".join(filter(None, blocks))
+
+
 def first_data(wires: Wires, row: Row) -> bytes:
     """Return the bytes of a row's first record, such as a frame; none if the record is gone."""
     record = wires.record((row.capture, row.seq))

@@ -16,12 +16,14 @@ from itertools import groupby
 from markdown_it import MarkdownIt
 
 from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
+from tui_host.answers.recorded_wires import session_wires
 from tui_host.answers.said_texts import Passage, Piece, RowText, RowTexts
 from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.exports.parts import Records
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.row import Row
@@ -73,9 +75,9 @@ document.getElementById("all").onclick=function(){let o=this.dataset.o!="1";this
 """
 
 
-def pieces(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Records, items: Iterable[str]) -> Iterator[bytes]:
     """Yield the file piece by piece."""
-    for piece in _document(wires, session, items):
+    for piece in _document(session_wires(session, records), session, items):
         yield piece.encode("utf-8", "backslashreplace")
 
 

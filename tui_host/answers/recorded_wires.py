@@ -14,8 +14,10 @@ from tui_host.llm.dialects.table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
 
 if TYPE_CHECKING:
+    from tui_host.capture.exports.parts import Records
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
+    from tui_host.capture.session_summary import SessionInfo
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.settings.schema import Price, Provider
 
@@ -114,6 +116,11 @@ class RecordedWires:
     def hide(self, text: str) -> str:
         """Mask the secrets that are known now."""
         return self._mask(text)
+
+
+def session_wires(session: SessionInfo, records: Records) -> RecordedWires:
+    """Return the wires of a session that is exported."""
+    return RecordedWires((record for record, _ in records), user="the user" if session.is_foreign else "you")
 
 
 def is_of(record: Record, row: Row) -> bool:

@@ -183,24 +183,18 @@ def _of(wires: Wires, name: str, server: _Server, weighed: Sequence[WeighedReque
 
 def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> ServerConnection:
     end = next((row.words for row in reversed(rows) if row.kind == "end"), "")
-    url = next((url for row in rows if (url := _url(wires, row))), "")
+    url = next((row.url for row in rows if row.url), "")
+    for span in sorted(in_url(url), key=lambda each: -each.start):
+        url = f"{url[: span.start]}•••{url[span.end :]}"
     return ServerConnection(
         number=number,
         row=(rows[0].capture, rows[0].seq),
-        url=url,
+        url=wires.hide(url),
         end=end,
         is_orderly=not end or is_orderly(end),
         is_used=any(row.turn for row in rows),
         stderr=tuple(_last_lines(wires, [row for row in rows if row.kind == "line"])),
     )
-
-
-def _url(wires: Wires, row: Row) -> str:
-    """Return the URL of an exchange with a server, credentials masked; empty for a process."""
-    url = row.url
-    for span in sorted(in_url(url), key=lambda each: -each.start):
-        url = f"{url[: span.start]}•••{url[span.end :]}"
-    return wires.hide(url)
 
 
 def _last_lines(wires: Wires, rows: Sequence[Row]) -> Iterator[str]:

@@ -7,10 +7,11 @@ under the names that the configuration gives them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.keyless import keyless, keyless_record
+from tui_host.capture.exports.parts import Records
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.capture.redact.known_secrets import mark
 from tui_host.capture.session_summary import SessionInfo
@@ -26,7 +27,7 @@ _NOT_OF_NAMES = re.compile(r"\W", re.ASCII)
 _NOT_PLAIN = re.compile(rb"[^\n\t\x20-\x7e]|[\\%']")
 
 
-def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], _items: Sequence[str]) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
     """Yield a script that sends each request to a model again, in order."""
     yield _line(f"#!/bin/sh\n# {line(keyless(session.title), 200)}")
     yield _line(f"# The requests to models of session {session.id}, as they were sent.\nset -u")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from tui_host.capture.exports import curl_export, har_export, jsonl_export, markdown_export, mermaid_export
 from tui_host.capture.exports.keyless import keyless_record
-from tui_host.capture.exports.parts import Exported
-from tui_host.capture.record import Record
+from tui_host.capture.exports.parts import Exported, Records
 from tui_host.capture.session_summary import SessionInfo
-
-Records: TypeAlias = Iterable[tuple[Record, bool]]
-"""Records in order, each with whether it belongs to a connection's preamble."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.keyless import keyless_bytes, keyless_record
+from tui_host.capture.exports.parts import Records
 from tui_host.capture.http.exchange import Exchange, fold_exchanges
 from tui_host.capture.record import MISSING, Head, Record, lasted
 from tui_host.capture.session_summary import SessionInfo, rfc3339
@@ -24,7 +25,7 @@ _NOT_KNOWN = "unknown"
 """The version of HTTP, which is not recorded."""
 
 
-def pieces(_session: SessionInfo, records: Iterable[tuple[Record, bool]], _items: Sequence[str]) -> Iterator[bytes]:
+def pieces(_session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
     """Yield an archive, entry by entry, in the order in which the exchanges began."""
     listed = [record for record, _ in records]
     version = importlib.metadata.version("tui-host")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from tui_host.capture.exports.keyless import keyless, keyless_record
+from tui_host.capture.exports.parts import Records
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.record import DIRECTIONS, KINDS, WIRES, Head, Place, Record, Redaction
 from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339
@@ -26,7 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Known = TypeVar("_Known")
 
 
-def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], _items: Sequence[str]) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
     """Yield a session's lines with line ends."""
     yield session_line(session)
     for record, is_preamble in records:

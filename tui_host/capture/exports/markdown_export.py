@@ -14,6 +14,7 @@ from typing import TypeAlias
 from tui_host.capture.connection_end import reason_of_end
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.exports.parts import Records
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
@@ -32,7 +33,7 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
 _TICKS = re.compile(r"`+")
 
 
-def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], items: Sequence[str]) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Records, items: Sequence[str]) -> Iterator[bytes]:
     """Yield the document piece by piece. Items that cannot be read are left out."""
     for block in _blocks(session, _Traffic(records), items):
         yield f"{keyless(block)}\n\n".encode("utf-8", "backslashreplace")
@@ -68,7 +69,7 @@ def code(text: str) -> str:
 class _Traffic:
     """A session's records by step, with the bodies of answers apart. What has been written is taken away."""
 
-    def __init__(self, records: Iterable[tuple[Record, bool]]) -> None:
+    def __init__(self, records: Records) -> None:
         self.steps: dict[_Step, list[Record]] = {}
         self.preamble: list[Record] = []
         self._bodies: dict[_Id, list[Record]] = {}
@@ -152,8 +153,10 @@ def _malformed(record: Record) -> str:
 def _decision(value: Mapping[str, JSON]) -> str:
     if not value:
         return ""
-    server, tool, said, decision = (text_or_empty(value.get(name)) for name in ("server", "tool", "words", "decision"))
-    return " · ".join(filter(None, (f"{server}.{tool}", said, decision)))
+    server, tool, reason, decision = (
+        text_or_empty(value.get(name)) for name in ("server", "tool", "words", "decision")
+    )
+    return " · ".join(filter(None, (f"{server}.{tool}", reason, decision)))
 
 
 def _body(records: Sequence[Record]) -> Iterator[str]:
@@ -203,26 +206,26 @@ def _placed(items: Iterable[str]) -> Iterator[tuple[_Step, Mapping[str, JSON]]]:
 
 
 def _item(item: Mapping[str, JSON], user: str) -> Iterator[str]:
-    said = {name: text_or_empty(value) for name, value in item.items()}
-    match said.get("item"):
+    texts = {name: text_or_empty(value) for name, value in item.items()}
+    match texts.get("item"):
         case "user":
-            origin, role = (code(said.get(name, "")) for name in ("origin", "role"))
+            origin, role = (code(texts.get(name, "")) for name in ("origin", "role"))
             yield f"**{user}**{f' · from the prompt {origin}' if origin else ''}{f', as {role}' if role else ''}"
-            yield quote(said.get("text", ""))
+            yield quote(texts.get("text", ""))
         case "answer":
-            if said.get("thinking"):
+            if texts.get("thinking"):
                 yield "**Model**, thinking"
-                yield quote(said["thinking"])
-            if said.get("text", "").strip():
+                yield quote(texts["thinking"])
+            if texts.get("text", "").strip():
                 yield "**Model**"
-                yield quote(said["text"])
-            if said.get("state", "") not in {"", "done"}:
-                yield f"The answer is not complete: {code(said['state'])}"
+                yield quote(texts["text"])
+            if texts.get("state", "") not in {"", "done"}:
+                yield f"The answer is not complete: {code(texts['state'])}"
         case "call":
-            yield from _call(said)
+            yield from _call(texts)
         case "note":
             yield "**Host**"
-            yield quote(" · ".join(filter(None, (said.get(name, "") for name in ("where", "what", "remedy")))))
+            yield quote(" · ".join(filter(None, (texts.get(name, "") for name in ("where", "what", "remedy")))))
         case _:
             return
 
@@ -237,13 +240,13 @@ _OF_CALL = (
 """What a call may have: the field, its heading, and the language of its fence; None for a quote."""
 
 
-def _call(said: Mapping[str, str]) -> Iterator[str]:
-    server, tool = said.get("server", ""), said.get("tool", "")
-    decided = said.get("words") or said.get("state", "")
+def _call(texts: Mapping[str, str]) -> Iterator[str]:
+    server, tool = texts.get("server", ""), texts.get("tool", "")
+    decided = texts.get("words") or texts.get("state", "")
     yield f"**Call** {code(f'{server}.{tool}' if server else tool)} · {code(decided)}"
-    yield fence(said.get("asked", ""), "json")
+    yield fence(texts.get("asked", ""), "json")
     for name, heading, language in _OF_CALL:
-        is_shown = name != "sent" or said.get("decision") == "edited"  # else it differs in spaces and spelling alone
-        if is_shown and (text := said.get(name)):
+        is_shown = name != "sent" or texts.get("decision") == "edited"  # else it differs in spaces and spelling alone
+        if is_shown and (text := texts.get(name)):
             yield heading
             yield quote(text) if language is None else fence(text, language)

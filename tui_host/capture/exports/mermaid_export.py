@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.exports.parts import Records
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line
@@ -24,26 +24,26 @@ _MARKUP = re.compile(r"[#;%<>&$`\\|~]")
 _DIRECTIVE = re.compile(r"(?i)(?:no)?wrap|end\b")
 
 
-def pieces(session: SessionInfo, records: Iterable[tuple[Record, bool]], items: Sequence[str]) -> Iterator[bytes]:
+def pieces(session: SessionInfo, records: Records, items: Sequence[str]) -> Iterator[bytes]:
     """Yield the diagram line by line."""
     ladder = Ladder()
     ladder.feed(record for record, is_preamble in records if not is_preamble)
     ladder.close()
     turns = [ladder.sections.turn_of(number) for number in range(len(ladder.rows))]
     rows = [row for row in ladder.rows if turns[row.number]] or list(ladder.rows)
-    said = _said(items)
+    messages = _said(items)
     yield b"sequenceDiagram\n"
-    if any(asked for asked, _ in said.values()):
+    if any(asked for asked, _ in messages.values()):
         yield _line(f"participant you as {_text(session.user)}")
     yield _line("participant host as Host")
     peers = {key: f"p{number}" for number, key in enumerate(dict.fromkeys(map(_peer, rows))) if key[1]}
-    for (_, name), other in peers.items():
-        yield _line(f"participant {other} as {_text(name)}")
+    for (_, name), alias in peers.items():
+        yield _line(f"participant {alias} as {_text(name)}")
     last_rows = {turns[row.number]: row.number for row in rows}
     seen: set[int] = set()
     for row in rows:
         turn = turns[row.number]
-        asked, answered = said.get(turn, ("", ""))
+        asked, answered = messages.get(turn, ("", ""))
         if turn and turn not in seen:
             seen.add(turn)
             yield _line(f"Note over host: turn {turn}")

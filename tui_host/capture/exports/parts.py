@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -12,6 +12,8 @@ from tui_host.capture.link import read_link
 from tui_host.capture.record import Record
 from tui_host.errors import StoreError
 
+Records: TypeAlias = Iterable[tuple[Record, bool]]
+"""Records in order, each with whether it belongs to a connection's preamble."""
 _Id: TypeAlias = tuple[str, str]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -10,7 +11,7 @@ from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.row import RowState
-from tui_host.capture.ladder.rows import LadderRows
+from tui_host.capture.ladder.rows import LadderRows, Value
 from tui_host.capture.record import MISSING, TAP, Head, Record
 
 _REFUSAL_BYTES = 800
@@ -28,20 +29,33 @@ class _OpenExchange:
         request: Row of the request, or of its first frame; -1 without one.
         response: Row of the response, of an exchange without frames the request's; -1 without one.
         refusal: Row of the frame in a refusal's body, which represents the refusal; -1 without one.
-        status: The response's status, 0 before the response.
-        is_the_taps: Whether a tap made the response itself.
+        asked: The request's head, with the number of its record.
+        answered: The response's head, with the number of its record.
         body: The beginning of a refusal's body.
     """
 
     request: int = -1
     response: int = -1
     refusal: int = -1
-    method: str = ""
-    url: str = ""
-    status: int = 0
-    is_the_taps: bool = False
+    asked: tuple[Head, int] = (Head(), 0)
+    answered: tuple[Head, int] = (Head(), 0)
     body: bytes = b""
-    count: EventCount = field(default_factory=lambda: EventCount(None))
+    count: EventCount = field(default_factory=lambda: EventCount(Head()))
+
+    @property
+    def status(self) -> int:
+        """The response's status; 0 before the response."""
+        return self.answered[0].status or 0
+
+    def of_request(self) -> dict[str, Value]:
+        """Return the fields of a row that came with the request."""
+        head, seq = self.asked
+        return {"method": head.method or "", "url": head.url or "", "head": head.lines, "request_seq": seq}
+
+    def of_answer(self) -> dict[str, Value]:
+        """Return the fields of a row that came with the response."""
+        head, seq = self.answered
+        return {**self.of_request(), "status": self.status, "head": head.lines, "response_seq": seq}
 
 
 class ExchangeRows:
@@ -79,10 +93,12 @@ class ExchangeRows:
             elif exchange.request >= 0 and self._rows.partner(exchange.request) is None:
                 self._rows.end(exchange.request, "unanswered")
 
-    def url(self, record: Record) -> str:
-        """Return the URL of the request that carries a frame; empty for a frame of a process."""
+    def carrier(self, record: Record) -> Mapping[str, Value]:
+        """Return what a frame's row has from the exchange that carries it; nothing for a frame of a process."""
         exchange = None if record.exchange is None else self._open.get((record.capture, record.exchange))
-        return "" if exchange is None else exchange.url
+        if exchange is None:
+            return {}
+        return exchange.of_request() if record.direction == "out" else {**exchange.of_answer(), "status": 0}
 
     def carried(self, record: Record, number: int) -> None:
         """Note that a frame of an exchange has become a row."""
@@ -100,28 +116,28 @@ class ExchangeRows:
         return number if number >= 0 else None
 
     def _request(self, record: Record, exchange: _OpenExchange) -> None:
-        if record.head is not None:
-            exchange.method, exchange.url = record.head.method or "", record.head.url or ""
-        method, url = exchange.method, exchange.url
+        exchange.asked = record.head or Head(), record.seq
+        values = exchange.of_request()
         if record.wire == "llm":
-            is_missing = record.malformed == MISSING
-            malformed = "" if is_missing else record.malformed or ""
-            exchange.request = self._rows.add(
-                record, "llm", "request", method=method, url=url, malformed=malformed, missing=is_missing
-            )
-        elif exchange.method != "POST" or not is_rpc(record.data):
-            number = self._rows.add(record, "mcp", "request", method=method, url=url, state="open", size=0)
+            if record.malformed == MISSING:
+                values |= {"malformed": "", "missing": True}
+            exchange.request = self._rows.add(record, "llm", "request", **values)
+        elif values["method"] != "POST" or not is_rpc(record.data):
+            number = self._rows.add(record, "mcp", "request", **{**values, "state": "open", "size": 0})
             exchange.request = exchange.response = number
 
     def _response(self, record: Record, exchange: _OpenExchange) -> None:
-        head = record.head or Head()
-        exchange.status, exchange.is_the_taps = head.status or 0, head.value("server") == TAP
+        exchange.answered = record.head or Head(), record.seq
         if record.wire == "llm":
-            exchange.count = EventCount(head)
+            exchange.count = EventCount(exchange.answered[0])
             self._answer_row(record, exchange)
         elif exchange.response >= 0:
             self._rows.change(
-                exchange.response, status=exchange.status, end_mono_ns=record.mono_ns, last_seq=record.seq
+                exchange.response,
+                status=exchange.status,
+                response_seq=record.seq,
+                end_mono_ns=record.mono_ns,
+                last_seq=record.seq,
             )
 
     def _chunk(self, record: Record, exchange: _OpenExchange) -> None:
@@ -133,23 +149,14 @@ class ExchangeRows:
             exchange.body += record.data[: _REFUSAL_BYTES - len(exchange.body)]
 
     def _answer_row(self, record: Record, exchange: _OpenExchange) -> None:
-        exchange.response = self._rows.add(
-            record,
-            "llm",
-            "response",
-            outward=False,
-            method=exchange.method,
-            url=exchange.url,
-            status=exchange.status,
-            state="open",
-            size=0,
-        )
+        values: dict[str, Value] = {**exchange.of_answer(), "outward": False, "state": "open", "size": 0}
+        exchange.response = self._rows.add(record, "llm", "response", **values)
         if exchange.request >= 0:
             self._rows.pair(exchange.request, exchange.response)
 
     def _end(self, record: Record, exchange: _OpenExchange) -> None:
         ending = read_ending(record.data)
-        offers_no_stream = record.wire == "mcp" and (exchange.method, exchange.status) == _NO_STREAM
+        offers_no_stream = record.wire == "mcp" and (exchange.asked[0].method, exchange.status) == _NO_STREAM
         is_refused = exchange.status >= 400 and not offers_no_stream
         words = ending.error or ("no stream offered" if offers_no_stream else "")
         if is_refused and not words:
@@ -186,19 +193,15 @@ class ExchangeRows:
     def _fault(self, record: Record, exchange: _OpenExchange, ending: Ending, words: str) -> None:
         is_refused = exchange.status >= 400
         words = words or (_status_words(exchange.status) if is_refused else ending.reason)
-        number = self._rows.add(
-            record,
-            "llm" if record.wire == "llm" else "mcp",
-            "fault",
-            outward=False,
-            method=exchange.method,
-            url=exchange.url,
-            status=exchange.status,
-            size=ending.size,
-            state="failed" if is_refused else _state(ending),
-            error=True,
-            words=words,
-        )
+        values: dict[str, Value] = {
+            **exchange.of_answer(),
+            "outward": False,
+            "size": ending.size,
+            "state": "failed" if is_refused else _state(ending),
+            "error": True,
+            "words": words,
+        }
+        number = self._rows.add(record, "llm" if record.wire == "llm" else "mcp", "fault", **values)
         if exchange.request >= 0:
             self._rows.pair(exchange.request, number)
             if self._rows.is_open(exchange.request):
@@ -218,7 +221,7 @@ def _state(ending: Ending) -> RowState:
 
 def _first_words(exchange: _OpenExchange) -> str:
     words = " ".join(exchange.body.decode("utf-8", "backslashreplace").split())
-    if exchange.is_the_taps:
+    if exchange.answered[0].value("server") == TAP:
         message = text_or_empty(mapping(read_object(exchange.body).get("error")).get("message"))
         words = f"the tap itself answered: {message.removeprefix(f'{TAP}: ') or words}"
     return words[:200]
@@ -231,8 +234,8 @@ class EventCount:
         head: The response's head. A body with a content coding, or that is no stream, has no events.
     """
 
-    def __init__(self, head: Head | None) -> None:
-        kind, coding = (head.value(name) if head is not None else "" for name in ("content-type", "content-encoding"))
+    def __init__(self, head: Head) -> None:
+        kind, coding = head.value("content-type"), head.value("content-encoding")
         self._mark = b""
         if coding in {"", "identity"} and kind.startswith("text/event-stream"):
             self._mark = b"\ndata:"

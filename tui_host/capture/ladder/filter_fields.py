@@ -128,8 +128,8 @@ def hits(rows: RowTable, value: str) -> bytearray:
 
 def _contains(name: str) -> Callable[[str, LadderRows], Claim]:
     def test(value: str, ladder: LadderRows) -> Claim:
-        found, column = hits(ladder.rows, value), ladder.rows.columns[name]
-        return lambda number: found[column[number]] != 0
+        matches, column = hits(ladder.rows, value), ladder.rows.columns[name]
+        return lambda number: matches[column[number]] != 0
 
     return test
 

@@ -243,8 +243,8 @@ def completions(text: str, ladder: LadderRows) -> Sequence[tuple[str, str]]:
         names = [f"{name}{field.sign}" for name, field in FIELDS.items()]
         return [(name, before + name) for name in names if name.startswith(term.lower())]
     field, folded = FIELDS.get(name.lower()), begun.casefold()
-    known = field.values(ladder) if field is not None else ()
-    values = [value for value in known if folded in value.casefold() and value != begun]
+    values = field.values(ladder) if field is not None else ()
+    values = [value for value in values if folded in value.casefold() and value != begun]
     values.sort(key=lambda value: not value.casefold().startswith(folded))
     quoted = (f'"{value}"' if " " in value else value for value in values)
     whole = [f"{before}{name}:{value}" for value in quoted]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
@@ -25,15 +26,15 @@ class FrameRows:
         self._asked: dict[_RequestKey, int] = {}  # by capture, connection, direction and id
         self._latest: tuple[int, Record, FrameHead] | None = None  # the row of the last frame, which may repeat
 
-    def take(self, record: Record, url: str) -> int | None:
-        """Read the next frame, which a request to `url` carried; return its row if it has a new one."""
+    def take(self, record: Record, carrier: Mapping[str, Value]) -> int | None:
+        """Read the next frame; return its row if it has a new one. `carrier` tells of the exchange that carried it."""
         head = frame_head(record.data)
         if self._latest is not None:
             row, before, its_head = self._latest
             if row == len(self._rows.rows) - 1 and _repeats(record, head, before, its_head):
                 self._rows.repeat(row, record, head.words)
                 return None
-        number = self._row(record, head, url)
+        number = self._row(record, head, carrier)
         self._latest = number, record, head
         return number
 
@@ -44,11 +45,11 @@ class FrameRows:
                 is_to_last = self._rows.rows.text("method", number) == _LISTENING
                 self._rows.end(number, "done" if is_to_last else "unanswered", ending)
 
-    def _row(self, record: Record, head: FrameHead, url: str) -> int:
+    def _row(self, record: Record, head: FrameHead, carrier: Mapping[str, Value]) -> int:
         is_broken = head.kind == "malformed"
         values: dict[str, Value] = {
+            **carrier,
             "method": head.method,
-            "url": url,
             "rpc_id": head.id,
             "answer": head.answers,
             "error": head.is_error,

@@ -82,7 +82,7 @@ class Ladder(LadderRows):
     def _take(self, record: Record) -> None:
         match record.kind:
             case "frame":
-                number = self._frames.take(record, self._exchanges.url(record))
+                number = self._frames.take(record, self._exchanges.carrier(record))
                 if number is not None:
                     self._exchanges.carried(record, number)
             case "line":

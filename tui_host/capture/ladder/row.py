@@ -29,6 +29,9 @@ class Row:
         turn: The turn, 0 if the row belongs to none, such as a server's start.
         method: The request's HTTP method, or the frame's JSON-RPC method; an answer has its request's method.
         url: The URL of the request, also of the one that carried a frame over HTTP.
+        head: The headers that came with the row's bytes, as lines; also of an exchange that carried a frame.
+        request_seq: The number of the record with the request's head; 0 without one, and for an answer of a model.
+        response_seq: The number of the record with the head of the answer; 0 without one.
         rpc_id: The frame's id as JSON text, empty for notifications.
         answer: Whether the frame is a result or an error.
         error: Whether the frame is a JSON-RPC error or a result with `isError`, or the exchange failed.
@@ -64,6 +67,9 @@ class Row:
     exchange: str = ""
     method: str = ""
     url: str = ""
+    head: tuple[str, ...] = ()
+    request_seq: int = 0
+    response_seq: int = 0
     status: int = 0
     rpc_id: str = ""
     answer: bool = False

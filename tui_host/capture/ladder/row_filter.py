@@ -125,8 +125,10 @@ def _leaf_test(leaf: Leaf, ladder: LadderRows, texts: RowTexts | None) -> Test:
                 return lambda number: in_values(number) or None
             return lambda number: in_values(number) or texts.shows(number, word)
         case Quoted():
-            text = leaf.text
-            return (lambda _: None) if texts is None else lambda number: texts.contains(number, text)
+            text, matches, heads = leaf.text, hits(ladder.rows, leaf.text.casefold()), ladder.rows.heads
+            if texts is None:
+                return lambda number: any(matches[line] for line in heads[number]) or None
+            return lambda number: any(matches[line] for line in heads[number]) or texts.contains(number, text)
         case Field():
             field = FIELDS[leaf.name]
             if field.test is not None:
@@ -151,15 +153,16 @@ def _tokens(texts: RowTexts, limit: float, *, is_above: bool) -> Test:
 def _in_values(word: str, ladder: LadderRows) -> Claim:
     """Return a test for a word in any value of a row."""
     rows = ladder.rows
-    found = hits(rows, word)
+    matches = hits(rows, word)
     peer, method, url, malformed = (rows.columns[name] for name in ("peer", "method", "url", "malformed"))
+    heads = rows.heads
     ids, words, is_of_tool = rows.own["rpc_id"], rows.own["words"], has_tool(word, ladder)
     facts = shown_facts(word, ladder)
 
     def fits(number: int) -> bool:
-        if found[peer[number]] or found[method[number]] or found[url[number]] or found[malformed[number]]:
+        if matches[peer[number]] or matches[method[number]] or matches[url[number]] or matches[malformed[number]]:
             return True
-        if any(fact(number) for fact in facts):
+        if any(fact(number) for fact in facts) or any(matches[line] for line in heads[number]):
             return True
         return word in words[number].casefold() or word in ids[number].casefold() or is_of_tool(number)
 

@@ -13,7 +13,7 @@ from tui_host.capture.ladder.row import KINDS, LANES, STATES, Lane, Row, RowKind
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.record import Record
 
-Value: TypeAlias = "int | str | frozenset[str] | None"
+Value: TypeAlias = "int | str | tuple[str, ...] | frozenset[str] | None"
 
 UNKNOWN_TIME = -1
 _OF_ONE_RECORD = {"request", "frame", "decision"}
@@ -22,7 +22,7 @@ COLUMNS: Mapping[str, str] = {
     **dict.fromkeys(CHOICES, "choice"),
     **dict.fromkeys(("outward", "answer", "error", "redacted", "missing", "inferred", "maybe"), "flag"),
     **dict.fromkeys(("turn", "step", "status", "events"), "number"),
-    **dict.fromkeys(("seq", "last_seq", "time_ns", "size"), "long number"),
+    **dict.fromkeys(("seq", "last_seq", "request_seq", "response_seq", "time_ns", "size"), "long number"),
     **dict.fromkeys(("mono_ns", "end_mono_ns"), "time"),
     **dict.fromkeys(("capture", "clock", "peer", "connection", "method", "url"), "shared text"),
     **dict.fromkeys(("tool", "malformed", "doubtful", "ending"), "shared text"),
@@ -46,6 +46,7 @@ class RowTable(Sequence[Row]):
         columns: The fields that are numbers, for filters that look at 100,000 rows at once.
         texts: The texts that rows share; number 0 is the empty text.
         own: The fields whose texts hardly two rows share.
+        heads: The headers of each row, by the numbers of their lines: most lines are those of the request before.
     """
 
     def __init__(self) -> None:
@@ -54,6 +55,7 @@ class RowTable(Sequence[Row]):
         }
         self.texts = [""]
         self.own: dict[str, list[str]] = {name: [] for name, kind in COLUMNS.items() if kind == "own text"}
+        self.heads: list[tuple[int, ...]] = []
         self._numbers = {"": 0}
         self._calls: list[str | frozenset[str]] = []  # most rows have no call or one
         self._readers = [(name, column, self._reader(name)) for name, column in self.columns.items()]
@@ -97,6 +99,7 @@ class RowTable(Sequence[Row]):
             column.append(0)
         for texts in self.own.values():
             texts.append("")
+        self.heads.append(())
         self._calls.append("")
         self.put(len(self) - 1, values)
 
@@ -109,6 +112,8 @@ class RowTable(Sequence[Row]):
                 self.columns[name][number] = UNKNOWN_TIME
             elif isinstance(value, frozenset):
                 self._calls[number] = value if len(value) > 1 else next(iter(value), "")
+            elif isinstance(value, tuple):
+                self.heads[number] = tuple(map(self._shared, value))
             elif name in self.own:  # half a surrogate pair could be neither shown nor saved
                 is_plain = value.isascii()
                 self.own[name][number] = value if is_plain else value.encode("utf-8", "backslashreplace").decode()
@@ -146,6 +151,7 @@ class RowTable(Sequence[Row]):
             put(row, name, read(column[number]))
         for name, texts in self.own.items():
             put(row, name, texts[number])
+        put(row, "head", tuple(map(self.texts.__getitem__, self.heads[number])))
         put(row, "calls", frozenset(self.calls_of(number)))
         return row
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
-from tui_host.capture.http.decoded_body import decode_drafts
+from tui_host.capture.content_codings import decode_records
 from tui_host.capture.ladder.filter_language import Field, Quoted, Reading, Word, leaves, read_filter
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row_filter import Needles, Verdict, row_test
@@ -79,10 +79,10 @@ def _in_chat(sessions: Sessions, session: SessionInfo, needles: Needles) -> Foun
         if not needles.contained(text.encode("utf-8", "replace")):
             continue  # only what may match is parsed
         value = _read(text)
-        said = " ".join(_strings(value))
-        here = needles.contained(said.encode("utf-8", "replace"))
+        spoken = " ".join(_strings(value))
+        here = needles.contained(spoken.encode("utf-8", "replace"))
         if here and not excerpt:
-            excerpt, turn = _excerpt(said, here), _turn(value)
+            excerpt, turn = _excerpt(spoken, here), _turn(value)
         missing -= here
         if not missing:
             break
@@ -211,7 +211,7 @@ class RecordSearch:
 
 
 class _Bodies:
-    """The texts of heads and bodies as records pass by, then of rows."""
+    """The texts of bodies as records pass by, then of rows."""
 
     def __init__(self, needles: Needles, answer: AnswerReader, estimate: Callable[[bytes], int] | None) -> None:
         self._needles = needles
@@ -223,12 +223,9 @@ class _Bodies:
         self._of_row: dict[int, _Facts] = {}
 
     def read(self, record: Record) -> Iterator[tuple[bytes, frozenset[str]]]:
-        """Yield the heads and bodies that a record completes, each with the texts in it."""
+        """Yield the bodies that a record completes, each with the texts in it."""
         is_of_model = record.wire == "llm"
         key = record.capture, record.exchange or ""
-        if record.head is not None:
-            head = "\n".join((record.head.url or "", *record.head.lines)).encode("utf-8", "replace")
-            yield head, self._needles.contained(head)
         if record.kind in {"frame", "line", "decision"} or (record.kind == "request" and is_of_model):
             texts = self._needles.contained(record.data)
             tokens = self._estimate(record.data) if self._estimate is not None and record.kind == "request" else 0
@@ -248,9 +245,9 @@ class _Bodies:
     def _answer(self, key: tuple[str, str], exchange: list[Record]) -> tuple[bytes, frozenset[str]]:
         heads = {record.kind: record.head for record in exchange if record.head is not None}
         url = heads["request"].url if "request" in heads else None
-        data, _ = decode_drafts(record for record in exchange if record.kind == "chunk")
-        said, tokens = self._read_answer(url or "", heads.get("response", Head()), data)
-        whole = data + b"\n" + said.encode("utf-8", "replace")
+        data, _ = decode_records(record for record in exchange if record.kind == "chunk")
+        answer_words, tokens = self._read_answer(url or "", heads.get("response", Head()), data)
+        whole = data + b"\n" + answer_words.encode("utf-8", "replace")
         texts = self._needles.contained(whole)
         self._of_answer[key] = texts, tokens
         return whole, texts

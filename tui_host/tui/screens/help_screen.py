@@ -47,8 +47,11 @@ ABOUT_OTHERS = (
     ("its frame is not known", "the model was told a result, and no tapped frame brought it"),
 )
 ABOUT_FILTER = (
-    ("word", "in any value of a row, or in what it shows"),
-    ('"text in a body"', "in the body of a row: decoded, in any case; two Chinese characters are enough"),
+    ("word", "in any value of a row, its URL, its headers, or in what it shows"),
+    (
+        '"text in a body"',
+        "in the body or the headers of a row: decoded, in any case; two Chinese characters are enough",
+    ),
     *((f"{name}{field.sign}", field.help) for name, field in FIELDS.items()),
     ("a b, a or b, not a, (…)", "both; at least one; the opposite; together"),
 )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from itertools import islice
 
-from tui_host.answers.bodies import Body, missing_words, reading
-from tui_host.answers.masks import masked
+from tui_host.answers.bodies import Body, heads_text, missing_words, reading
 from tui_host.answers.sheet import Form
 from tui_host.answers.steps import Steps
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.record import Head, Record, lasted
+from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
@@ -98,19 +96,7 @@ def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> 
 
 def headers_page(source: SessionSource, row: Row) -> Page:
     """The head of the row's direction; both heads for a frame inside an exchange."""
-    first = source.record((row.capture, row.seq))
-    records: Iterable[Record] = [first] if first is not None else []
-    if row.kind not in {"request", "response"}:
-        records = (record for page in source.pages_of(row) for record in page)
-    heads = ((record.head, record) for record in records if record.head is not None)
-    blocks = ["\n".join(_head_lines(head, record)) for head, record in islice(heads, 2)]
-    return TextPage("headers", "\n\n".join(blocks) or "none", form="headers")
-
-
-def _head_lines(head: Head, record: Record) -> Sequence[str]:
-    first = f"{head.method} {head.url}" if head.method else str(head.status or "")
-    lines = [*filter(None, [first]), *(f"{name}: {value}" for name, value in head.headers)]
-    return [masked(text.replace("\n", "␊"), record.redacted) for text in lines]
+    return TextPage("headers", heads_text(source, row) or "none", form="headers")
 
 
 def timing_page(source: SessionSource, row: Row) -> Page:
