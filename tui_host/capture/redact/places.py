@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import TypeAlias
 from urllib.parse import unquote_plus
 
 from tui_host.capture.json.reading import load
@@ -23,7 +23,6 @@ from tui_host.settings.credential_places import (
     CredentialSpan,
     credential_in,
     in_url,
-    is_given,
     parts_of_credential,
     password_in,
     said,
@@ -39,11 +38,11 @@ Learn: TypeAlias = Callable[[str, str], None]
 _ANYWHERE = re.compile(
     r"(?i:x-)?(?i:(?:api|access|secret|account|subscription|private)[_-]?key|secret[_-]?access[_-]?key|client[_-]?secret"
     r"|(?:access|refresh|auth|bearer|api|security)[_-]?token|authorization(?:_token)?)"
-    r"|aws_(?:secret_access_key|session_token)|connection_string|encoded_api_key|password"
+    r"|aws_(?:secret_access_key|session_token)|vertex_credentials|connection_string|encoded_api_key|password"
 )
 """Keys in any request to a model. In schemas and in a model's words, `key` and `token` may be anything."""
 _OBJECTS = frozenset(("auth", "authentication", "credential", "credentials"))
-"""Objects of which every member that a setting may hide is a key."""
+"""Objects of which every member that is named like a key is one."""
 _OF_LOGINS = frozenset(
     ("code", "code_verifier", "device_code", "user_code", "verification_uri_complete", "id_token_hint", "auth_req_id")
 ) | {"registration_client_uri", "pre-authorized_code", "tx_code", "ticket", "SAMLResponse"}
@@ -60,32 +59,21 @@ _LOGIN_PATH = re.compile(
     re.IGNORECASE,
 )
 
-# What stands where in a request to a model.
 _SERVERS = frozenset(("tools", "mcp_servers", "mcpServers"))
-_CONVERSATION = frozenset(
-    ("messages", "message", "input", "inputs", "contents", "content", "prompt", "prompts", "history", "documents")
-) | {"chat_history", "system", "systemInstruction", "system_instruction", "instructions", "suffix", "query", "text"}
-_OF_TOOLS = frozenset(
-    ("functions", "arguments", "args", "response_format", "format", "schema", "json_schema", "parameters")
-) | {"tool_calls", "function_call", "tool_results", "result", "results", "output", "outputs"}
+"""Members of a request to a model that hold the servers of its tools."""
 _OF_MODELS = frozenset(("model", "messages", "input", "inputs", "contents", "prompt", "tools", "jsonrpc"))
 """Members by which a JSON body is none of a login."""
 
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _LEADS = rb"[ \t\r\n]*+:[ \t\r\n]*+"
 _TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
-_MEMBER = re.compile(
-    rb'"([\w.:\[\]-]{1,100}+)"(' + _LEADS + rb")(?:" + _TEXT + rb"|(\[[^\[\]{}]*+\])|(\d{6,20}+)(?=[\s,}\]]))",
-    re.DOTALL,
-)
-"""A member of a JSON object with a text, a list of texts, or a number as long as a one-time code."""
-_NAME = re.compile(rb'"([\w.-]{1,100}+)"' + _LEADS + rb'(?=["\[])')
+_MEMBER = re.compile(rb'"([\w.:\[\]-]{1,100}+)"(' + _LEADS + rb")(?:" + _TEXT + rb"|(\[[^\[\]{}]*+\]))", re.DOTALL)
+"""A member of a JSON object with a text or a list of texts."""
+_NAME = re.compile(rb'"([\w.-]{1,100}+)"' + _LEADS + rb'(?=["\[{])')
 _ONE_TEXT = re.compile(_TEXT, re.DOTALL)
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+://[^"\s@=%]*+[@=%][^"\s]*+)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
 _OPAQUE = re.compile(r"[\w.~+=-]+")
-_WORDS = re.compile(r"(?!\s*\{|-----BEGIN).*\s.*|.*[^\x00-\x7f].*|[^/?#\s]*://.*", re.DOTALL)
-"""Words for a person, in any script, and URLs; no key file in JSON or PEM."""
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
 _MARK = "⟨secret:".encode()
 _DEPTH = 16
@@ -149,58 +137,39 @@ def _in_basic(value: str, credential: str) -> Iterator[tuple[str, str]]:
 # Bodies.
 
 
-class _Key(NamedTuple):
-    """A credential in the JSON of a request: the member that holds it, its value, and the name in its mark.
-
-    A doubtful one is taken out too, but searched for elsewhere only if it looks random.
-    """
-
-    member: str
-    value: str
-    name: str
-    is_sure: bool = True
-
-
 class _Marker:
     """Replaces credentials in a body by marks, and collects the redactions."""
 
     def __init__(self, learn: Learn) -> None:
-        self.found: list[Redaction] = []
+        self.redactions: list[Redaction] = []
         self._learn = learn
 
-    def value(self, name: str, raw: bytes, value: str, *, is_sure: bool = True) -> bytes:
+    def value(self, name: str, raw: bytes, value: str) -> bytes:
         """Return the mark for a value that is written as `raw`."""
         if not raw or raw.startswith(_MARK):
             return raw
-        if is_sure or _OPAQUE.fullmatch(value):
+        if _OPAQUE.fullmatch(value) or _may_name_a_key(name) or is_of_login(name):  # no words, as headers may have
             self._learn(name, value)
-        self.found.append(Redaction(where="data", name=name, length=len(raw)))
+        self.redactions.append(Redaction(where="data", name=name, length=len(raw)))
         return mark(name).encode()
 
-    def members(self, data: bytes, key_of: Callable[[str, str], _Key | None]) -> bytes:
+    def members(self, data: bytes, is_key: Callable[[str, str], bool]) -> bytes:
         """Return JSON with marks for the members that are keys; of a list, for the texts that are."""
 
         def of_text(name: str, raw: bytes) -> bytes:
-            key = key_of(name, _string(raw))
-            if key is None:
+            if not is_key(name, _string(raw)):
                 return b'"%s"' % raw
-            scheme, space, rest = raw.partition(b" ")
+            scheme, space, credential = raw.partition(b" ")
             if not space or scheme.lower().decode("latin-1") not in SCHEMES:
-                scheme, space, rest = b"", b"", raw
-            return b'"%s%s%s"' % (scheme, space, self.value(key.name, rest, _string(rest), is_sure=key.is_sure))
+                scheme, space, credential = b"", b"", raw
+            return b'"%s%s%s"' % (scheme, space, self.value(name, credential, _string(credential)))
 
         def of_member(match: re.Match[bytes]) -> bytes:
             name = match[1].decode("latin-1")
             if match[3] is not None:
                 value = of_text(name, match[3])
-            elif match[4] is not None:
-                value = _ONE_TEXT.sub(lambda text: of_text(name, text[1]), match[4])
-            elif key_of(name, match[5].decode()) is not None:
-                # The digits are not searched for: they may occur elsewhere by chance.
-                self.found.append(Redaction(where="data", name=name, length=len(match[5])))
-                value = b'"%s"' % mark(name).encode()
             else:
-                value = match[5]
+                value = _ONE_TEXT.sub(lambda text: of_text(name, text[1]), match[4])
             return b'"%s"%s%s' % (match[1], match[2], value)
 
         return _MEMBER.sub(of_member, data)
@@ -208,93 +177,62 @@ class _Marker:
     def url(self, match: re.Match[bytes]) -> bytes:
         """Return a string with a URL, with marks for the credentials."""
         url = _string(match[1])
-        pieces: list[str] = []
-        end = 0
-        for start, stop, name in in_url(url):
+        for start, stop, name in reversed(in_url(url)):
             *_, plain = said(url[start:stop])
             raw = url[start:stop].encode("utf-8", "surrogatepass")
             marked = self.value(name, raw, password_in(plain) if name == "userinfo" else plain)
-            pieces += (url[end:start], marked.decode("utf-8", "surrogatepass"))
-            end = stop
-        if not pieces:
+            url = url[:start] + marked.decode("utf-8", "surrogatepass") + url[stop:]
+        if url == _string(match[1]):
             return match[0]
-        return json.dumps("".join((*pieces, url[end:])), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return json.dumps(url, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def without_keys(data: bytes, learn: Learn) -> Redacted:
     """Remove the keys from a request to a model, its tools' servers' headers among them, and what URLs in it tell."""
     marker = _Marker(learn)
-    names = {name for name in set(_NAME.findall(data)) if _may_name_a_key(name)}
-    if names or b'headers"' in data:  # hardly ever: so the body is seldom parsed
-        keys = {(key.member, key.value): key for key in _keys_in(_read(data))}
-
-        def key_of(name: str, value: str) -> _Key | None:
-            return keys.get((name, value)) or (_Key(name, value, name) if _ANYWHERE.fullmatch(name) else None)
-
-        data = marker.members(data, key_of)
+    names = {name.decode("latin-1") for name in set(_NAME.findall(data))}
+    has_objects = any(name == "headers" or name.endswith("_headers") or name in _OBJECTS for name in names)
+    if has_objects or any(map(_may_name_a_key, names)):  # hardly ever: so the body is seldom parsed
+        keys = set(_keys(_read(data) if has_objects else None, _DEPTH))
+        data = marker.members(data, lambda name, text: _ANYWHERE.fullmatch(name) is not None or (name, text) in keys)
     if b"://" in data:
         data = _URL.sub(marker.url, data)
-    return data, tuple(marker.found)
+    return data, tuple(marker.redactions)
 
 
 @lru_cache(1 << 10)
-def _may_name_a_key(name: bytes) -> bool:
-    return _ANYWHERE.fullmatch(name.decode("latin-1")) is not None or sensitivity(name.decode("latin-1")) == "remove"
+def _may_name_a_key(name: str) -> bool:
+    return _ANYWHERE.fullmatch(name) is not None or sensitivity(name) == "remove"
 
 
-def _keys_in(request: JSON) -> Iterator[_Key]:
-    if isinstance(request, Mapping):
-        is_to_model = "jsonrpc" not in request and ("model" in request or not _CONVERSATION.isdisjoint(request))
-        yield from _keys(request, "settings" if is_to_model else "said", _DEPTH)
-
-
-def _keys(value: JSON, part: Literal["settings", "servers", "said"], depth: int) -> Iterator[_Key]:
-    """Yield the keys in a part of a request: its settings, the servers of its tools, or what is said."""
+def _keys(value: JSON, depth: int, *, of_server: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield names and values of the credentials in headers, and in objects that are named for them."""
     if isinstance(value, list) and depth:
         for item in value:
-            yield from _keys(item, part, depth - 1)
-    if not isinstance(value, Mapping) or not depth:
-        return
-    for name, inner in value.items():
-        if isinstance(inner, str):
-            if part == "settings" and _is_key_in_settings(name, inner):
-                yield _Key(name, inner, name)
-        elif name == "headers" or name.endswith("_headers"):
-            yield from _in_headers(inner, takes_all=part == "servers" and _names_a_place(value))
-        elif name in _OBJECTS and isinstance(inner, Mapping):
-            named = ((key, text) for key, text in inner.items() if isinstance(text, str))
-            yield from (_Key(key, text, key) for key, text in named if sensitivity(key) == "remove")
-        elif name in _SERVERS:
-            yield from _keys(inner, "servers", depth - 1)
+            yield from _keys(item, depth - 1, of_server=of_server)
+    for name, inner in value.items() if isinstance(value, Mapping) and depth else ():
+        if isinstance(inner, Mapping) and (name == "headers" or name.endswith("_headers")):
+            takes_all = of_server and _names_a_place(value)
+            fields = [
+                header for header in inner if takes_all or sensitivity(header.lower(), place="header") == "remove"
+            ]
+        elif isinstance(inner, Mapping) and name in _OBJECTS:
+            fields = [member for member in inner if sensitivity(member) == "remove"]
         else:
-            yield from _keys(inner, "said" if name in _CONVERSATION or name in _OF_TOOLS else part, depth - 1)
+            yield from _keys(inner, depth - 1, of_server=of_server or name in _SERVERS)
+            continue
+        for field in fields:
+            texts = inner[field]
+            yield from (
+                (field, text) for text in (texts if isinstance(texts, list) else [texts]) if isinstance(text, str)
+            )
 
 
-def _is_key_in_settings(name: str, value: str) -> bool:
-    is_somebodys = sensitivity(name, place="account") == "remove"
-    return is_somebodys and is_given(name, value) and not _WORDS.fullmatch(value)
-
-
-def _names_a_place(server: Mapping[str, JSON]) -> bool:
+def _names_a_place(server: JSON) -> bool:
+    """Return whether an object is a server's, whose every header may be a credential, and no schema."""
+    if not isinstance(server, Mapping):
+        return False
     return server.get("type") == "mcp" or any(isinstance(item, str) and "://" in item for item in server.values())
-
-
-def _in_headers(headers: JSON, *, takes_all: bool) -> Iterator[_Key]:
-    """Yield the credentials in headers: an object, or a list of objects with name and value. Of a server's, all are taken."""
-    for member, name, values in _fields_of(headers):
-        is_sure = sensitivity(name.lower(), place="header") == "remove"
-        for value in values if isinstance(values, list) else [values]:
-            if isinstance(value, str) and (is_sure or takes_all):
-                yield _Key(member, value, name, is_sure)
-
-
-def _fields_of(headers: JSON) -> Iterator[tuple[str, str, JSON]]:
-    if isinstance(headers, Mapping):
-        yield from ((name, name, value) for name, value in headers.items())
-    for item in headers if isinstance(headers, list) else ():
-        name = item.get("name", item.get("key")) if isinstance(item, Mapping) else None
-        if isinstance(item, Mapping) and isinstance(name, str):
-            yield "value", name, item.get("value")
 
 
 # Logins.
@@ -335,25 +273,20 @@ def without_tokens(data: bytes, learn: Learn) -> Redacted:
         name = unquote_plus(match[1].decode("utf-8", "replace")).strip()
         if not is_of_login(name):
             return match[0]
-        value = unquote_plus(match[2].decode("utf-8", "replace"))
-        return b"%s=%s" % (match[1], marker.value(name, match[2], value))
-
-    def key_of(name: str, value: str) -> _Key | None:
-        return _Key(name, value, name) if _is_secret(name, value) else None
+        return b"%s=%s" % (match[1], marker.value(name, match[2], unquote_plus(match[2].decode("utf-8", "replace"))))
 
     begin = data.lstrip(_BLANKS)[:1]
     if begin in {b"{", b"["}:
-        data = marker.members(data, key_of)
+        data = marker.members(data, _is_secret)
     elif begin not in {b"<", b"-"}:
         data = _FIELD.sub(of_field, data)
-    return data, tuple(marker.found)
+    return data, tuple(marker.redactions)
 
 
 def _is_secret(name: str, value: str) -> bool:
     """Return whether a member is a secret, also the bare `value` in the answer to a request for a new key."""
-    if name in {"value", "name"}:
-        is_opaque = len(value) >= 16 and " " not in value
-        return is_opaque and (name == "value" or value.startswith("auth_tokens/"))
+    if name == "value":
+        return len(value) >= 16 and " " not in value
     return is_of_login(name)
 
 

@@ -193,7 +193,7 @@ class Redactor:
                 spans = [CredentialSpan(0, len(value), name)]
             text = self._by_value(self._without(value, spans, taken_out), taken_out)
             result = results[name, value] = text, taken_out
-        found += result[1]
+        found.extend(result[1])
         return result[0]
 
     def _url(self, url: str, found: list[Redaction]) -> str:

@@ -46,13 +46,14 @@ class TextStream:
         self._held = b""
         self._settled = 0  # bytes of the body before what is held back
         self._read = 0  # bytes of the body in which deltas were looked for
+        self._lead = b""  # what stood before the last text of a delta
         self._open: dict[bytes, Pieces] = {}  # by name, the end of the text with which a secret may begin
         self._spelled: list[Hit] = []  # the parts of secrets in deltas that are held back, with places in the body
 
     @property
     def is_open(self) -> bool:
         """Whether text of a model is held back because it may be the beginning of a secret."""
-        return any(place >= self._settled for pieces in self._open.values() for place, _ in pieces)
+        return bool(self._waiting())
 
     @property
     def holds(self) -> bool:
@@ -62,40 +63,65 @@ class TextStream:
     def feed(self, data: bytes) -> Redacted:
         """Take bytes; returns bytes to record, possibly none, and the redactions."""
         self._held += data
-        if self._needles():
-            self._read_deltas()
-        waiting = [place for pieces in self._open.values() for place, _ in pieces if place >= self._settled]
-        return self._give(min(waiting) - self._settled if waiting else len(self._held))
+        if not self._needles():
+            return self._settle(len(self._held), ())
+        end = self._end_of_lines()
+        self._read_deltas(end)
+        return self._give(min([end, *self._waiting()]))
 
     def release(self) -> Redacted:
         """Return the text held back, because its rest does not arrive in time."""
         self._mark_open()
-        return self._give(len(self._held))
+        return self._give(self._end_of_lines())
 
     def flush(self) -> Redacted:
         """Return the bytes held back, at the end."""
+        self._read_deltas(len(self._held))
         self._mark_open()
         return self._settle(len(self._held), self._hits())
 
-    def _read_deltas(self) -> None:
-        needles = self._needles()
-        for delta in _DELTA.finditer(self._held, max(self._read - self._settled, 0)):
-            name, text = delta.groups()
-            self._read = self._settled + delta.end()
-            if name not in self._open and needles.open_end(text) == len(text):
-                continue  # nearly every event: no secret begins in it, and none was open before it
-            pieces = [*self._open.pop(name, ()), (self._settled + delta.start(2), text)]
-            if rest := self._without_secrets(pieces):
-                self._open[name] = rest
+    def _end_of_lines(self) -> int:
+        """Return where an unfinished line of deltas begins, else the end of the bytes held."""
+        line = self._held.rfind(b"\n") + 1
+        is_waiting = len(self._held) - line < LINE_LIMIT and _JSON_LINE.match(self._held, line) is not None
+        return line if is_waiting else len(self._held)
+
+    def _waiting(self) -> list[int]:
+        """Return the places of texts that are held back, in the bytes held."""
+        places = (place - self._settled for pieces in self._open.values() for place, _ in pieces)
+        return [place for place in places if place >= 0]
+
+    def _read_deltas(self, end: int) -> None:
+        """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin."""
+        start = self._read - self._settled
+        self._read = self._settled + end
+        if self._lead and not self._open and self._is_clean(self._held[start:end]):
+            return
+        texts = {name: list(pieces) for name, pieces in self._open.items()}
+        for delta in _DELTA.finditer(self._held, start, end):
+            self._lead = self._held[delta.start() : delta.start(2)]
+            texts.setdefault(delta[1], []).append((self._settled + delta.start(2), delta[2]))
+        ends = {name: self._without_secrets(pieces) for name, pieces in texts.items()}
+        self._open = {name: pieces for name, pieces in ends.items() if pieces}
+
+    def _is_clean(self, lines: bytes) -> bool:
+        """Return whether each event has one delta like the last one seen, and no secret stands in their text or may begin at its end.
+
+        Nearly all pieces of a stream are so, and reading their deltas one by one takes as long as parsing the JSON.
+        """
+        deltas = lines.split(self._lead)[1:]
+        if len(deltas) != (lines.count(b"data:") or lines.count(b"\n")) or b'\\"' in lines:
+            return False
+        text = b"".join([delta.partition(b'"')[0] for delta in deltas])
+        return not self._needles().are_in(text) and self._needles().open_end(text) == len(text)
 
     def _without_secrets(self, pieces: Pieces) -> Pieces:
-        """Mark the secrets that reach into the last of the pieces; return the end with which a secret may begin."""
+        """Mark the secrets in a text; return the end with which one may begin."""
         needles, text = self._needles(), b"".join(text for _, text in pieces)
-        last = len(text) - len(pieces[-1][1])
-        hits = needles.hits(text) if last else []
+        hits = needles.hits(text)
         cut = _cut_before(hits, needles.open_end(text))
         for hit in hits:
-            if hit.start < last and hit.end <= cut:
+            if hit.end <= cut:
                 self._mark(pieces, hit)
         return _cut(pieces, cut, len(text))
 
@@ -121,10 +147,7 @@ class TextStream:
         return merged([*self._needles().hits(self._held), *spelled])
 
     def _give(self, cut: int) -> Redacted:
-        """Return the bytes up to `cut`, or less: an unfinished line of deltas waits, and an end with which a secret may begin."""
-        line = self._held.rfind(b"\n") + 1
-        if self._needles() and len(self._held) - line < LINE_LIMIT and _JSON_LINE.match(self._held, line):
-            cut = min(cut, line)
+        """Return the bytes up to `cut`, or less: an end with which a secret may begin waits."""
         hits = self._hits()
         return self._settle(_cut_before(hits, min(cut, self._needles().open_end(self._held))), hits)
 
