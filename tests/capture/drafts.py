@@ -10,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
+from tui_host.capture.recorder import SystemClock
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.store import Store
 
@@ -19,16 +21,18 @@ WAIT = 90.0
 SESSION = "20261121-134501-x7k2q"
 
 
-class FixedClock:
+class FixedClock(SystemClock):
     """Begins on 21 November 2026 and goes on by 250 µs with every look."""
 
     def __init__(self, wall_ns: int = 1_795_268_701_000_000_000, mono_ns: int = 5_000_000_000) -> None:
         self._wall_ns, self._mono_ns = wall_ns, mono_ns
 
+    @override
     def wall_ns(self) -> int:
         self._wall_ns += 250_000
         return self._wall_ns
 
+    @override
     def mono_ns(self) -> int:
         self._mono_ns += 250_000
         return self._mono_ns

@@ -11,9 +11,9 @@ CREATE TABLE captures (
         pid INTEGER NOT NULL,
         owner TEXT                -- the lock that its process holds; see process_lock
     );
-INSERT INTO "captures" VALUES(1,'capture-1','app',1795268701000250000,1795268701004250000,25141,'25141-e375320cdc');
-INSERT INTO "captures" VALUES(2,'capture-2','app',1795268701000250000,1795268701004250000,25141,'25141-e375320cdc');
-INSERT INTO "captures" VALUES(3,'capture-3','ask',1795268701000000000,NULL,25141,'25141-e375320cdc');
+INSERT INTO "captures" VALUES(1,'capture-1','app',1795268701000250000,1795268701004250000,26042,'26042-733c3cbf45');
+INSERT INTO "captures" VALUES(2,'capture-2','app',1795268701000250000,1795268701004250000,26042,'26042-733c3cbf45');
+INSERT INTO "captures" VALUES(3,'capture-3','ask',1795268701000000000,NULL,26042,'26042-733c3cbf45');
 CREATE TABLE frame_choices (
         call TEXT NOT NULL,
         capture TEXT NOT NULL,    -- the capture's id
@@ -83,8 +83,8 @@ CREATE TABLE records (
         malformed TEXT,
         head,                     -- JSON: [method, url, status, [[name, value], ...]]; or its length in bytes at the start of data
         redacted TEXT,            -- JSON: [[where, name, length], ...]
-        base INTEGER REFERENCES records DEFERRABLE INITIALLY DEFERRED, -- the record whose data is the prefix of this one's frame
-        size INTEGER,             -- of the record's own data; NULL where data is stored as it is and is no zstd frame
+        base INTEGER REFERENCES records, -- the record whose data is the prefix of this one's frame
+        size INTEGER,             -- of what data unpacks to; NULL where it is stored as it is and is no zstd frame
         last INTEGER,             -- data holds the records of this place from key to this one; see answers
         data BLOB NOT NULL
     );
@@ -134,7 +134,7 @@ CREATE TABLE sessions (
         owner TEXT                -- the lock of the process that writes it
     );
 INSERT INTO "sessions" VALUES('20261121-134501-x7k2q','what''s 6 × 5?',1795268701000000000,1795268703000000002,2,'chat','demo/openai','native','translator','{"temperature": 0.5}','{}','',NULL);
-INSERT INTO "sessions" VALUES('20261121-134502-bbbbb','',1795268701000000000,1795268702000000000,0,'chat','demo/openai','native','translator','{"temperature": 0.5}','{}','half a que','25141-e375320cdc');
+INSERT INTO "sessions" VALUES('20261121-134502-bbbbb','',1795268701000000000,1795268702000000000,0,'chat','demo/openai','native','translator','{"temperature": 0.5}','{}','half a que','26042-733c3cbf45');
 CREATE TABLE tap_links (
         tap TEXT NOT NULL,        -- a session of a tap, the smaller id of the two
         other TEXT NOT NULL,      -- another one
@@ -151,7 +151,6 @@ CREATE TABLE turns (
 INSERT INTO "turns" VALUES('20261121-134501-x7k2q',1,'demo/openai','native');
 INSERT INTO "turns" VALUES('20261121-134501-x7k2q',2,'demo/openai','native');
 CREATE INDEX records_by_place ON records (place);
-CREATE INDEX records_by_base ON records (base) WHERE base IS NOT NULL;
 CREATE INDEX records_by_last ON records (last) WHERE last IS NOT NULL;
 CREATE INDEX places_by_connection ON places (capture, connection);
 CREATE INDEX places_by_session ON places (session, turn) WHERE session IS NOT NULL;

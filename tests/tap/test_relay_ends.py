@@ -28,7 +28,7 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 
 class BrokenRecorder(Recorder):
     @override
-    def append(self, draft: Record, at_ns: int | None = None) -> int:
+    def append(self, record: Record, at_ns: int | None = None) -> int:
         raise MemoryError("the recorder is broken")
 
 

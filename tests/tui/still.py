@@ -26,7 +26,7 @@ from typing_extensions import override
 from tests.kit.app import Running
 from tests.tui.inspector_wires import Wires, a_turn, connected
 from tui_host.capture.record import Record
-from tui_host.capture.recorder import Recorder
+from tui_host.capture.recorder import Recorder, SystemClock
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.call_arguments import canonical
@@ -108,13 +108,15 @@ class StillPool(Pool):
         return tuple(tool for status in self.shown if status.state == "ready" for tool in status.tools)
 
 
-class StillClock:
+class StillClock(SystemClock):
     def __init__(self) -> None:
         self.seconds = 0.0
 
+    @override
     def wall_ns(self) -> int:
         return MOMENT_NS + round(self.seconds * 1e9)
 
+    @override
     def mono_ns(self) -> int:
         return 5_000_000_000 + round(self.seconds * 1e9)
 

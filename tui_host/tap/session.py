@@ -31,7 +31,7 @@ LOCKED_SECONDS = 300.0
 TOUCH_SECONDS = 5.0
 """Shortest time between updates of the session's time of change."""
 
-MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20, most_bytes=128 << 20)
+MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)
 """No view follows the records, and a tap's memory should not grow."""
 NOT_OPEN = "the database is not open yet"
 """Why nothing is stored at first; not a fault, and the user is not told."""
@@ -51,12 +51,12 @@ class TapRecorder(Recorder):
     stored: Mapping[int | None, int] = MappingProxyType({})
 
     @override
-    def append(self, draft: Record, at_ns: int | None = None) -> int:
+    def append(self, record: Record, at_ns: int | None = None) -> int:
         count = self.stored.get(at_ns, 0)
         if count:
             self.stored = {**self.stored, at_ns: count - 1}
             return self.reached
-        return super().append(draft, at_ns)
+        return super().append(record, at_ns)
 
 
 class Facts(Protocol):

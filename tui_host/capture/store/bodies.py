@@ -180,8 +180,10 @@ class Packer:
 
     def _prefix(self, base: int | None) -> bytes:
         """Return the bytes of a base; empty without one, and where it is damaged, or deleted meanwhile."""
+        if base is None or self._connection.execute("SELECT 1 FROM records WHERE key = ?", (base,)).fetchone() is None:
+            return b""
         try:
-            return b"" if base is None else self._bodies.read(self._connection, base)
+            return self._bodies.read(self._connection, base)
         except ValueError:
             return b""
 

@@ -1,4 +1,4 @@
-"""Reserves some disk space, since deleting needs room before it frees any, and keeps the log short on a full disk."""
+"""Reserves some disk space, since deleting needs room before it frees any."""
 
 from __future__ import annotations
 
@@ -11,18 +11,12 @@ HELD = 4 << 20
 """Number of bytes to reserve, if available."""
 LEAST = 256 << 10
 """Number of bytes to leave free, needed to open the database."""
-SHORT = 64 << 20
-"""Bytes free below which the log is kept short: what stands in it needs as much room again in the file."""
-LOG_PAGES = 4000
-"""Pages of the write-ahead log (16 MB) after which they come into the file itself: each time the disk is waited for twice."""
-SHORT_LOG_PAGES = 256
 
 
 class DiskReserve:
     """The reserved disk space beside a database."""
 
     def __init__(self, database: Path) -> None:
-        self._folder = database.parent
         self._path = database.with_name(database.name + ".ballast")
 
     def hold(self) -> None:
@@ -57,15 +51,8 @@ class DiskReserve:
         except OSError:
             return False
 
-    def log_pages(self) -> int:
-        """Largest length of the log, in pages."""
-        try:
-            return LOG_PAGES if self._free() >= SHORT else SHORT_LOG_PAGES
-        except OSError:
-            return LOG_PAGES
-
     def _free(self) -> int:
-        system = os.statvfs(self._folder)
+        system = os.statvfs(self._path.parent)
         return system.f_bavail * system.f_frsize
 
     def _reserve(self, size: int) -> None:

@@ -111,8 +111,8 @@ class Intake:
             self._store.begin_capture(self.capture, "import", self._began_ns)
         self._last = record.seq
         size = len(record.data) + OVERHEAD
-        stamps = self.capture, record.seq, record.time_ns, record.mono_ns
-        self._gathered.append(Slot(*stamps, record, self, self.redactor, size))
+        stamps = record.seq, record.time_ns, record.mono_ns
+        self._gathered.append(Slot(record, *stamps, self, self.redactor, size))
         self._bytes += size
         if self._bytes > AT_ONCE or time.monotonic() >= self._due:
             self._give()

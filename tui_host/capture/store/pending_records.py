@@ -19,7 +19,12 @@ class Source(Protocol):
 
     It announces itself with the first record that is new, and again with the first after they were taken: so a record costs its
     caller no more than a place in a list.
+
+    Attributes:
+        capture: The capture of all of its records.
     """
+
+    capture: str
 
     def take(self) -> list[Slot]:
         """Return the new records, in order."""
@@ -35,66 +40,64 @@ class Source(Protocol):
 
 
 class Slot:
-    """A record on the way to the database. To save memory, a smaller draft may replace its draft.
+    """A record on the way to the database, beside its number and times: making a numbered one takes longer than a caller may wait.
 
     Attributes:
-        draft: The current draft. Do not use before `finish`.
+        record: The record as it came; a smaller one may take its place. Do not use before `finish`.
         redactor: Removes the secrets; None once they are removed.
+        size: Bytes that it takes in memory.
     """
 
-    __slots__ = ("capture", "draft", "mono_ns", "redactor", "seq", "size", "source", "time_ns")
+    __slots__ = ("mono_ns", "record", "redactor", "seq", "size", "source", "time_ns")
 
     def __init__(
         self,
-        capture: str,
+        record: Record,
         seq: int,
         time_ns: int,
         mono_ns: int | None,
-        draft: Record,
         source: Source,
         redactor: Redactor | None = None,
         size: int = 0,
     ) -> None:
-        self.capture = capture
+        self.record = record
         self.seq = seq
         self.time_ns = time_ns
         self.mono_ns = mono_ns
-        self.draft = draft
         self.source = source
-        self.size = size
         self.redactor = redactor
+        self.size = size
 
     @property
-    def record(self) -> Record:
-        """The record in its current state."""
-        return replace(self.draft, capture=self.capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns)
+    def stamped(self) -> Record:
+        """The record in its current state, with number and times."""
+        capture = self.source.capture
+        return replace(self.record, capture=capture, seq=self.seq, time_ns=self.time_ns, mono_ns=self.mono_ns)
 
     def finish(self) -> None:
         """Remove the secrets. Called by the writer, since the search takes longer than a caller may wait."""
         if self.redactor is not None:
-            self.draft = self.redactor.record(self.draft)
+            self.record = self.redactor.record(self.record)
             self.redactor = None
 
 
-def finish_all(slots: Sequence[Slot]) -> int:
-    """Remove the secrets from all records in one search; returns the bytes they take in memory."""
-    for redactor, those in groupby(slots, lambda slot: slot.redactor):
+def finish_all(slots: Sequence[Slot]) -> None:
+    """Remove the secrets from all records in one search."""
+    for redactor, group in groupby(slots, lambda slot: slot.redactor):
         if redactor is not None:
-            _finish(list(those), redactor)
-    return sum([slot.size for slot in slots])
+            _finish(list(group), redactor)
 
 
 def _finish(slots: Sequence[Slot], redactor: Redactor) -> None:
-    """Take the secrets out of records with one redactor."""
     is_little = sum([slot.size for slot in slots]) <= AT_ONCE
-    is_clean = is_little and not redactor.may_be_in(b"\0".join([slot.draft.data for slot in slots]))
+    is_clean = is_little and not redactor.may_be_in(b"\0".join([slot.record.data for slot in slots]))
     for slot in slots:
-        draft = slot.draft
-        if is_clean and draft.head is None and draft.malformed is None:
+        record = slot.record
+        if is_clean and record.head is None and record.malformed is None:
             slot.redactor = None
-        elif is_clean and draft.encoding is None and draft.data[:1] in {b"{", b"["} and draft.data[1:2] > b"\0":
-            bare = redactor.record(replace(draft, data=b""))  # the body is text as it stands, and was searched
-            slot.draft = replace(bare, data=draft.data)
+        elif is_clean and record.encoding is None and record.data[:1] in {b"{", b"["} and record.data[1:2] > b"\0":
+            bare = redactor.record(replace(record, data=b""))  # the body is text as it stands, and was searched
+            slot.record = replace(bare, data=record.data)
             slot.redactor = None
         else:
             slot.finish()

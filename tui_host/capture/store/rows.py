@@ -74,6 +74,13 @@ class Places:
         self._owner = owner
         self._captures: dict[str, int] = {}
         self._known: dict[PlaceKey, int] = {}
+        self._seen: set[int] = set()
+        """Places that were looked up in this transaction."""
+
+    def begin(self) -> None:
+        """Begin a transaction: what was there in the one before, another process may have deleted since."""
+        self._seen.clear()
+        self._captures.clear()
 
     def forget(self) -> None:
         """Forget all keys: a transaction was rolled back, or rows may have been deleted."""
@@ -91,19 +98,33 @@ class Places:
 
     def of(self, capture: str, record: Record) -> int:
         """Return the key of a record's place."""
-        at, wire, peer = record.place, record.wire, record.peer
+        at = record.place
         place: PlaceKey
-        place = capture, record.exchange, record.connection, peer, wire, at.session, at.turn, at.step, at.call
+        place = (
+            *(capture, record.exchange, record.connection, record.peer, record.wire),
+            *(at.session, at.turn, at.step, at.call),
+        )
         key = self._known.get(place)
+        if key is not None and key not in self._seen and not self._is_there(key):
+            self.forget()
+            key = None
         if key is None:
-            names = map(_storable_or_none, (at.session, at.call, record.connection, record.exchange))
-            session, call, connection, exchange = names
-            row = (self.capture(capture), wire, storable(peer), session, at.turn, at.step, call, connection, exchange)
-            key = self._connection.execute(_PLACE, row).lastrowid or 0
             if len(self._known) >= KNOWN:
                 self._known.clear()
-            self._known[place] = key
+            key = self._known[place] = self._added(capture, record)
+        self._seen.add(key)
         return key
+
+    def _is_there(self, key: int) -> bool:
+        return self._connection.execute("SELECT 1 FROM places WHERE key = ?", (key,)).fetchone() is not None
+
+    def _added(self, capture: str, record: Record) -> int:
+        at = record.place
+        names = map(_storable_or_none, (at.session, at.call, record.connection, record.exchange))
+        session, call, connection, exchange = names
+        where = self.capture(capture), record.wire, storable(record.peer)
+        row = (*where, session, at.turn, at.step, call, connection, exchange)
+        return self._connection.execute(_PLACE, row).lastrowid or 0
 
 
 class RecordTable:
@@ -120,6 +141,10 @@ class RecordTable:
         self._streamed: dict[int, int] = {}
         """How many records of an answer stand in rows of their own, or are about to."""
 
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._places.begin()
+
     def forget(self) -> None:
         """Forget the state of a transaction rolled back, or of sessions that nobody writes any more."""
         self._places.forget()
@@ -130,22 +155,29 @@ class RecordTable:
 
     def add(self, slots: Sequence[Slot]) -> None:
         """Insert records of one capture."""
-        start = self._places.capture(slots[0].capture) << SEQ_BITS
+        capture = slots[0].source.capture
         before: Record | None = None
-        place = 0
+        place = start = 0
         for slot in slots:
-            record = slot.draft
+            record = slot.record
             if before is None or not _is_placed_alike(record, before):
-                place, before = self._places.of(slot.capture, record), record
-            key, kind = start + slot.seq, record.kind
-            is_answer = record.wire == "llm" and record.direction == "in" and kind in KINDS
-            if not _is_plain(record):
+                place, before = self._places.of(capture, record), record
+                start = self._places.capture(capture) << SEQ_BITS
+            key, kind, data = start + slot.seq, record.kind, record.data
+            is_answer = record.wire == "llm" and kind in KINDS and record.direction == "in"
+            if record.malformed is None and not record.redacted and kind in _PLAIN_KINDS and len(data) < LARGE:
+                mono_ns = NO_TIME if slot.mono_ns is None else slot.mono_ns
+                head = None if record.head is None else head_to_json(record.head)
+                encoding = None if record.encoding is None else storable(record.encoding)
+                if is_answer:
+                    piece = Piece(key, slot.time_ns, mono_ns, kind, encoding, head, data)
+                    self._pieces.setdefault(place, []).append(piece)
+                else:
+                    stamps = key, place, slot.time_ns, mono_ns
+                    self._add_plain(*stamps, kind, record.direction, encoding, head, data)
+            else:
                 self._insert_plain()
                 self._insert_whole(slot, key, place)
-            elif is_answer:
-                self._pieces.setdefault(place, []).append(_piece(slot, key))
-            else:
-                self._add_plain(place, record.direction, _piece(slot, key))
             if is_answer and kind != "response":
                 self._streamed_on(place, record)
         for place, pieces in self._pieces.items():
@@ -153,15 +185,14 @@ class RecordTable:
         self._pieces.clear()
         self._insert_plain()
 
-    def _add_plain(self, place: int, direction: str | None, piece: Piece) -> None:
-        key, time_ns, mono_ns, kind, encoding, head, data = piece
-        self._plain += (key, place, time_ns, mono_ns, kind, direction, encoding, head, data)
+    def _add_plain(self, *row: SQLValue) -> None:
+        self._plain += row
         if len(self._plain) >= _AT_ONCE * _COLUMNS:
             self._insert_plain()
 
     def _add_pieces(self, place: int, pieces: Sequence[Piece]) -> None:
-        for piece in pieces:
-            self._add_plain(place, "in", piece)
+        for key, time_ns, mono_ns, kind, encoding, head, data in pieces:
+            self._add_plain(key, place, time_ns, mono_ns, kind, "in", encoding, head, data)
 
     def _insert_plain(self) -> None:
         """Insert the gathered rows."""
@@ -182,7 +213,7 @@ class RecordTable:
         self._add_pieces(place, self._answers.join(place, session, self._pieces.pop(place, [])))
 
     def _insert_whole(self, slot: Slot, key: int, place: int) -> None:
-        record = slot.draft
+        record = slot.record
         head: SQLValue = None if record.head is None else head_to_json(record.head)
         if record.kind == "request" and record.wire == "llm":
             text = (head or "").encode()
@@ -209,18 +240,6 @@ def _is_placed_alike(record: Record, before: Record) -> bool:
         and record.peer is before.peer
         and record.wire is before.wire
     )
-
-
-def _is_plain(record: Record) -> bool:
-    return record.malformed is None and not record.redacted and record.kind in _PLAIN_KINDS and len(record.data) < LARGE
-
-
-def _piece(slot: Slot, key: int) -> Piece:
-    record = slot.draft
-    mono_ns = NO_TIME if slot.mono_ns is None else slot.mono_ns
-    head = None if record.head is None else head_to_json(record.head)
-    encoding = None if record.encoding is None else storable(record.encoding)
-    return Piece(key, slot.time_ns, mono_ns, record.kind, encoding, head, record.data)
 
 
 @lru_cache(_AT_ONCE)

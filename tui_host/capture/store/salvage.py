@@ -118,7 +118,7 @@ def _new_file(path: Path) -> sqlite3.Connection:
     path.unlink(missing_ok=True)
     make_private(path)
     connection = connect(path)
-    for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF", "foreign_keys = OFF"):
+    for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF"):
         connection.execute(f"PRAGMA {pragma}")
     make_tables(connection)
     return connection

@@ -90,9 +90,7 @@ class Store:
         notices = [] if notices is None else notices
         reserve = DiskReserve(path)
         connection, lock = open_to_write(path, reserve, connect, notices)
-        writer = Writer(
-            connection, lock.token, reserve, notices.append, file=FileWatch(path), retry_seconds=retry_seconds
-        )
+        writer = Writer(connection, lock.token, notices.append, file=FileWatch(path), retry_seconds=retry_seconds)
         return cls(path, writer, lock, notices)
 
     @classmethod
