@@ -12,7 +12,7 @@ from anyio.abc import SocketAttribute, SocketStream
 from typing_extensions import override
 
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import PLACE, answer, descriptors, ending, relaying, request, rest_of, says, until, until_has
+from tests.tap.relaying import PLACE, answer, ending, relaying, request, rest_of, says, until, until_has
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
@@ -244,27 +244,6 @@ async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_
     (first, second) = [read_ending(record.data) for record in relay.records("end")]
     assert (first.reason, first.size, first.kept) == ("complete", len(LARGE), 4)
     assert (second.reason, second.size) == ("complete", 5)
-
-
-async def test_a_client_that_goes_while_something_passes_by_itself_takes_the_upstreams_connection_with_it() -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(HEAD + b"\r\n")
-        while True:
-            await stream.send(LARGE)
-
-    before = descriptors()
-    async with peer(connection=script) as up, relaying(up.origin, answer_limit=4) as relay:
-        async with await relay.client() as client:
-            await client.send(request(relay.host))
-            got = len(await client.receive())
-            while got < len(LARGE):
-                got += len(await client.receive(1 << 20))
-        await until(lambda: up.ended == 1)
-        await until(lambda: relay.records()[-1].kind in {"end", "error"})
-    assert ending(relay).reason == "closed by host"
-    assert ending(relay).size > len(LARGE)
-    await until(lambda: descriptors() <= before)
 
 
 def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_the_end_is_told_so() -> None:

@@ -10,22 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tui_host.capture.http.client_faults import words_of
+from tui_host.tap import message_heads as heads
 from tui_host.tap.http.bodies import OpenBody
 from tui_host.tap.http.logins import Route
 from tui_host.tap.http.relay import ENDED, Relay, redirection, refusal
 from tui_host.tap.http.relayed_exchange import RelayedExchange, for_next_hop
 from tui_host.tap.http.sides import Side
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import (
-    Framing,
-    HeadBuffer,
-    HeadError,
-    RequestHead,
-    ResponseHead,
-    read_request,
-    read_response,
-    request_framing,
-)
+from tui_host.tap.message_heads import Framing, HeadBuffer, HeadError, RequestHead, ResponseHead
 
 PIPELINED_LIMIT = 64 << 10
 """Bytes that a client may send before it has its answer; with more, reading pauses."""
@@ -39,65 +31,55 @@ class ClientLink:
         self.client = Side(relay.buffer, take=self._from_client, end=self._client_ended, lost=self._client_lost)
         self._relay = relay
         self._upstream: Side | None = None
-        self._server: Upstream | None = None  # to which the upstream's side is connected
-        self._exchange: tuple[RelayedExchange, Route] | None = None
+        self._route: Route | None = None  # to which the upstream's side is connected
+        self._exchange: RelayedExchange | None = None
         self._requests, self._answers = HeadBuffer(), HeadBuffer()
         self._arrived: tuple[RequestHead, Framing, Route] | None = None  # a request whose form has not come whole
         self._method = b"GET"  # of the last request; assumed for an unreadable one, so that its answer has a body
         self._is_tunnel = self._has_ended = False
-        relay.links.add(self.end)
+        relay.ends.add(self.end)
 
     def end(self) -> None:
         """End both connections. An answer in progress is broken off so that no client takes it for complete."""
-        exchange = self._stop()
+        exchange, self._exchange = self._exchange, None
         self._drop_upstream()
         if exchange is not None:
             exchange.fail(ENDED, "failed")
         self._end_client(was_reset=exchange is not None)
 
-    def _stop(self) -> RelayedExchange | None:
-        """Take no more part in the exchange in progress, and return it."""
-        exchange, self._exchange = self._exchange, None
-        return exchange[0] if exchange is not None else None
-
     # The client.
 
     def _from_client(self, data: bytes) -> None:
-        current, upstream = self._exchange, self._upstream
-        if self._is_tunnel and upstream is not None:
-            upstream.write(data)
-        elif current is not None and not current[0].request.is_done:
-            self._pass_request(current[0], data)
+        exchange = self._exchange
+        if self._is_tunnel and self._upstream is not None:
+            self._upstream.write(data)
+        elif exchange is not None and not exchange.request.is_done:
+            self._pass_request(exchange, data)
         else:
-            self._requests.add(data)
-            if current is None:
+            self._add_ahead(data)
+            if exchange is None:
                 self._next_requests()
-            else:
-                self._hold_back()
 
-    def _hold_back(self) -> None:
-        if len(self._requests) > PIPELINED_LIMIT:
+    def _add_ahead(self, data: bytes) -> None:
+        self._requests.add(data)
+        if self._exchange is not None and len(self._requests) > PIPELINED_LIMIT:
             self.client.pause(paused=True)
 
     def _client_ended(self) -> bool:
-        """The client has closed its sending side, and may still wait for answers."""
-        self._has_ended = True
-        return self._passes_the_end_on()
-
-    def _passes_the_end_on(self) -> bool:
         """Close the upstream's sending side behind the client's data; returns False where the client counts as gone."""
-        current, upstream = self._exchange, self._upstream
-        if current is not None and current[0].request.is_done and self._requests and not self._is_tunnel:
+        self._has_ended = True
+        exchange, route = self._exchange, self._route
+        if exchange is not None and exchange.request.is_done and self._requests and not self._is_tunnel:
             return True
         # TLS has no half-closed connection: an upstream that could not be told would go on for nobody.
-        if current is None or upstream is None or current[1].upstream.trust is not None:
+        if exchange is None or self._upstream is None or route is None or route.upstream.trust is not None:
             return False
-        upstream.end_writing()
+        self._upstream.end_writing()
         return True
 
     def _client_lost(self, exc: Exception | None) -> None:
-        self._relay.links.discard(self.end)
-        exchange = self._stop()
+        self._relay.ends.discard(self.end)
+        exchange, self._exchange = self._exchange, None
         in_order = Side.close if exchange is None else Side.abort
         self._drop_upstream(in_order if exc is None else Side.reset)
         if exchange is not None:
@@ -121,9 +103,9 @@ class ClientLink:
             block = self._requests.take_head()
             if block is None:
                 return False
-            head = read_request(block)
+            head = heads.read_request(block)
             self._method = head.method
-            self._arrived = head, request_framing(head), self._relay.admit(head)
+            self._arrived = head, heads.request_framing(head), self._relay.admit(head)
         head, framing, route = self._arrived
         size = places.form_size(head)
         if len(self._requests) < size:
@@ -138,24 +120,24 @@ class ClientLink:
         return True
 
     def _begin(self, head: RequestHead, framing: Framing, route: Route, form: bytes) -> None:
-        relay, server = self._relay, route.upstream
+        relay, server, previous = self._relay, route.upstream, self._route
         if route.redirect_url:  # send a browser to the real page
             answer = redirection(route.redirect_url)
             relay.record_answer(head, answer, b"")
             self._say(answer, b"")
             return
         passed = relay.head_for(head, route)
-        if self._upstream is None or self._server is not server:
+        if self._upstream is None or previous is None or previous.upstream is not server:
             self._drop_upstream()
             self._connect(server)
-        exchange = relay.new_exchange(head, framing)
+        exchange = self._exchange = relay.new_exchange(head, framing)
+        self._route = route
         exchange.begin(passed, server.origin)
-        self._exchange = exchange, route
         self._pass_request(exchange, form + self._requests.take(), server.head_bytes(passed))
 
     def _connect(self, server: Upstream) -> None:
         side = Side(self._relay.buffer, take=self._from_upstream, lost=lambda exc: self._upstream_lost(side, exc))
-        self._upstream, self._server = side, server
+        self._upstream = side
         side.peer, self.client.peer = self.client, side
         self._answers.take()
 
@@ -164,7 +146,7 @@ class ClientLink:
                 await server.connect(lambda: side)
             except Exception as error:  # noqa: BLE001 - whatever it is, the client is not to wait for what does not come
                 if self._upstream is side:
-                    self._fail(server.failure_words(error))
+                    self._fail(502, server.failure_words(error))
 
         self._relay.start(connect())
 
@@ -172,37 +154,27 @@ class ClientLink:
         """Pass on a piece of a request's body; before the first piece, the request's head."""
         size = exchange.feed_request(data)
         if exchange.request.fault:
-            self._stop()
-            exchange.close()
-            self._drop_upstream()
-            self._say(*refusal(400, exchange.request.fault, self._method))
+            self._fail(400, exchange.request.fault)
             return
         if self._upstream is not None:
             self._upstream.write(before + data[:size])
         if exchange.request.is_done:
-            self._requests.add(data[size:])
-            self._hold_back()
+            self._add_ahead(data[size:])
             if exchange.answer is not None and exchange.answer.is_done:
                 self._finish(exchange)
 
     # Answers.
 
     def _from_upstream(self, data: bytes) -> None:
-        current = self._exchange
-        if current is None or current[0].answer is None:
+        exchange = self._exchange
+        if exchange is None or (answer := exchange.answer) is None:
             self._answers.add(data)
             self._next_answer()
-        else:
-            self._pass_answer(current[0], current[0].answer, data)
-
-    def _pass_answer(self, exchange: RelayedExchange, answer: OpenBody, data: bytes) -> None:
+            return
         try:
             out, rest = exchange.feed_answer(answer, data)
         except HeadError as error:
-            if exchange.has_begun:
-                self._cut(error.words, was_reset=True)
-            else:
-                self._fail(error.words)
+            self._fail(error.status, error.words)
             return
         self.client.write(out)
         if answer.is_done:
@@ -212,19 +184,20 @@ class ClientLink:
         """Pass on the head of the answer, with interim ones before it."""
         try:
             while self._answers:
-                if self._exchange is None:
+                exchange, route = self._exchange, self._route
+                if exchange is None or route is None:
                     self._cut("the upstream sent bytes without a request", was_reset=True)
                     return
                 block = self._answers.take_head()
                 if block is None:
                     return
-                response = read_response(block)
+                response = heads.read_response(block)
                 if response.is_final:
-                    self._begin_answer(*self._exchange, response)
+                    self._begin_answer(exchange, route, response)
                     return
                 self.client.write(for_next_hop(response).block)
         except HeadError as error:
-            self._fail(error.words)
+            self._fail(502, error.words)
 
     def _begin_answer(self, exchange: RelayedExchange, route: Route, response: ResponseHead) -> None:
         is_switch = response.status == 101
@@ -237,7 +210,7 @@ class ClientLink:
             self._is_tunnel = True
             self._from_client(self._requests.take())
             if self._has_ended:
-                self._passes_the_end_on()
+                self._client_ended()
 
     def _answered(self, exchange: RelayedExchange, rest: bytes = b"") -> None:
         """The answer is complete. Bytes behind it belong to no request, so the connection is used no more."""
@@ -248,7 +221,7 @@ class ClientLink:
             self._finish(exchange)
 
     def _finish(self, exchange: RelayedExchange) -> None:
-        self._stop()
+        self._exchange = None
         if not exchange.request.is_done and not self._has_ended:
             self.client.linger()
         elif not (exchange.request.is_done and exchange.keeps_upstream and exchange.head.keeps_alive):
@@ -256,7 +229,7 @@ class ClientLink:
         else:
             self.client.pause(paused=self._upstream is not None and self._upstream.is_full)
             self._next_requests()
-            if self._has_ended and not self._passes_the_end_on():
+            if self._has_ended and not self._client_ended():
                 self.client.close()
 
     # Ends.
@@ -265,21 +238,21 @@ class ClientLink:
         if side is not self._upstream:
             return
         self._upstream = None
-        if self._exchange is None:
-            self._end_client(was_reset=exc is not None and not self.client.has_unsent)
+        exchange = self._exchange
+        if exchange is None:
+            self.client.close()
             return
-        exchange = self._exchange[0]
         if exchange.answer is None:
             self.client.write(self._answers.take())  # an incomplete head is passed on, for the client to judge
         if exc is None and type(exchange.answer) is OpenBody:
             exchange.answer.is_done = True
-            self._pass_answer(exchange, exchange.answer, b"")
+            self._from_upstream(b"")
         else:
             self._cut(CUT if exc is None else words_of(exc), was_reset=exc is not None)
 
     def _cut(self, words: str, *, was_reset: bool) -> None:
         """End the client's connection in the same way as the upstream's connection ended."""
-        exchange = self._stop()
+        exchange, self._exchange = self._exchange, None
         self._drop_upstream()
         if exchange is not None and self._has_ended:
             exchange.close()  # the client closed first, and the upstream then closed the whole connection
@@ -287,15 +260,19 @@ class ClientLink:
             exchange.fail(words, "cut by peer")
         self._end_client(was_reset=was_reset)
 
-    def _fail(self, words: str) -> None:
-        """Answer 502, where nothing of the upstream's answer has been passed on."""
-        exchange = self._stop()
+    def _fail(self, status: int, words: str) -> None:
+        """Answer in place of the upstream, unless a part of its own answer has been passed on."""
+        exchange = self._exchange
+        if exchange is not None and exchange.has_begun:
+            self._cut(words, was_reset=True)
+            return
+        self._exchange = None
         self._drop_upstream()
-        answered = f"the tap itself answered 502: {words}"
+        answered = f"the tap itself answered {status}: {words}"
         self._relay.tell(answered)
         if exchange is not None:
             exchange.fail(answered, "not connected")
-        self._say(*refusal(502, words, self._method))
+        self._say(*refusal(status, words, self._method))
 
     def _drop_upstream(self, end: Callable[[Side], None] = Side.abort) -> None:
         """Use the upstream's connection no more, and end it."""

@@ -26,12 +26,14 @@ _LOGIN: Hints = {
     "Gemini CLI, where no login was chosen on its screen": 'beside that "security": {{"auth": {{"selectedType":'
     ' "gemini-api-key"}}}} in its settings.json'
 }
+_CLINE = "API Provider «%s», Use custom base URL: {root}"
+_CHERRY = "Settings > Model Provider > %s, API Host: {root}"
+_WEBUI = "Admin Panel > Settings > Connections > %s API: {%s}   (before its first start: %s_BASE_URL={%s})"
 _OPENAI_LIKE: Hints = {
     "Cline": "API Provider «OpenAI Compatible», Base URL: {url}   (cline auth -p openai -k KEY -m MODEL -b {url})",
     "Cherry Studio": "Settings > Model Provider > Add (type OpenAI), API Host: {url}/",
     "Continue": "config.yaml, of the model: provider: openai, apiBase: {url}",
-    "Open WebUI": "Admin Panel > Settings > Connections > OpenAI API: {url}"
-    "   (before its first start: OPENAI_API_BASE_URL={url})",
+    "Open WebUI": _WEBUI % ("OpenAI", "url", "OPENAI_API", "url"),
     **_DOCKER,
     "opencode": "opencode.json, options of the provider: baseURL: {url}",
     "aider": "OPENAI_API_BASE={url}",
@@ -40,29 +42,28 @@ _OPENAI_LIKE: Hints = {
     """ -c 'model_providers.tap={{name="tap",base_url="{url}",env_key="OPENAI_API_KEY"}}'""",
 }
 _ANTHROPIC: Hints = {
-    "Cline": "API Provider «Anthropic», Use custom base URL: {root}",
-    "Cherry Studio": "Settings > Model Provider > Anthropic, API Host: {root}",
+    "Cline": _CLINE % "Anthropic",
+    "Cherry Studio": _CHERRY % "Anthropic",
     "Continue": "config.yaml, of the model: provider: anthropic, apiBase: {root}/v1/",
     "SDKs, Claude Code": "ANTHROPIC_BASE_URL={root}",
 }
 _GEMINI: Hints = {
-    "Cline": "API Provider «Google Gemini», Use custom base URL: {root}",
-    "Cherry Studio": "Settings > Model Provider > Gemini, API Host: {root}",
+    "Cline": _CLINE % "Google Gemini",
+    "Cherry Studio": _CHERRY % "Gemini",
     "SDK, Gemini CLI": "GOOGLE_GEMINI_BASE_URL={root}",
     **_LOGIN,
 }
 _OLLAMA: Hints = {
-    "Cline": "API Provider «Ollama», Use custom base URL: {root}",
-    "Cherry Studio": "Settings > Model Provider > Ollama, API Host: {root}",
+    "Cline": _CLINE % "Ollama",
+    "Cherry Studio": _CHERRY % "Ollama",
     "Continue": "config.yaml, of the model: provider: ollama, apiBase: {root}",
-    "Open WebUI": "Admin Panel > Settings > Connections > Ollama API: {root}"
-    "   (before its first start: OLLAMA_BASE_URL={root})",
+    "Open WebUI": _WEBUI % ("Ollama", "root", "OLLAMA", "root"),
     **_DOCKER,
     "ollama, its SDK": "OLLAMA_HOST={root}",
 }
 _ANY: Hints = {
     "«OpenAI Compatible» in Cline, Continue, opencode, Open WebUI; Qwen Code, SDKs": "OPENAI_BASE_URL={root}/v1",
-    "Cherry Studio": "Settings > Model Provider > the one that you use, API Host: {root}",
+    "Cherry Studio": _CHERRY % "the one that you use",
     "Claude Code, Anthropic's SDKs": "ANTHROPIC_BASE_URL={root}",
     "Gemini CLI, Google's SDK": "GOOGLE_GEMINI_BASE_URL={root}",
     **_LOGIN,

@@ -46,29 +46,22 @@ _PLACE = re.compile(rb"(https?)/([^/?]+)(.*)", re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
 _NAMES = ("issuer", "authorization_endpoint", "token_endpoint")
-_BEFORE_EVENTS = re.compile(rb"(?:(?::[^\r\n]*)?(?:\r\n|\r|\n))*")
+# Of event streams, whose lines end with CR, LF or both.
+_COMMENTS = re.compile(rb"\A(?:(?::[^\r\n]*)?(?:\r\n|\r|\n))*")
 _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-
-
-_K = TypeVar("_K")
+_ENDPOINT = re.compile(rb"(?:\A|[\r\n])event: ?endpoint[\r\n]")
+_EVENT_DATA = re.compile(rb"(?:\A|[\r\n])data: ?([^\r\n]*)")
 _V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """Where a request goes.
-
-    Attributes:
-        upstream: The server.
-        target: The request's target there.
-        redirect_url: The URL to send a browser to instead; empty for nearly all requests.
-        foreign_url: The URL of a place behind PREFIX; empty for all others.
-    """
+    """Where a request goes: a server and the target there, or for some a page to send a browser to instead."""
 
     upstream: Upstream
     target: bytes
     redirect_url: bytes = b""
-    foreign_url: bytes = b""
+    foreign_url: bytes = b""  # what a place behind PREFIX stands for
 
 
 class MetadataDocument:
@@ -79,7 +72,7 @@ class MetadataDocument:
         self._held = b""
 
     def feed(self, data: bytes, *, is_last: bool) -> bytes:
-        """Return nothing before the end, then the whole document. Raises HeadError if it is no metadata by its length."""
+        """Return nothing before the end, then the whole document. Raises HeadError if it is too long for one."""
         self._held += data
         if len(self._held) > DOCUMENT_LIMIT:
             raise HeadError(502, f"login metadata of more than {DOCUMENT_LIMIT} bytes")
@@ -89,55 +82,37 @@ class MetadataDocument:
 class EndpointEvent:
     """Changes the URL in the `endpoint` event that begins a stream of the older transport, HTTP with SSE.
 
-    Only the first event is held back, and only until it is whole: no client acts on it before.
-
-    Attributes:
-        url: The original URL, once it has passed.
+    Only the first event is held back, and only until it is whole: no client acts on it before. `url` is the original.
     """
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
         self._change = change
-        self._held = b""
+        self._held = self.url = b""
         self._is_over = False
-        self.url = b""
 
     def feed(self, data: bytes, *, is_last: bool) -> bytes:
         """Take bytes of the stream; returns the bytes to pass on."""
         if self._is_over:
             return data
         held = self._held + data
-        comments = _BEFORE_EVENTS.match(held)
-        start = comments.end() if comments else 0
-        before, event = held[:start], held[start:]
-        end = _END_OF_EVENT.search(event)
-        if end is None and len(event) <= EVENT_LIMIT and not is_last:
-            self._held = event
-            return before
+        start = len(held) - len(_COMMENTS.sub(b"", held, count=1))
+        end = _END_OF_EVENT.search(held, start)
+        if end is None and len(held) - start <= EVENT_LIMIT and not is_last:
+            self._held = held[start:]
+            return held[:start]
         self._is_over = True
-        if end is None:
+        event = held[start : end.end()] if end else b""
+        url = _EVENT_DATA.search(event)
+        if url is None or _ENDPOINT.search(event) is None:
             return held
-        return before + self._changed(event[: end.end()]) + event[end.end() :]
-
-    def _changed(self, event: bytes) -> bytes:
-        lines = event.splitlines(keepends=True)  # of bytes: at CR, LF and CRLF alone
-        if not any(line.strip() in {b"event:endpoint", b"event: endpoint"} for line in lines):
-            return event
-        for number, line in enumerate(lines):
-            if line.startswith(b"data:"):
-                self.url = line[5:].strip()
-                lines[number] = line.replace(self.url, self._change(self.url), 1) if self.url else line
-                break
-        return b"".join(lines)
+        self.url = url[1]
+        return held[:start] + event[: url.start(1)] + self._change(self.url) + held[start + url.end(1) :]
 
 
 class TapPlaces:
-    """Knows which URL at the tap stands for which one of a server.
+    """Knows which URL at the tap, whose origin is `own`, stands for which one of a server.
 
-    Args:
-        upstream: The server to which requests go.
-        own: The tap's own origin.
-        is_mcp: Whether the upstream is an MCP server, before which logins and streams are changed.
-        tell: Receives messages for the user.
+    Before a model's API (`is_mcp` is false) only redirects to the upstream's own origin are changed.
     """
 
     def __init__(self, upstream: Upstream, own: str, tell: Callable[[str], None], *, is_mcp: bool = True) -> None:
@@ -149,7 +124,7 @@ class TapPlaces:
         self._resource_origin = upstream.origin.encode()  # in the server's own spelling
         self._metadata: dict[bytes, None] = {}
         self._others: dict[bytes, Upstream | None] = {}
-        self._left_alone: dict[str, None] = {}
+        self._left_alone: dict[bytes, None] = {}
 
     # Requests.
 
@@ -167,11 +142,9 @@ class TapPlaces:
         return Route(upstream=upstream, target=target, redirect_url=redirect, foreign_url=url)
 
     def form_size(self, head: RequestHead) -> int:
-        """Return how many bytes to read before passing a request on, because `resource` may stand in them: 0 for most.
-
-        A client that expects `100 Continue` sends no body before the upstream has the head.
-        """
-        if not self._is_mcp or head.values(b"expect") or not head.value(b"content-type").lower().startswith(_FORM):
+        """Return how many bytes to read before passing a request on, because `resource` may stand in them: 0 for most."""
+        is_form = head.value(b"content-type").lower().startswith(_FORM)
+        if not self._is_mcp or not is_form or head.values(b"expect"):  # which sends a body only when told to go on
             return 0
         size = head.value(b"content-length")
         return int(size) if len(size) < 6 and size.isdigit() and int(size) <= FORM_LIMIT else 0
@@ -187,16 +160,12 @@ class TapPlaces:
         return b"&".join(fields) or form
 
     def for_upstream(self, head: RequestHead, route: Route) -> RequestHead:
-        """Return a request's head with the target of its route, uncompressed answers asked for where they must be read.
-
-        Other servers get no cookies: to the client, all of them have the same origin.
-        """
-        gone = {b"cookie"} if route.foreign_url else set[bytes]()
-        if self._is_mcp and head.method == b"GET":
-            is_stream = any(b"text/event-stream" in value.lower() for value in head.values(b"accept"))
-            gone |= {b"accept-encoding"} if is_stream or self._is_metadata(head.target) else set[bytes]()
-        if gone:
-            head = replace(head, fields=tuple(field for field in head.fields if field.key not in gone))
+        """Return a request's head with the target of its route; where the answer must be read, not compressed."""
+        gone = {b"cookie"} if route.foreign_url else set[bytes]()  # to the client, all servers have the same origin
+        is_stream = any(b"text/event-stream" in value.lower() for value in head.values(b"accept"))
+        if self._is_mcp and head.method == b"GET" and (is_stream or self._is_metadata(head.target)):
+            gone.add(b"accept-encoding")
+        head = replace(head, fields=tuple(field for field in head.fields if field.key not in gone))
         return head if head.target == route.target else head.with_target(route.target)
 
     # Answers.
@@ -249,34 +218,29 @@ class TapPlaces:
             return data
         if not isinstance(value, dict):
             return data
-        issuer = value.get("issuer")
-        if isinstance(issuer, str) and value.get("authorization_response_iss_parameter_supported") is True:
-            # Clients compare the name in its answers with the one in the metadata (RFC 9207, section 2.4).
-            _remember(self._left_alone, issuer.rstrip("/"), None)
-            self._tell(LOG_IN_AGAIN % issuer)
-            return data
-        changed: dict[str, bytes] = {}
         listed = value.get("authorization_servers")
-        for text in [*map(value.get, _NAMES), *(listed if isinstance(listed, list) else ())]:
-            if isinstance(text, str) and text.rstrip("/") not in self._left_alone:
-                changed[text] = self._through_tap(text.encode("utf-8", "surrogatepass"))
+        named = [*map(value.get, _NAMES), *(listed if isinstance(listed, list) else ())]
+        urls = [text.encode("utf-8", "surrogatepass") for text in named if isinstance(text, str)]
+        if value.get("authorization_response_iss_parameter_supported") is True and urls:
+            # Clients compare the name in its answers with the one in the metadata (RFC 9207, section 2.4).
+            _remember(self._left_alone, urls[0].rstrip(b"/"), None)
+            self._tell(LOG_IN_AGAIN % value.get("issuer"))
+            return data
+        changed = {url: self._through_tap(url) for url in urls if url.rstrip(b"/") not in self._left_alone}
         resource = value.get("resource")
         if isinstance(resource, str):
-            changed[resource] = self._renamed(resource.encode("utf-8", "surrogatepass"))
+            url = resource.encode("utf-8", "surrogatepass")
+            changed[url] = place = self._at_tap(url)
+            if place != url:  # what is put back is spelled as the server does
+                self._resource_origin = url.removesuffix(place.removeprefix(self._own))
 
         def with_place(found: re.Match[bytes]) -> bytes:
-            text: object = json.loads(found[0])
-            place = changed.get(text) if isinstance(text, str) else None
-            return found[0] if place is None else json.dumps(place.decode("utf-8", "surrogatepass")).encode()
+            text: str = json.loads(found[0])
+            url = text.encode("utf-8", "surrogatepass")
+            place = changed.get(url, url)
+            return found[0] if place == url else json.dumps(place.decode("utf-8", "surrogatepass")).encode()
 
         return _STRING.sub(with_place, data)
-
-    def _renamed(self, resource: bytes) -> bytes:
-        """Return a resource's URL at the tap, and remember how the server spells its own origin."""
-        place = self._at_tap(resource)
-        if place != resource:
-            self._resource_origin = resource.removesuffix(place.removeprefix(self._own))
-        return place
 
     def _at_tap(self, url: bytes) -> bytes:
         """Return a URL with the tap's origin in place of the upstream's; unchanged for other origins."""
@@ -286,15 +250,14 @@ class TapPlaces:
     def _through_tap(self, url: bytes) -> bytes:
         """Return the place at the tap for a URL; the URL itself where the tap cannot or must not lead there."""
         origin, rest = _split(url)
-        if not origin or origin == self._origin or PREFIX in url:
+        if not origin or origin in {self._origin, self._own} or PREFIX in url:
             return self._at_tap(url)
         if origin not in self._others:
             try:
                 named = self._upstream.other(origin.decode())
             except SettingsError:
                 named = None
-            is_itself = named is not None and named.is_at(int(self._own.rpartition(b":")[2]))
-            _remember(self._others, origin, None if is_itself else named)
+            _remember(self._others, origin, named)
         scheme, _, place = origin.partition(b"://")
         return self._own + PREFIX + scheme + b"/" + place + rest if self._others[origin] else url
 
@@ -324,7 +287,7 @@ def _asks_for_a_login(query: bytes) -> bool:
     return b"client_id" in names and not names.isdisjoint({b"response_type", b"request_uri"})
 
 
-def _remember(known: dict[_K, _V], key: _K, value: _V) -> None:
+def _remember(known: dict[bytes, _V], key: bytes, value: _V) -> None:
     """Add an entry, and forget the oldest one if there are too many."""
     known[key] = value
     while len(known) > REMEMBERED:

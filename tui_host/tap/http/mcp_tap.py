@@ -21,14 +21,9 @@ REMEMBERED = 1000
 
 
 class Connections:
-    """Distinguishes clients' connections by session id or by announced endpoint.
+    """Distinguishes clients' connections by session id or by announced endpoint, else by the clients' names.
 
-    If a server gives neither, connections are distinguished by the clients' names in their requests.
-
-    Args:
-        recorder: Stores the records.
-        name: The server's name.
-        is_whole: Whether connections are recorded from their beginning.
+    `is_whole` tells whether connections are recorded from their beginning.
     """
 
     def __init__(self, recorder: TimedRecorder, name: str, *, is_whole: bool = True) -> None:

@@ -24,48 +24,25 @@ ENDED = "the tap was ended"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """The parameters of a relay.
-
-    Attributes:
-        upstream: The server to which requests go.
-        port: The port to listen on; 0 for any.
-        is_mcp: Whether the upstream is an MCP server.
-        allowed_origins: Origins of web pages that the user allows.
-        allowed_hosts: Further names of this machine that the user allows.
-        report: Reports to the recorder.
-        answer_limit: Largest number of bytes of an answer to record; None for all.
-        tell: Receives messages for the user.
-    """
+    """The parameters of a relay."""
 
     upstream: Upstream
-    port: int
+    port: int  # to listen on; 0 for any
     is_mcp: bool
-    allowed_origins: tuple[str, ...] = ()
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()  # of web pages that the user allows
+    allowed_hosts: tuple[str, ...] = ()  # further names of this machine
     report: Report
-    answer_limit: int | None
-    tell: Callable[[str], None]
+    answer_limit: int | None  # bytes of an answer to record at most; None for all
+    tell: Callable[[str], None]  # receives messages for the user
 
 
 class Relay:
-    """Decides about requests, and counts exchanges.
-
-    Args:
-        service: The parameters.
-        port: The port on which the relay listens.
-        own: The relay's own origin.
-
-    Attributes:
-        places: Knows which URL at the tap stands for which one of a server.
-        tell: Receives messages for the user.
-        links: The functions that end the open links.
-        buffer: The buffer for reading.
-    """
+    """Decides about requests to its port, and counts exchanges."""
 
     def __init__(self, service: Service, port: int, own: str) -> None:
         self.places = TapPlaces(service.upstream, own, service.tell, is_mcp=service.is_mcp)
         self.tell = service.tell
-        self.links: set[Callable[[], None]] = set()
+        self.ends: set[Callable[[], None]] = set()  # of the open links
         self.buffer = memoryview(bytearray(READ_BYTES))
         self._service = service
         self._gate = Gate(
@@ -85,7 +62,7 @@ class Relay:
 
     def end(self) -> None:
         """End all connections."""
-        for end in list(self.links):
+        for end in list(self.ends):
             end()
         for task in self._tasks:
             task.cancel()

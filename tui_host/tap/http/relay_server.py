@@ -22,10 +22,7 @@ _BACKLOG = 1024
 
 @asynccontextmanager
 async def listening(service: Service) -> AsyncGenerator[str]:
-    """Run the relay while the block runs, then break off exchanges in progress.
-
-    Yields:
-        The relay's origin, such as `http://127.0.0.1:8321`.
+    """Run the relay while the block runs, then break off exchanges in progress; yields the relay's origin.
 
     Raises:
         TuiHostError: The port is not available, or is the upstream's own.
@@ -34,9 +31,8 @@ async def listening(service: Service) -> AsyncGenerator[str]:
     with _listener(service.port) as listener:
         port: int = listener.getsockname()[1]
         if service.upstream.is_at(port):  # a request would be sent to the relay itself again and again
-            raise TuiHostError(
-                f"{service.upstream.origin} is this tap itself", "--upstream", "name the upstream server"
-            )
+            what = f"{service.upstream.origin} is this tap itself"
+            raise TuiHostError(what, "--upstream", "name the upstream server")
         own = f"http://{LOOPBACK}:{port}"
         relay = Relay(service, port, own)
         server = await loop.create_server(lambda: ClientLink(relay).client, sock=listener, backlog=_BACKLOG)
@@ -66,12 +62,7 @@ def _teller(
 
 
 async def serve(service: Service, started: Callable[[str], None], ended_by: Mapping[signal.Signals, int]) -> int:
-    """Run the relay until a signal arrives; returns the exit code.
-
-    Args:
-        service: The parameters.
-        started: Called with the relay's origin when the relay is listening.
-        ended_by: The signals that end the relay, with their exit codes.
+    """Run the relay until a signal ends it; returns the signal's exit code. `started` gets the origin when it listens.
 
     Raises:
         TuiHostError: The port is not available.
@@ -96,7 +87,6 @@ def _listener(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         taken = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror or error}"
-        raise TuiHostError(
-            f"port {port} {taken}", "--port", "choose another with --port N, or any free one with --port 0"
-        ) from error
+        remedy = "choose another with --port N, or any free one with --port 0"
+        raise TuiHostError(f"port {port} {taken}", "--port", remedy) from error
     return listener

@@ -55,23 +55,16 @@ def for_next_hop(head: _H, *, upgrades: bool = False) -> _H:
 
 
 class RelayedExchange:
-    """A request, and then its answer.
-
-    Attributes:
-        request: Reads the request's body.
-        answer: Reads the answer's body; None until the answer's head has come.
-        keeps_upstream: Whether the upstream's connection may be used for another request.
-        has_begun: Whether the client has got a part of the answer.
-    """
+    """A request, and then its answer."""
 
     def __init__(
         self, head: RequestHead, framing: Framing, report: Report, number: int, *, answer_limit: int | None
     ) -> None:
         self.head = head
         self.request = body_of(framing)
-        self.answer: OpenBody | None = None
-        self.keeps_upstream = True
-        self.has_begun = False
+        self.answer: OpenBody | None = None  # until the answer's head has come
+        self.keeps_upstream = True  # the upstream's connection may be used for another request
+        self.has_begun = False  # the client has got a part of the answer
         self._report, self._number = report, number
         self._answer_limit = sys.maxsize if answer_limit is None else answer_limit
         self._room = BODY_LIMIT  # bytes that may still be reported of the body in progress
@@ -108,11 +101,7 @@ class RelayedExchange:
     def begin_answer(
         self, response: ResponseHead, passed: ResponseHead, change: MetadataDocument | EndpointEvent | None = None
     ) -> None:
-        """Take the head of the answer, how the client gets it, and what changes the body.
-
-        Raises:
-            HeadError: It is unclear where the body ends.
-        """
+        """Take the head of the answer, and how it passes. Raises HeadError if it is unclear where the body ends."""
         framing = response_framing(response, self.head.method)
         self.answer = OpenBody() if response.status == 101 else body_of(framing)
         self.keeps_upstream = response.keeps_alive and type(self.answer) is not OpenBody
@@ -123,14 +112,16 @@ class RelayedExchange:
     def feed_answer(self, answer: OpenBody, data: bytes) -> tuple[bytes, bytes]:
         """Take bytes from the upstream; returns bytes for the client, and those after the end of the answer.
 
-        Raises:
-            HeadError: The body has to be changed and cannot be.
+        Raises HeadError if the body has to be changed and cannot be.
         """
         content, size = answer.feed(data)
         out, rest = (data, b"") if size == len(data) else (data[:size], data[size:])
         if self._change is not None:
             out = self._changed(self._change, answer, content)
-        if content:
+        if content and len(content) <= self._room:  # as `_piece`, without a call for each event
+            self._room -= len(content)
+            self._report(kinds.CHUNK, self._number, content)
+        elif content:
             self._piece(kinds.CHUNK, content)
         if answer.fault:
             self._pass_unread(f"the upstream's answer: {answer.fault}")
@@ -187,17 +178,15 @@ class RelayedExchange:
         if not self._is_over:
             self._end_request()
             self._tell_left_out()
-            self._is_over = True
+            self._is_over, self._room = True, 0
             self._report(kind, self._number, data)
 
     def _piece(self, kind: bytes, content: bytes) -> None:
-        self._room -= len(content)
-        if self._room < 0:
-            kept = content[: max(self._room + len(content), 0)]
-            self._left_out += len(content) - len(kept)
-            self._room, content = 0, kept
-        if content and not self._is_over:
-            self._report(kind, self._number, content)
+        kept = content[: self._room]
+        self._room -= len(kept)
+        self._left_out += len(content) - len(kept)
+        if kept:
+            self._report(kind, self._number, kept)
 
     def _tell_left_out(self) -> None:
         if self._left_out:

@@ -20,17 +20,7 @@ _PREFLIGHT_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-k
 
 
 class Gate:
-    """The rules for requests to a port.
-
-    Args:
-        port: The port on which the relay listens.
-        allowed_origins: Origins of web pages that the user allows.
-        allowed_hosts: Further names of this machine that the user allows, without a port.
-        allows_forms: Whether forms without a credential are accepted, as OAuth needs.
-
-    Attributes:
-        own_origins: The origins of this port.
-    """
+    """The rules for requests to a port. `allows_forms` lets forms without a credential in, as OAuth needs."""
 
     def __init__(
         self,
@@ -49,12 +39,7 @@ class Gate:
         self._origins = self.own_origins | {origin.encode() for origin in allowed_origins}
 
     def check(self, head: RequestHead, *, is_redirect: bool = False) -> None:
-        """Return if the request is accepted; otherwise raise HeadError.
-
-        Args:
-            head: The request's head.
-            is_redirect: Whether the request only redirects a browser, which every web page may do.
-        """
+        """Return if the request is accepted; otherwise raise HeadError. Every web page may have a browser redirected."""
         host = head.value(b"host")
         is_old = head.minor == 0 and not host  # HTTP/1.0 without Host, which no browser sends
         if host.lower() not in self._own_hosts and not is_old:

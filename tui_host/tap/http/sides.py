@@ -92,11 +92,6 @@ class Side(asyncio.BufferedProtocol):
 
     # Called by the link.
 
-    @property
-    def has_unsent(self) -> bool:
-        """Whether bytes wait to be sent, or for the connection."""
-        return self._transport is None or self._transport.get_write_buffer_size() > 0
-
     def write(self, data: bytes) -> None:
         """Send bytes, or keep them for the connection that is being made."""
         if self._transport is not None:

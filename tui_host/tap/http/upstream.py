@@ -11,8 +11,6 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from typing_extensions import override
-
 from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.urls import proxy_for, shown, split
@@ -21,7 +19,6 @@ from tui_host.tap.message_heads import RequestHead
 
 Protocols = Callable[[], asyncio.BaseProtocol]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_PROXY_ANSWER_LIMIT = 64 << 10
 _NEXT_ADDRESS_SECONDS = 0.25
 """Seconds until the next address of a host is tried as well. Source: RFC 8305, section 8."""
 _ADDRESS_SECONDS = 10.0
@@ -29,8 +26,8 @@ _FURTHER_INSIDE = "the server's metadata leads further inside a network than the
 _NOT_KNOWN = "if it is your own, start the tap with --ca-file FILE"
 _OTHER_NAME = "the certificate is for another name: use that name in --upstream"
 _OTHER_TIME = "check this machine's clock; if it is right, the certificate has to be renewed"
+# Certificate errors that `--ca-file` does not solve. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*.
 _OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
-"""Remedies for certificate errors that `--ca-file` does not solve. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*."""
 # OpenSSL's names, in several versions, for an answer without TLS.
 _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
 
@@ -50,14 +47,12 @@ class Upstream:
         make_trust: Callable[[], ssl.SSLContext],
         named_by: Upstream | None = None,
     ) -> None:
-        where = "--upstream"
-        self.url = split(url, where=where)
+        self.url = split(url, where="--upstream")
         if self.url.username is not None or self.url.query or self.url.fragment:
-            raise SettingsError(
-                "a URL with a user, a query or a fragment in it", where, "leave these to the host that uses the tap"
-            )
+            what, remedy = "a URL with a user, a query or a fragment in it", "leave these to the host that uses the tap"
+            raise SettingsError(what, "--upstream", remedy)
         if named_by is not None and not named_by.may_name(self.url):
-            raise SettingsError("metadata may not lead to this URL", where, "leave it to the host that uses the tap")
+            raise SettingsError("metadata may not lead to this URL")
         self.origin = shown(self.url)
         self.name = self.origin.partition("://")[2]
         self.host = self.name.encode("ascii" if self.name.isascii() else "idna")
@@ -73,10 +68,10 @@ class Upstream:
 
     def may_name(self, url: SplitResult) -> bool:
         """Whether metadata may name a URL: with TLS or beside this server, and no deeper in a network by its spelling."""
-        host = url.hostname or ""
-        depth = depth_of_name(host)
-        is_beside = host == self.url.hostname or (self._depth == MACHINE and depth == MACHINE)
-        return (url.scheme == "https" or (self.trust is None and is_beside)) and (depth is None or self.allows(depth))
+        depth = depth_of_name(url.hostname or "")
+        is_beside = url.hostname == self.url.hostname or (self._depth == MACHINE and depth == MACHINE)
+        is_safe = url.scheme == "https" or (self.trust is None and is_beside)
+        return is_safe and (depth is None or self.allows(depth))
 
     def allows(self, depth: int) -> bool:
         """Whether metadata may name an address so deep inside a network."""
@@ -92,8 +87,7 @@ class Upstream:
         if self._proxy is None or self.trust is not None:
             return head.block
         block = head.with_target(self.origin.encode() + head.target.removeprefix(b"*")).block
-        credential = _proxy_credential(self._proxy)
-        return block[:-2] + credential + b"\r\n" if credential else block
+        return block.removesuffix(head.end) + _proxy_credential(self._proxy) + head.end
 
     def failure_words(self, error: Exception) -> str:
         """Describe why a connection failed."""
@@ -110,97 +104,68 @@ class Upstream:
     async def connect(self, protocol: Protocols) -> None:
         """Connect to the upstream, directly or through the environment's proxy."""
         if self._proxy is not None and self.trust is not None:
-            await self._through(self._proxy, self.trust, protocol)
+            tunnel = await self._tunnel(self._proxy)
+            loop = asyncio.get_running_loop()
+            await loop.create_connection(protocol, sock=tunnel, ssl=self.trust, server_hostname=self.url.hostname)
         elif self._proxy is not None:
             await asyncio.get_running_loop().create_connection(protocol, *_address(self._proxy))
         elif self._named_by is not None:
             await self._to_allowed(self._named_by, protocol)
         else:
-            host, port = _address(self.url)
-            transport = await self._connect_to(host, port, protocol)
+            transport = await self._connect_to(self.url.hostname or "", protocol)
             seen = transport.get_extra_info("peername")
             if seen is not None:  # the connection is still open
                 depth = _as_reached(depth_of(str(seen[0])))
                 # It counts as the outermost address at which it was reached, since a name may change its addresses.
                 self._depth = depth if self._depth is None else min(self._depth, depth)
 
-    async def _connect_to(self, host: str, port: int, protocol: Protocols) -> asyncio.Transport:
-        transport, _ = await asyncio.get_running_loop().create_connection(
-            protocol,
-            host,
-            port,
-            ssl=self.trust,
-            server_hostname=None if self.trust is None else self.url.hostname,
-            happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS,
+    async def _connect_to(self, host: str, protocol: Protocols) -> asyncio.Transport:
+        name = self.url.hostname if self.trust is not None else None
+        loop, port, delay = asyncio.get_running_loop(), _address(self.url)[1], _NEXT_ADDRESS_SECONDS
+        transport, _ = await loop.create_connection(
+            protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=delay
         )
         return transport
 
     async def _to_allowed(self, named_by: Upstream, protocol: Protocols) -> None:
         """Connect to an address that metadata may name. It is looked up once, so that it cannot change in between."""
-        host, port = _address(self.url)
-        infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = await asyncio.get_running_loop().getaddrinfo(*_address(self.url), type=socket.SOCK_STREAM)
         fault: OSError = ConnectionError(_FURTHER_INSIDE)
         for address in [str(info[4][0]) for info in infos]:
             if named_by.allows(depth_of(address)):
                 try:
                     async with asyncio.timeout(_ADDRESS_SECONDS):
-                        await self._connect_to(address, port, protocol)
+                        await self._connect_to(address, protocol)
                         return
                 except OSError as error:  # a timeout is one too
                     fault = error
         raise fault
 
-    async def _through(self, proxy: SplitResult, trust: ssl.SSLContext, protocol: Protocols) -> None:
+    async def _tunnel(self, proxy: SplitResult) -> socket.socket:
         """Connect through a tunnel that a proxy opens. Source: RFC 9110, section 9.3.6."""
+        loop = asyncio.get_running_loop()
         host, port = _address(self.url)
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        loop = asyncio.get_running_loop()
-        plain, answer = await loop.create_connection(_ProxyAnswer, *_address(proxy))
+        asked = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode() + _proxy_credential(proxy) + b"\r\n"
+        answer = b""
+        family = socket.AF_INET6 if ":" in (proxy.hostname or "") else socket.AF_INET
+        connection = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
-            asked = f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n".encode()
-            plain.write(asked + _proxy_credential(proxy) + b"\r\n")
-            await answer.consent()
-            made = protocol()
-            transport = await loop.start_tls(plain, made, trust, server_hostname=host)
+            connection.settimeout(0)
+            await loop.sock_connect(connection, _address(proxy))
+            await loop.sock_sendall(connection, asked)
+            # Byte by byte, since what follows the head is the upstream's.
+            while not answer.endswith(b"\r\n\r\n") and (byte := await loop.sock_recv(connection, 1)):
+                answer += byte
+            _check_consent(answer)
         except BaseException:
-            plain.abort()
+            connection.close()
             raise
-        if transport is None:
-            raise ConnectionError("the connection ended while it was being encrypted")
-        made.connection_made(transport)
-
-
-class _ProxyAnswer(asyncio.Protocol):
-    """Reads a proxy's answer to `CONNECT`. A `StreamReader` would close the connection when it is garbage-collected."""
-
-    def __init__(self) -> None:
-        self._answer = b""
-        self._has_come: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-
-    @override
-    def data_received(self, data: bytes) -> None:
-        self._answer += data
-        if b"\r\n\r\n" in self._answer or len(self._answer) > _PROXY_ANSWER_LIMIT:
-            self.connection_lost(None)
-
-    @override
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self._has_come.done():
-            self._has_come.set_result(self._answer)
-
-    async def consent(self) -> None:
-        """Wait until the proxy agrees. Raises ConnectionError if it refuses, or ends the connection."""
-        line = (await self._has_come).partition(b"\r\n")[0].decode("latin-1")
-        if line.split(" ")[1:2] != ["200"]:
-            raise ConnectionError(f"the proxy said {line[:200]!r}")
+        return connection
 
 
 def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
-    """Make an upstream from a URL on the command line.
-
-    Raises:
-        SettingsError: The URL or the environment's proxy is unusable, or a certificate cannot be read.
-    """
+    """Make an upstream from a URL on the command line. Raises SettingsError if it cannot be one."""
     return Upstream(typed, environment, cache(lambda: _trust(ca_file, environment)))
 
 
@@ -211,6 +176,12 @@ def _as_reached(depth: int) -> int:
 
 def _address(url: SplitResult) -> tuple[str, int]:
     return url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme]
+
+
+def _check_consent(answer: bytes) -> None:
+    line = answer.partition(b"\r\n")[0].decode("latin-1")
+    if line.split(" ")[1:2] != ["200"]:
+        raise ConnectionError(f"the proxy said {line[:200]!r}")
 
 
 def _proxy_credential(proxy: SplitResult) -> bytes:
@@ -242,8 +213,7 @@ def _trust(ca_file: Path | None, environment: Mapping[str, str]) -> ssl.SSLConte
     try:
         trust = ssl.create_default_context(cafile=named or None)
     except OSError as error:
-        raise SettingsError(
-            f"{named}: {error.strerror or error}", "--ca-file", "name a file of certificates"
-        ) from error
+        what = f"{named}: {error.strerror or error}"
+        raise SettingsError(what, "--ca-file", "name a file of certificates") from error
     trust.set_alpn_protocols(["http/1.1"])
     return trust
