@@ -18,12 +18,15 @@ from tests.kit.bodies import DONE, asks, calls, chunk, fragment, text
 from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import tool
 from tests.kit.peer import Exchange, hangs, head, peer, peer_in_thread
+from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.record import Head, Record
 from tui_host.capture.store.search import search_chats
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.chat.policy import Question, Refuse
+from tui_host.cli.recorded import recorded
 from tui_host.errors import StoreError
+from tui_host.host.cut_answers import CUT_OFF
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.schema import ModelRef, Settings
@@ -240,15 +243,19 @@ async def test_an_answer_whose_process_was_killed_comes_back_whole(
     tmp_path: Path, protocol: str, rest: bytes, called: str
 ) -> None:
     await killed(tmp_path, rest, "--protocol", protocol)
+    with recorded(configured(tmp_path, "http://127.0.0.1:9")) as store:  # by a command, before any app
+        (info,) = store.sessions.list()
+        document = b"".join(FORMATS["markdown"].export(store, info)).decode()
+        assert f"{REST.rstrip()}\n>\n> {CUT_OFF}\n" in document
+        assert [match.session.id for match in search_chats(store.sessions, "也有中文")] == [info.id]
     with peer_in_thread(text("going on")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             store = host.store
             assert store is not None
-            (info,) = store.sessions.list()
-            await until(lambda: [match.session.id for match in search_chats(store.sessions, "也有中文")] == [info.id])
+            assert store.sessions.list()[0].updated_ns == info.updated_ns
             session = await anyio.to_thread.run_sync(host.sessions.open, "last")
             (answer,) = [item for item in session.conversation.items if isinstance(item, AnswerItem)]
-            assert (answer.text.rstrip(), answer.thinking, answer.state) == (FIRST + REST, "hm", "cut")
+            assert (answer.text.rstrip(), answer.thinking, answer.state) == (f"{FIRST}{REST}\n\n{CUT_OFF}", "hm", "cut")
             assert [item.asked for item in session.conversation.items if isinstance(item, CallItem)] == [called] * bool(
                 called
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
@@ -62,6 +62,13 @@ def recorded(settings: Settings, *, write: bool = False) -> Generator[Store]:
         store = Store.open(path)  # sets an older file aside as the app does, and says so
     store.redactor = redactor_of(settings)
     with closing(store):
+        if not write and store.sessions.left_open():  # what killed processes left is completed before anything is read
+            from tui_host.chat.policy import Policy
+            from tui_host.host.session_storage import finish_left
+
+            with suppress(StoreError), closing(Store.open(path)) as writer:  # in a read-only folder it stays as it is
+                writer.redactor = store.redactor
+                finish_left(writer, Policy(()))
         yield store
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,33 +21,32 @@ if TYPE_CHECKING:
     from tui_host.llm.events import ModelEvent
 
 
+CUT_OFF = "(cut off here: the program was killed)"
+
+
 def finish_cut_answer(store: Store, session: Session) -> None:
     """Complete the last answer in the chat and in the history if its process ended while receiving it.
 
     The model's text goes back to the model with the next request. Unfinished thinking and calls are only shown.
     """
-    conversation = session.conversation
-    number, item = next(
-        (
-            (number, item)
-            for number, item in conversation.last_turn()
-            if isinstance(item, AnswerItem) and item.state == "streaming"
-        ),
-        (0, None),
-    )
-    if item is None:
-        return
-    events = list(_read(store, session.id, item))
-    if not events:  # its records were deleted
-        return
+    for number, item in session.conversation.last_turn():
+        if isinstance(item, AnswerItem) and item.state == "streaming":
+            _finish(session, number, item, list(_read(store, session.id, item)))
+            return
+
+
+def _finish(session: Session, number: int, item: AnswerItem, events: Sequence[ModelEvent]) -> None:
+    conversation, turn = session.conversation, item.turn
     fold = _fold(_in_protocol(events, session.protocol), session, item)
-    written = _fold(events, session, item).text
-    unfinished = written[len(fold.text) :].strip() if written.startswith(fold.text) else ""
-    conversation.put(number, replace(item, text=fold.text, thinking=fold.thinking, state="cut"))
+    text = fold.text if events else item.text  # its records may have been deleted
+    is_whole = fold.stop == "end" and not fold.calls  # it was killed before that was saved
+    shown = text if is_whole else "\n\n".join(filter(None, (text.rstrip(), CUT_OFF)))
+    thinking = fold.thinking or item.thinking
+    conversation.put(number, replace(item, text=shown, thinking=thinking, state="done" if is_whole else "cut"))
     for folded in fold.calls:
         conversation.add(
             CallItem(
-                turn=item.turn,
+                turn=turn,
                 step=item.step,
                 call=folded.call.id,
                 server="",
@@ -57,34 +56,35 @@ def finish_cut_answer(store: Store, session: Session) -> None:
                 words="not run: the program ended while the model wrote this call",
             )
         )
+    written = _fold(events, session, item).text
+    unfinished = written[len(text) :].strip() if written.startswith(text) else ""
     if unfinished:
         what = f"the model was writing a call when the program ended: {unfinished}"
-        conversation.add(NoteItem(turn=item.turn, kind="note", what=what))
-    if fold.text.strip():
-        answer = Message(role="assistant", parts=(Text(text=fold.text),), stop="cut", turn=item.turn)
-        note = Message(role="user", parts=(Text(text=wording.ANSWER_ENDED),), turn=item.turn, source="host")
-        session.say(answer)
-        session.say(note)
+        conversation.add(NoteItem(turn=turn, kind="note", what=what))
+    if text.strip():
+        session.say(Message(role="assistant", parts=(Text(text=text),), stop="end" if is_whole else "cut", turn=turn))
+    if text.strip() and not is_whole:
+        session.say(Message(role="user", parts=(Text(text=wording.ANSWER_ENDED),), turn=turn, source="host"))
 
 
 def _read(store: Store, session: str, item: AnswerItem) -> Iterator[ModelEvent]:
     """Yield the events in the response bytes received for an answer, in the last exchange of its step."""
-    drafts = [
+    records = [
         record
         for record, _ in store.session_records(session)
         if record.wire == "llm"
         and (record.place.turn, record.place.step) == (item.turn, item.step)
         and not record.place.call  # an answer for a server
     ]
-    heads = {draft.kind: draft.head for draft in drafts if draft.head is not None}
+    heads = {record.kind: record.head for record in records if record.head is not None}
     request, response = heads.get("request"), heads.get("response")
     spoken = dialect_at(request.url or "") if request is not None else None
     if spoken is None or response is None:
         return
     decoder, body = spoken.decoder(value_of(response.headers, "content-type")), PlainBody()
-    for draft in drafts:
-        if draft.kind == "chunk" and draft.exchange == drafts[-1].exchange:
-            yield from decoder.feed(body.feed(draft.data, draft.encoding) or b"")
+    for record in records:
+        if record.kind == "chunk" and record.exchange == records[-1].exchange:
+            yield from decoder.feed(body.feed(record.data, record.encoding) or b"")
 
 
 def _in_protocol(events: Iterable[ModelEvent], protocol_name: str) -> Iterator[ModelEvent]:

@@ -139,16 +139,11 @@ class Sessions(Mapping[str, "Session"]):
         return True
 
     def finish_left(self) -> None:
-        """Complete the chats of processes that were killed during an answer, so that searches find the answers. Blocks."""
-        from tui_host.host.session_storage import stored_session
+        """Complete the chats of processes that were killed during an answer. Blocks."""
+        from tui_host.host.session_storage import finish_left
 
-        for info in self._store.sessions.left_open() if self._store is not None else ():
-            if info.id in self._opened or self._store is None:
-                continue
-            with suppress(StoreError):  # another process completed the session first
-                stored_session(self._store, info, self._policy(), self._redact)
-            if info.id not in self._opened:
-                self._store.sessions.release(info.id)
+        if self._store is not None:
+            finish_left(self._store, self._policy(), self._redact, opened=self._opened)
 
     def foreign(self, info: SessionInfo) -> Session:
         """Return a read-only session for a tap's recording or an imported file."""

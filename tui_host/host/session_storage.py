@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import mapping, number_or_zero
@@ -28,6 +29,7 @@ class StoreKeeper:
 
     def __init__(self, store: Store) -> None:
         self._sessions = store.sessions
+        self.message_ns: int | None = None  # of messages that were said before they are saved
 
     def session(self, session: Session) -> None:
         """Save the session's title, model, protocol, profile, options, draft, and time of the last change."""
@@ -48,9 +50,8 @@ class StoreKeeper:
 
     def message(self, session: str, number: int, message: Message) -> None:
         """Save a message."""
-        self._sessions.save_message(
-            session, number, turn=message.turn, text=message_to_text(message), time_ns=time.time_ns()
-        )
+        time_ns = self.message_ns or time.time_ns()
+        self._sessions.save_message(session, number, turn=message.turn, text=message_to_text(message), time_ns=time_ns)
 
     def item(self, session: str, number: int, item: Item) -> None:
         """Save a chat item."""
@@ -118,6 +119,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
     if not store.sessions.claim(info.id):
         raise StoreError("another process has this session open", info.id, "close it there first")
     provider, _, model = info.model.partition("/")
+    keeper = StoreKeeper(store)
     stored = store.sessions.count_messages(info.id)
     options, omitted_turns, refused_images = _options(info.options)
     session = Session(
@@ -133,13 +135,31 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         is_direct=info.is_direct,
         policy=policy,
         redact=redact,
-        keeper=StoreKeeper(store),
+        keeper=keeper,
         title=info.title,
         draft=store.sessions.draft(info.id),
         turn=info.turns,
         messages=Messages(stored=stored, read=lambda: _messages(store, info.id, stored)),
         conversation=Conversation(store.sessions.item_texts(info.id)),
     )
+    keeper.message_ns = info.updated_ns  # what a killed process left does not change when the session was last used
     finish_cut_answer(store, session)
     session.conversation.close_open()
+    keeper.message_ns = None
     return session
+
+
+def finish_left(
+    store: Store, policy: Policy, redact: Callable[[str], str] = str, *, opened: Container[str] = ()
+) -> None:
+    """Complete the chats of processes that were killed during an answer, but for those `opened` here. Blocks on the disk.
+
+    Whoever reads what was recorded calls this first, so that all see the same.
+    """
+    for info in store.sessions.left_open():
+        if info.id in opened:
+            continue
+        with suppress(StoreError):  # another process completed the session first
+            stored_session(store, info, policy, redact)
+        if info.id not in opened:
+            store.sessions.release(info.id)
