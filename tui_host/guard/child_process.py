@@ -10,9 +10,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import anyio
 
@@ -46,6 +46,10 @@ class Process:
     """
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        assert popen.stdin is not None  # noqa: S101 - all three are pipes, as asked for in `start`
+        assert popen.stdout is not None  # noqa: S101
+        assert popen.stderr is not None  # noqa: S101
+        self.stdin, self.stdout, self.stderr = popen.stdin, popen.stdout, popen.stderr
         self._popen = popen
         self._over = False
         self.pid = popen.pid
@@ -73,21 +77,6 @@ class Process:
         except (OSError, ValueError) as error:
             raise _not_started(error, program, command) from error
         return cls(popen)
-
-    @property
-    def stdin(self) -> IO[bytes]:
-        """Our end of the child's standard input."""
-        return _pipe(self._popen.stdin)
-
-    @property
-    def stdout(self) -> IO[bytes]:
-        """Our end of the child's standard output."""
-        return _pipe(self._popen.stdout)
-
-    @property
-    def stderr(self) -> IO[bytes]:
-        """Our end of the child's standard error."""
-        return _pipe(self._popen.stderr)
 
     @property
     def exit_code(self) -> int | None:
@@ -130,6 +119,12 @@ class Process:
         self._over = True
         self._popen.poll()
 
+    def close(self) -> None:
+        """Close our ends of the pipes."""
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            with suppress(OSError):  # closed with what it could not flush: nobody reads it
+                pipe.close()
+
 
 async def _readable_at_its_end(pid: int) -> None:
     """Wait for a child to end, if the system can notify us; else return at once."""
@@ -151,12 +146,6 @@ def ending(exit_code: int) -> str:
         return f"ended by {signal.Signals(-exit_code).name}"
     except ValueError:
         return f"ended by signal {-exit_code}"
-
-
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    if pipe is None:
-        raise RuntimeError("the process was started without this pipe")
-    return pipe
 
 
 def _not_started(error: OSError | ValueError, program: str, command: Command) -> ServerError:

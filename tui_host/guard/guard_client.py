@@ -46,7 +46,6 @@ class Guard:
         self._is_drawing = False
         self._turn = threading.RLock()
         self._groups: set[int] = set()
-        self._leaving: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
         self._messages: IO[bytes] | None = None
 
@@ -57,17 +56,13 @@ class Guard:
 
     def add(self, pgid: int) -> None:
         """Track a child's process group. Call right after the start."""
-        self._leaving.discard(pgid)
         self._groups.add(pgid)
         self._tell(f"+{pgid}\n")
 
-    def remove(self, pgid: int) -> None:
-        """Release a group whose leader has ended and was waited for; the group is forgotten once it is empty."""
-        if pgid in self._groups:
-            self._leaving.add(pgid)
-        for group in tuple(self._leaving):
+    def forget_ended(self) -> None:
+        """Forget the groups that are empty. Call after the leader of one was waited for."""
+        for group in tuple(self._groups):
             if not _is_alive(group):  # until then, the number cannot be reused
-                self._leaving.discard(group)
                 self._groups.discard(group)
                 self._tell(f"-{group}\n")
 
@@ -86,8 +81,7 @@ class Guard:
 
     def bye(self) -> None:
         """End in order. The guard ends remaining groups and exits."""
-        for group in tuple(self._leaving):
-            self.remove(group)
+        self.forget_ended()
         process, self._process = self._process, None
         messages, self._messages = self._messages, None
         if process is None or messages is None:
@@ -101,7 +95,6 @@ class Guard:
             process.kill()
             process.wait()
         self._groups.clear()
-        self._leaving.clear()
 
     def _tell(self, line: str) -> None:
         with self._turn:

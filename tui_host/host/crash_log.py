@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 def write_crash(error: BaseException, folder: Path | None, redact: Callable[[str], str]) -> TuiHostError:
     """Write a crash log and return the error to show to the user. Never raises.
 
-    Args:
-        error: The exception.
-        folder: The folder to write to. None writes no file, and the error names the failing line of code instead.
-        redact: Removes secrets from the log's text.
+    Without a folder no file is written, and the error names the failing line of code instead.
     """
     fault = innermost(error)
     what = f"a bug in tui-host ({type(fault).__name__})"

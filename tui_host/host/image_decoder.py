@@ -1,22 +1,19 @@
-"""Draws a server's image small, by a process with limits of memory and time. No decoder runs in this process."""
+"""Draws a server's image small, by a helper process with limits of memory and time. No decoder runs in this process."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import anyio
-
-from tui_host.capture.json.narrowing import is_array
+from tui_host.capture.json.narrowing import items, mapping, number_or_zero, text_or_empty
 from tui_host.errors import JSON, TuiHostError
-from tui_host.settings.environment_references import listed_environment
+from tui_host.host.helper_process import HelperProcess
 
 SECONDS = 10.0
 """Time limit for an image, the start of the process included."""
-NOT_INSTALLED = "drawing images needs Pillow, which is not installed"
+NO_DECODER = "drawing images needs Pillow, which is not installed"
+"""What the helper answers if the library that decodes images is missing."""
 INSTALL = "install tui-host with the extra «images»: uv tool install 'tui-host[images]'"
 
 
@@ -42,57 +39,31 @@ class Picture:
 async def decode_image(
     data: bytes, *, columns: int, rows: int, background: str, environment: Mapping[str, str]
 ) -> Picture:
-    """Decode an image into at most `columns` × `rows` cells of two pixels each.
+    """Decode an image file into at most `columns` × `rows` cells of two pixels each.
 
-    Args:
-        data: The image file.
-        columns: Cells of a line.
-        rows: Number of lines.
-        background: Six hexadecimal digits: the colour behind transparent pixels.
-        environment: This program's environment; the process gets only the listed variables.
+    `background` is the colour behind transparent pixels, six hexadecimal digits.
 
     Raises:
         TuiHostError: The image cannot be drawn; says why.
     """
-    command = [sys.executable, "-P", "-m", "tui_host.host.image_pixels", str(columns), str(rows), background]
+    helper = HelperProcess("tui_host.host.image_pixels", environment)  # one for each image, with limits of its own
     try:
-        with anyio.fail_after(SECONDS):
-            done = await anyio.run_process(
-                command,
-                input=data,
-                check=False,
-                stderr=subprocess.DEVNULL,
-                env=listed_environment(environment),
-                start_new_session=True,
-            )
-    except TimeoutError:
-        raise TuiHostError(f"the image cannot be drawn: decoding took longer than {SECONDS:.0f} s") from None
-    except OSError as error:
-        raise TuiHostError(f"the image cannot be drawn: {error.strerror}") from error
-    head, _, rgb = done.stdout.partition(b"\n")
-    return _picture(head, rgb)
-
-
-def _picture(head: bytes, rgb: bytes) -> Picture:
-    from tui_host.host.image_pixels import NO_DECODER
-
-    try:
-        facts: JSON = json.loads(head)
-    except ValueError:
-        facts = None
-    if not isinstance(facts, Mapping):
-        raise TuiHostError("the image cannot be drawn: decoding took too much memory or time")
-    error = facts.get("error")
+        answer = await helper.ask([base64.b64encode(data).decode(), columns, rows, background], SECONDS)
+    finally:
+        await helper.close()
+    facts = mapping(answer)
+    error = text_or_empty(facts.get("error"))
     if error == NO_DECODER:
-        raise TuiHostError(NOT_INSTALLED, remedy=INSTALL)
+        raise TuiHostError(NO_DECODER, remedy=INSTALL)
+    if error or not facts:
+        raise TuiHostError(f"the image cannot be drawn: {error or 'decoding took too much memory or time'}")
     width, height = _pair(facts.get("size"))
-    if error or not width or len(rgb) != 3 * width * height:
-        raise TuiHostError(f"the image cannot be drawn: {error or 'its decoder gave no pixels'}")
+    rgb = base64.b64decode(text_or_empty(facts.get("rgb")))
     return Picture(
-        width=width, height=height, rgb=rgb, form=str(facts.get("format")), original=_pair(facts.get("from"))
+        width=width, height=height, rgb=rgb, form=text_or_empty(facts.get("format")), original=_pair(facts.get("from"))
     )
 
 
 def _pair(value: JSON) -> tuple[int, int]:
-    numbers = [number for number in value if isinstance(number, int)] if is_array(value) else []
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
+    width, height = map(number_or_zero, items(value))
+    return width, height

@@ -22,13 +22,7 @@ _HOLDS_SECONDS = 30.0
 
 
 class Keys:
-    """The keys read from the keyring so far.
-
-    Args:
-        environment: The environment variables in the settings.
-        learned: Called with each key before its first use, so that the key is redacted everywhere.
-        notices: Receives messages about keyring failures.
-    """
+    """The keys read from the keyring so far. `learned` gets each key before its first use, so that it is redacted everywhere."""
 
     def __init__(self, environment: Mapping[str, str], learned: Callable[[Secret], None], notices: list[str]) -> None:
         self._environment = environment

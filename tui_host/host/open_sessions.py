@@ -28,12 +28,6 @@ DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
 class Sessions(Mapping[str, "Session"]):
     """The sessions open in this process by id, in the order of opening.
 
-    Args:
-        settings: The configuration.
-        source: What creates new sessions: the app or a command.
-        allow_all: Whether every tool call is allowed without asking.
-        redact: Removes secrets from displayed text.
-
     Attributes:
         model: Model of new sessions: the configured model, or the model chosen last.
         protocol: Tool protocol of new sessions.
@@ -101,10 +95,7 @@ class Sessions(Mapping[str, "Session"]):
         return session
 
     def open(self, name: str) -> Session:
-        """Reopen a stored session. Blocks on the disk.
-
-        Args:
-            name: The id, a unique prefix of the id, or `last`.
+        """Reopen a stored session, by its id, a unique prefix of it, or `last`. Blocks on the disk.
 
         Raises:
             TuiHostError: No session matches the name, or several sessions do.
@@ -154,9 +145,7 @@ class Sessions(Mapping[str, "Session"]):
     def take_profile(self, session: Session, name: str) -> None:
         """Use a profile for a session from the next turn on, with the profile's model and tool protocol.
 
-        Args:
-            session: The session.
-            name: A configured profile's name. An empty name removes the profile and keeps model and tool protocol.
+        An empty name removes the profile and keeps model and tool protocol.
         """
         profile = self._settings.profiles[name] if name else None
         session.profile = name

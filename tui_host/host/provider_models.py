@@ -15,12 +15,9 @@ if TYPE_CHECKING:
 
 
 class Asking(Protocol):
-    """The parts of the host that this module uses."""
+    """The part of the host that asks providers."""
 
-    @property
-    def settings(self) -> Settings:
-        """The configuration."""
-        ...
+    settings: Settings
 
     async def with_key(self, provider: Provider) -> Provider:
         """Return a provider with its key; raises TuiHostError."""
@@ -57,7 +54,7 @@ async def reported(
     """Ask providers for their models, and return one entry per provider.
 
     Args:
-        host: A host that is ready or is opening.
+        host: The host, ready or opening.
         names: Providers to ask in any case. If empty: providers with a key, in the configuration, or on this machine. Then configured
             model lists are used unasked, and presets without a key and silent local servers are left out.
         told: Called with each provider's entry when it arrives.

@@ -48,12 +48,7 @@ async def preview_request(
 
     Starts the demo model's process if the session uses it: its address is part of the request.
 
-    Args:
-        host: The host, whose servers offer the tools.
-        session: The session, which stays as it is.
-        text: The message that is not sent yet; empty for none.
-        attached: Its files.
-        without: A tool or server that the request is made without, although it is switched on.
+    The session stays as it is. `without` names a tool or server that the request is made without, although it is switched on.
 
     Raises:
         TuiHostError: The host failed to open, or the request cannot be sent.

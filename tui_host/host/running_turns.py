@@ -19,11 +19,7 @@ END_SECONDS = 1.0
 
 
 class Turns:
-    """Runs turns: at most one per session, and none before `open` is called.
-
-    Args:
-        defect: Describes an unexpected error that ends a turn.
-    """
+    """Runs turns: at most one per session, and none before `open` is called."""
 
     def __init__(self, defect: Callable[[Exception], TuiHostError]) -> None:
         self._defect = defect
@@ -37,12 +33,7 @@ class Turns:
         return (session for session, _ in list(self._at_work.values()))
 
     def open(self, group: TaskGroup, services: Callable[[], Services]) -> None:
-        """Start the turns that waited for the host; later turns start at once.
-
-        Args:
-            group: The task group that runs the turns.
-            services: Returns the services for a new turn.
-        """
+        """Start the turns that waited for the host; later turns start at once."""
         self._open = group, services
         for session in self._waiting:
             self._start(session, group, services())

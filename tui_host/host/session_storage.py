@@ -85,13 +85,7 @@ def _options(text: str) -> tuple[Options, int, dict[str, int]]:
 
 
 def foreign_session(info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
-    """Return what a tap recorded, or a file brought, as a read-only session, which is not stored again.
-
-    Args:
-        info: The session's summary in the store.
-        policy: Required by `Session`; makes no decisions here.
-        redact: Removes secrets from displayed text.
-    """
+    """Return what a tap recorded, or a file brought, as a read-only session, which is not stored again."""
     is_tap = info.source == "tap"
     session = Session(
         id=info.id,

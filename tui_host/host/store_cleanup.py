@@ -24,11 +24,7 @@ _SIZES = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "KB": 1e3}
 async def keep_within(store: Store, settings: StoreLimits, stop: asyncio.Event, notices: list[str]) -> None:
     """Delete sessions that exceed the limits, soon and then hourly, until cancelled. A failure is reported once and ends it.
 
-    Args:
-        store: The store.
-        settings: The limits; without a limit nothing is deleted.
-        stop: Set when the program is about to exit; interrupts the cleanup.
-        notices: Receives a report of deletions, or of a failure.
+    `stop` is set when the program is about to exit, and interrupts the cleanup.
     """
     import anyio
     from anyio import to_thread

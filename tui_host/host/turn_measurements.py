@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class TurnMeter:
-    """Measures the traffic of turns that run one after the other.
-
-    Args:
-        host: A ready host that runs one turn at a time.
-    """
+    """Measures the traffic of turns that run one after the other."""
 
     def __init__(self, host: Host) -> None:
         self._host = host

@@ -35,11 +35,7 @@ class _Watch:
 
 
 class Watches:
-    """The watched resources of a host.
-
-    Args:
-        pool: The servers.
-    """
+    """The watched resources of a host."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -67,8 +67,8 @@ async def running(process: Process, wire: Wire, tap: StdioTap) -> AsyncGenerator
                 group.cancel_scope.cancel()
     finally:
         process.kill()
-        child.close()
-        wire.shared.guard.remove(process.pid)
+        process.close()
+        wire.shared.guard.forget_ended()
 
 
 def _widen(pipe: IO[bytes]) -> None:

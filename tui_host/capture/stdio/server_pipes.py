@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TypeAlias
 
 import anyio
@@ -192,12 +191,6 @@ class StdioChild:
                 await self._output_ended.wait()
                 await self._errors_ended.wait()
             self._changed()
-
-    def close(self) -> None:
-        """Close the host's ends of the pipes. Call after `run` has ended or was cancelled."""
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            with suppress(OSError):  # closed with what it could not flush: nobody reads it
-                pipe.close()
 
     async def _watch(self) -> None:
         """Notice the end of the process, although somebody else may hold the pipes."""
