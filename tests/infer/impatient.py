@@ -62,10 +62,10 @@ class Impatience:
         return self.chance.randint(50, 1500) * MS
 
 
-def impatience(seed: int, name: str, number: int, *, is_patient: bool = False) -> Impatience:
+def impatience(seed: int, name: str, number: int) -> Impatience:
     """Some host's; most have all the time in the world."""
     chance = random.Random(f"tries {seed} {name} {number}")  # noqa: S311 - the same each time
-    if chance.random() >= _SHARE or is_patient:
+    if chance.random() >= _SHARE:
         return Impatience(chance)
     return Impatience(
         chance,

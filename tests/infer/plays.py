@@ -13,7 +13,7 @@ from tests.infer.habits import REWORDINGS, with_defaults
 from tests.infer.impatient import Impatience, impatience
 from tests.infer.world import World
 
-Kind: TypeAlias = Literal["usual", "patient", "reworded", "shared"]
+Kind: TypeAlias = Literal["usual", "reworded", "shared"]
 KINDS: tuple[Kind, ...] = ("usual", "reworded", "shared")
 _HOST_NAMES = (
     ("", "some-host"),
@@ -28,7 +28,7 @@ _HOST_NAMES = (
 def play(seed: int, name: str, kind: Kind = "usual") -> World:
     """Return a world of one kind, whose first host speaks to its model in this form.
 
-    `usual`: one host, or two that share taps; `patient`: the same, and none goes on by itself; `reworded`: hosts that tell less than what came,
+    `usual`: one host, or two that share taps; `reworded`: hosts that tell less than what came,
     or something else; `shared`: two hosts that share the servers, with taps of their own or one before each server, of which one may remember
     what it was told, and one may ask a model behind no tap.
     """
@@ -38,9 +38,9 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
     world = World()
     off = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
     drift = chance.choice([0, 0, 0, 20, -40])
-    world.is_one_machine = kind == "reworded" and not (off or drift)
+    world.is_one_machine = not (off or drift)
     servers = Servers(world, chance, off, drift, chance.random() < 0.2)
-    own = [impatience(seed, name, number, is_patient=kind == "patient") for number in (1, 2)]
+    own = [impatience(seed, name, number) for number in (1, 2)]
     hosts = [Host(chance, name, servers, own[0])]
     if chance.random() < 0.2:
         hosts.append(Host(chance, chance.choice(NAMES), servers, own[1], 2))
@@ -69,7 +69,7 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
 
 def _shared(seed: int, name: str) -> World:
     chance = random.Random(f"shared {seed} {name}")  # noqa: S311 - the same each time
-    world = World()
+    world = World(is_one_machine=True)
     servers = Servers(world, chance)
     others = Servers(world, chance) if chance.random() < 0.5 else servers
     hosts = [

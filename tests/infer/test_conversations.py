@@ -116,7 +116,7 @@ def test_what_was_joined_before_an_answer_was_whole_is_joined_again_when_it_is()
         assert [len(each.results) for each in story.joined()] == [len(each.results) for each in world.story().joined()]
 
 
-def test_a_call_that_is_told_otherwise_has_the_only_frame_that_is_left_and_says_so() -> None:
+def test_a_result_that_is_reported_differently_does_not_forbid_a_link() -> None:
     scene = Scene()
     math = scene.server("math", "add")
     one = call("math__add")
@@ -125,11 +125,11 @@ def test_a_call_that_is_told_otherwise_has_the_only_frame_that_is_left_and_says_
     scene.goes_on("a sum", [one], [(one, "add reported an error: invalid structuredContent")])
     story = scene.world.story()
     (joined,) = story.joined()
-    assert ([frame.tool for frame in joined.sent], joined.is_told_otherwise) == (["add"], True)
+    assert ([frame.tool for frame in joined.sent], joined.is_reported_differently) == (["add"], True)
     told = [found.link.words for found in story.links() if found.link.relation == "told"]
-    assert told == ["told otherwise: add reported an error: invalid structuredContent"]
+    assert told == ["reported differently: add reported an error: invalid structuredContent"]
     assert [item.words for item in chat_of(story) if isinstance(item, CallItem)] == [
-        "approved by its host, not here · inferred · told otherwise"
+        "approved by its host, not here · maybe · reported differently"
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is inferred of tapped hosts, against a corpus whose truth is known: no wrong link, and hardly a right one is missing.
+"""What is inferred of tapped hosts, against worlds whose truth is known: nothing certain is wrong.
 
 A larger run, of seeds that nothing was made by: `python -m tests.infer.test_corpus FIRST LAST`.
 """
@@ -13,57 +13,48 @@ import pytest
 
 from tests.infer.forms import NAMES
 from tests.infer.plays import KINDS, Kind, play
-from tests.infer.world import found_in
+from tests.infer.world import MAYBE, found_in
 
-HARD: list[tuple[int, str]] = [
-    (12006, "json"),
-    (13026, "gemini"),
-    (13026, "older cherry"),
-    (14002, "openai-responses"),
-    (16003, "anthropic"),
-    (17020, "older cherry"),
-]
-"""Worlds of patient hosts in which something was found once that is not so."""
-HASTY: list[tuple[int, str]] = [
-    (3, "anthropic"),
-    (4, "anthropic"),
-    (9, "gemini-cli"),
-    (13, "hermes"),
-    (15, "cherry"),
-    (17, "gemini-cli"),
-    (18, "hermes"),
-    (9004, "anthropic"),
-    (9012, "hermes"),
-    (17015, "ollama"),
-    (30004, "openai"),
-    (31000, "hermes"),
-    (40010, "gemini"),
-    (40010, "openai-responses"),
-    (50002, "gemini"),
-    (50015, "gemini"),
-    (80046, "openai"),
-]
-"""The same of hosts that send again on a connection that holds, and answer by themselves."""
-LEAST: dict[Kind, float] = {"usual": 0.78, "patient": 0.8, "reworded": 0.71, "shared": 0.77}
-"""Of all links that there are, of which the wires do not decide all."""
+LEAST: dict[Kind, float] = {"usual": 0.85, "reworded": 0.8, "shared": 0.8}
+"""The share of all links that is certain or maybe; nobody could tell the rest from the wires."""
 
 
 @dataclass(frozen=True)
 class Count:
-    """Links of worlds: all of them, those found, and what was found that is none."""
+    """Links of worlds by degree."""
 
     links: int = 0
-    found: int = 0
+    certain: int = 0
     wrong: int = 0
+    maybe: int = 0
+    maybe_wrong: int = 0
+
+    @property
+    def open(self) -> int:
+        """Links of which nothing is said."""
+        return self.links - self.certain - self.maybe
 
     def __add__(self, other: Count) -> Count:
-        return Count(self.links + other.links, self.found + other.found, self.wrong + other.wrong)
+        return Count(
+            self.links + other.links,
+            self.certain + other.certain,
+            self.wrong + other.wrong,
+            self.maybe + other.maybe,
+            self.maybe_wrong + other.maybe_wrong,
+        )
 
 
 def counted(seed: int, name: str, kind: Kind = "usual") -> Count:
     world = play(seed, name, kind)
-    found = found_in(world.story(), world.words)
-    return Count(len(world.truth), len(found & world.truth), len(found - world.truth))
+    story = world.story()
+    certain, maybe = found_in(story, world.words), found_in(story, world.words, MAYBE)
+    return Count(
+        len(world.truth),
+        len(certain & world.truth),
+        len(certain - world.truth),
+        len(maybe & world.truth),
+        len(maybe - world.truth),
+    )
 
 
 def total(counts: Iterable[Count]) -> Count:
@@ -72,42 +63,35 @@ def total(counts: Iterable[Count]) -> Count:
 
 @pytest.mark.parametrize(
     ("kind", "seeds"),
-    [("usual", range(1)), *(pytest.param(kind, range(12), marks=pytest.mark.exhaustive) for kind in KINDS)],
+    [
+        *((kind, range(1)) for kind in KINDS),
+        *(pytest.param(kind, range(1, 12), marks=pytest.mark.exhaustive) for kind in KINDS),
+    ],
     ids=str,
 )
-def test_no_link_is_wrong_and_hardly_one_is_missing(seeds: range, kind: Kind) -> None:
+def test_nothing_certain_is_wrong_and_hardly_a_link_is_missing(seeds: range, kind: Kind) -> None:
     count = total(counted(seed, name, kind) for seed in seeds for name in NAMES)
     assert count.wrong == 0
-    assert count.found >= LEAST[kind] * count.links, f"{count.links - count.found} of {count.links} are missing"
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("seed", "name", "is_patient"), [(*each, True) for each in HARD] + [(*each, False) for each in HASTY]
-)
-def test_in_a_world_where_a_link_was_wrong_once_none_is(seed: int, name: str, *, is_patient: bool) -> None:
-    count = counted(seed, name, "patient" if is_patient else "usual")
-    assert count.found
-    assert count.wrong == 0
+    assert count.certain + count.maybe >= LEAST[kind] * count.links, f"{count.open} of {count.links} are open"
 
 
 @pytest.mark.parametrize("name", ["ollama", "cherry"])
-def test_where_no_times_are_told_nothing_is_found_that_is_not_found_with_them(name: str) -> None:
+def test_where_no_times_are_told_nothing_certain_is_wrong(name: str) -> None:
     for seed in range(2):
         world = play(seed, name)
-        timed, untimed = (found_in(world.story(is_timed=each), world.words) for each in (True, False))
-        assert untimed <= world.truth & timed
-        assert len(untimed) >= 0.6 * len(timed)
+        assert found_in(world.story(is_timed=False), world.words) <= world.truth
 
 
 def main() -> None:
-    """Print a line for each form and kind of world."""
+    """Print a line for each kind of world."""
     seeds = range(int(sys.argv[1]), int(sys.argv[2]))
-    print(f"{'form':18}{'links':>9}{'found':>9}{'wrong':>7}")
-    for kind in KINDS:
-        counts = {name: total(counted(seed, name, kind) for seed in seeds) for name in NAMES}
-        for name, each in (*counts.items(), (kind, total(counts.values()))):
-            print(f"{name:18}{each.links:9,}{each.found / max(each.links, 1):9.2%}{each.wrong:7}")
+    print(f"{'worlds':10}{'links':>9}{'certain':>10}{'maybe right':>13}{'wrong':>7}{'maybe wrong':>13}{'open':>8}")
+    counts = {kind: total(counted(seed, name, kind) for seed in seeds for name in NAMES) for kind in KINDS}
+    for kind, count in (*counts.items(), ("all", total(counts.values()))):
+        print(
+            f"{kind:10}{count.links:9,}{count.certain:10,}{count.maybe:13,}"
+            f"{count.wrong:7,}{count.maybe_wrong:13,}{count.open:8,}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which frame carries which call: equal calls, names, shared servers, and what nobody can tell."""
+"""Which frame carries which call, and how that is known: ids, texts, the only pair left, and by order."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ import pytest
 from tests.infer.forms import FORMS, form
 from tests.infer.habits import NAMINGS, TOOLS
 from tests.infer.scene import Scene, call, chat_of
-from tests.infer.world import MS, ModelTap, ServerTap, World, found_in
+from tests.infer.world import MAYBE, MS, ModelTap, World, found_in
 from tests.kit.bodies import Answer, Call, Entry, Results, User
-from tui_host.chat.conversation import AnswerItem, CallItem, UserItem
+from tui_host.capture.link import Known
+from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
 from tui_host.infer.call_values import READING, lean, result_texts
 from tui_host.infer.call_values import Answer as Answered
 from tui_host.infer.call_values import Call as Called
-from tui_host.infer.same_result import BEGINNING, END, HINT, OTHER, SAME, WHOLE, tells
-from tui_host.infer.tool_aliases import meant, tools_named
+from tui_host.infer.matching.matcher import match
+from tui_host.infer.matching.reports import repeats
+from tui_host.infer.matching.tool_names import meant, tools_named
 
 OLLAMA = FORMS["ollama"]
 """Here no ids tell what belongs to which."""
 ADD = Call("", "math__add", {"a": 1, "b": 2})
 ASKS = Answer("", [ADD])
+LONG = "\n".join(f"line {number} of what it says" for number in range(200))
 
 
 class OneModel:
@@ -44,20 +47,17 @@ class OneModel:
         list(model.answer(OLLAMA, exchange, answer))
         return exchange
 
-    def runs(self, text: str, tap: ServerTap | None = None) -> tuple[str, int]:
+    def runs(self, text: str) -> tuple[str, int]:
         """A call's frame and its answer; gives the frame."""
         self.world.now += 50 * MS
-        tap = tap or self.math
-        identity, seq = tap.call("add", ADD.arguments)
+        identity, seq = self.math.call("add", ADD.arguments)
         self.world.now += 5 * MS
-        tap.result(identity, text)
-        return tap.id, seq
+        self.math.result(identity, text)
+        return self.math.id, seq
 
-    def found(self) -> set[tuple[str, str, object]]:
-        """What was joined: a frame, or where it is told, to an exchange's call."""
-        return {
-            (kind, call[1], where[1] if kind == "told" else where) for kind, call, where in found_in(self.world.story())
-        }
+    def sent(self, known: frozenset[Known]) -> set[tuple[str, object]]:
+        """The exchanges of calls with their frames, of some degree."""
+        return {(asked[1], frame) for kind, asked, frame in found_in(self.world.story(), known=known) if kind == "sent"}
 
 
 def told(*texts: str) -> Sequence[Entry]:
@@ -65,40 +65,48 @@ def told(*texts: str) -> Sequence[Entry]:
     return [User("sum"), *(entry for text in texts for entry in (ASKS, Results([(ADD, text)])))]
 
 
-def test_of_conversations_that_say_the_same_at_once_nobody_knows_which_goes_on() -> None:
-    scene = OneModel()
-    for _ in range(2):
-        scene.says(User("sum"))
-    for text in ("3", "4"):
-        scene.runs(text)
-        scene.says(*told(text), answer=Answer("Done."))
-    assert scene.found() == set()
+def test_calls_one_after_another_are_certain_by_time_though_their_results_are_equal() -> None:
+    scene, certain = OneModel(), set[tuple[str, object]]()
+    for step in range(3):
+        exchange = scene.says(*told(*["3"] * step))
+        certain.add((exchange, scene.runs("3")))
+    scene.says(*told("3", "3", "3"), answer=Answer("Done."))
+    assert scene.sent(MAYBE) == set()
+    assert scene.sent(frozenset({"value"})) == certain
 
 
 @pytest.mark.parametrize(
-    ("dialect", "agent", "peer", "goes_on"),
-    [
-        ("ollama", "", "example", True),
-        ("gemini", "", "example", False),
-        ("ollama", "GeminiCLI/0.61", "example", False),
-        ("ollama", "", "another", False),
-    ],
+    ("texts", "degree"),
+    [(("3", "3"), "maybe"), (("the first of two long sums is 3", "and 4 is what the second one gives"), "value")],
 )
-def test_a_request_goes_on_only_from_an_answer_in_its_own_dialect_to_its_own_host_and_of_who_is_asked(
-    dialect: str, agent: str, peer: str, *, goes_on: bool
+def test_equal_calls_at_once_are_certain_by_long_texts_and_else_joined_in_order(
+    texts: Sequence[str], degree: Known
 ) -> None:
-    world, question = World(), User("sum")
-    model, later = world.model(), world.model()
-    later.peer = peer
-    first = model.ask(FORMS[dialect], [question], agent)
-    list(model.answer(FORMS[dialect], first, ASKS))
-    world.now += 50 * MS
-    second = later.ask(OLLAMA, told("3"), "Cline/3" if agent else "")  # what it goes on from has no record
-    told_to = {where for kind, _, where in found_in(world.story()) if kind == "told"}
-    assert told_to == ({(later.id, second)} if goes_on else set())
+    scene = Scene()
+    math, calls = scene.server("math", "add"), [call("math__add", name) for name in ("c1", "c2")]
+    asked = scene.asks("twice", *calls)
+    frames = [scene.runs(math, "add", text) for text in texts]
+    scene.goes_on("twice", calls, list(zip(calls, texts, strict=True)))
+    joined = scene.world.story().joined()
+    assert [(each.call.number, [frame.key[:2] for frame in each.sent], each.known) for each in joined] == [
+        (number, [frame], degree) for (_, _, number), frame in zip(asked, frames, strict=True)
+    ]
 
 
-def test_of_equal_calls_of_which_a_cache_may_have_answered_one_neither_has_the_frame() -> None:
+def test_a_frame_that_no_call_asked_for_stays_open() -> None:
+    scene = Scene()
+    math = scene.server("math", "add", "multiply")
+    one = call("math__multiply")
+    (asked,) = scene.asks("a product", one)
+    scene.runs(math, "add", "3")
+    carried = scene.runs(math, "multiply", "2")
+    scene.goes_on("a product", [one], [(one, "2")])
+    (joined,) = scene.world.story().joined()
+    assert ([frame.key[:2] for frame in joined.sent], joined.rivals) == ([carried], ())
+    assert scene.sent() == {asked: [carried]}
+
+
+def test_a_frame_of_which_an_equal_call_may_have_the_result_kept_is_no_certain_one() -> None:
     scene = Scene()
     math = scene.server("math", "add")
     first, second, third = (call("math__add", name) for name in ("c1", "c2", "c3"))
@@ -113,32 +121,51 @@ def test_of_equal_calls_of_which_a_cache_may_have_answered_one_neither_has_the_f
     assert scene.sent() == {asked: [frame]}
 
 
-# Names of servers and tools.
+def test_a_persons_choice_beats_all() -> None:
+    scene = Scene()
+    math, one = scene.server("math", "add"), call("math__add")
+    scene.asks("sum", one)
+    carried, other = scene.runs(math, "add", "3"), scene.runs(math, "add", "4")
+    scene.goes_on("sum", [one], [(one, "3")])
+    story = scene.world.story()
+    calls = list(story.conversations.calls())
+
+    def sent(choices: Mapping[tuple[str, str, int], bool]) -> list[tuple[Known, object]]:
+        (joined,) = match(calls, story.frames, story.clock, choices)
+        return [(joined.known, frame.key[:2]) for frame in joined.sent]
+
+    key = calls[0].key
+    assert sent({}) == [("value", carried)]
+    assert sent({(key, *other): True}) == [("hand", other)]
+    assert sent({(key, *carried): False}) == [("maybe", other)]
+    assert sent({(key, *carried): False, (key, *other): False}) == []
 
 
-SUM = {"a": 1, "b": 2}
-ADDS, SUBTRACTS = "Adds two numbers.", "Subtracts the second from the first."
+TOOL = "weather__get_forecast"
+CITIES = [Call("", TOOL, {"city": city}) for city in ("Paris", "Tokyo")]
 
 
-def served(world: World, name: str, tools: Mapping[str, str], listed: bool = True) -> tuple[str, int]:  # noqa: FBT001, FBT002 - a row's
-    """A call at a tap before a server, answered; the frame."""
-    tap = world.server(name)
-    listing: list[JSON] = [{"name": tool, "description": words} for tool, words in tools.items()]
-    tap.start(listing if listed else [])
-    world.now += 50 * MS
-    identity, seq = tap.call("add", SUM)
-    tap.result(identity, "3")
-    return tap.id, seq
-
-
-def test_a_call_whose_server_is_not_known_is_shown_by_the_name_that_the_model_wrote() -> None:
-    world, openai = World(), FORMS["openai"]
+@pytest.mark.parametrize("name", ["older cherry", "cherry", "hermes", "ollama", "gemini"])
+def test_where_no_id_says_whose_a_result_is_it_is_told_by_order_as_maybe(name: str) -> None:
+    world, said = World(), form(name, (TOOL,))
     model = world.model()
-    calls = [Call("c1", "mcp__evhttp__add", SUM), Call("c2", "mcp__everything__add", {"a": 7})]
-    list(model.answer(openai, model.ask(openai, [User("sum")]), Answer("", calls)))
-    served(world, "everything", {"add": ADDS})
-    shown = [(item.server, item.tool) for item in chat_of(world.story()) if isinstance(item, CallItem)]
-    assert shown == [("", "mcp__evhttp__add"), ("everything", "add")]
+    entries: list[User | Answer | Results] = [
+        User("?"),
+        Answer("", CITIES),
+        Results(list(zip(CITIES, ("rain", "sun"), strict=True))),
+    ]
+    for before, answer in ((entries[:1], Answer("", CITIES)), (entries, Answer("Rain and sun."))):
+        world.now += 100 * MS
+        world.run(model.answer(said, model.ask(said, before), answer))
+    story = world.story()
+    assert [(item.state, item.result) for item in chat_of(story) if isinstance(item, CallItem)] == [
+        ("done", "rain"),
+        ("done", "sun"),
+    ]
+    assert [found.link.known for found in story.links() if found.link.relation == "told"] == ["maybe"] * 2
+
+
+# Names of servers and tools.
 
 
 KNOWN = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
@@ -154,37 +181,20 @@ def test_a_name_stands_for_its_tool_however_a_host_joins_cleans_and_shortens_it(
         found = tools_named(NAMINGS[number](server, tool), KNOWN)
         assert (server, tool) in found
         says_no_server = number == ALONE or "0mcp0" in NAMINGS[number](server, tool)
-        is_alone = len(found) == 1 or (says_no_server and {each for _, each in found} == {tool})
+        is_alone = len(found) == 1 or (says_no_server and {other for _, other in found} == {tool})
         assert is_alone or (number in CUT and all(owner == server for owner, _ in found))
-
-
-WEATHER = [("lab", tool) for tool in ("查询天气", "列表", "删除它", "get_天气", "get", "fire🔥")] + [
-    ("数据库", "查询"),
-    ("数据库", "get"),
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "tool"),
-    [
-        ("查询天气", ("lab", "查询天气")),
-        ("____", ("lab", "查询天气")),
-        ("mcp__lab__查询天气", ("lab", "查询天气")),
-        ("mcp__lab______", ("lab", "查询天气")),  # as Claude Code and Codex have it
-        ("mcp_lab_____", ("lab", "查询天气")),  # as Gemini CLI has it
-        ("lab_get___", ("lab", "get_天气")),  # as opencode has it
-        ("mcp__lab__fire__", ("lab", "fire🔥")),  # as hosts in JavaScript have it
-        ("mcp__lab__get", ("lab", "get")),
-        ("数据库__查询", ("数据库", "查询")),
-    ],
-)
-def test_a_name_stands_for_a_tool_whose_letters_are_not_ascii(name: str, tool: tuple[str, str]) -> None:
-    assert tools_named(name, WEATHER) == {tool}
 
 
 @pytest.mark.parametrize("name", ["web__fetch", "get", "jobs__restart", "x" * 70, "mcp__jobs__get_status_of_all", ""])
 def test_a_name_that_no_tool_has_stands_for_none(name: str) -> None:
     assert tools_named(name, KNOWN) == frozenset()
+
+
+def test_a_server_has_another_name_in_a_tap_only_if_the_request_offers_that_name_and_no_other() -> None:
+    tools = [("everything", "add")]
+    assert tools_named("mcp__calc__add", tools, ("mcp__calc__add",)) == set(tools)
+    assert tools_named("mcp__calc__add", tools) == frozenset()
+    assert tools_named("mcp__calc__add", tools, ("mcp__calc__add", "mcp__everything__add")) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -203,85 +213,32 @@ def test_what_reads_a_resource_means_a_request_for_it(name: str, arguments: str,
     assert tools_named(meant(asked)[0], [*KNOWN, ("docs", READING), ("math", READING)]) == {("docs", READING)}
 
 
-NAMES = ("older cherry", "cherry", "hermes", "ollama", "gemini")
-"""Forms in which no ids tell whose a result is."""
-TOOL, ADDING = "weather__get_forecast", "math__add"
-CITIES = [Call("", TOOL, {"city": city}) for city in ("Paris", "Tokyo")]
-TWO = "doubtful which of the 2 results told below is its own"
-ROOM = 77
-"""Columns for these words on a screen of 80."""
-
-
-def _world(name: str, calls: Sequence[Call], told: Sequence[tuple[Call, str]]) -> World:
-    """A model's half alone, which goes on to an answer and a second question."""
-    world, asked, said = World(), [User("weather?")], form(name, (TOOL, ADDING))
-    model = world.model()
-    entries: list[User | Answer | Results] = [*asked, Answer("", calls), Results(list(told))]
-    for before, answer in ((asked, Answer("", calls)), (entries, Answer("Rain and sun."))):
-        world.now += 100 * MS
-        exchange = model.ask(said, before)
-        world.run(model.answer(said, exchange, answer))
-    world.now += 100 * MS
-    model.ask(said, [*entries, Answer("Rain and sun."), User("sure?")])
-    return world
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_of_the_same_tool_twice_each_result_is_told_once_and_the_calls_say_that_nobody_knows_whose_it_is(
-    name: str,
-) -> None:
-    items = chat_of(_world(name, CITIES, list(zip(CITIES, ("rain", "sun"), strict=True))).story())
-    calls = [item for item in items if isinstance(item, CallItem)]
-    assert [(item.state, item.words, item.result) for item in calls[:2]] == [("asked", TWO, "")] * 2
-    assert [(item.state, item.result, item.asked) for item in calls[2:]] == [("done", "rain", ""), ("done", "sun", "")]
-    assert all(len(item.words) <= ROOM for item in calls)
-    kinds = [type(item) for item in items if not isinstance(item, AnswerItem) or item.text.strip()]
-    assert kinds == [UserItem, *[CallItem] * 4, AnswerItem, UserItem], "they stand where they were told"
-
-
-# What tells a result.
-
-
-LONG = "\n".join(f"line {number} of what it says" for number in range(200))
-
-
-def answered(text: str, *, is_error: bool = False) -> Answered:
-    """A server's answer of one text."""
-    texts = result_texts({"content": [{"type": "text", "text": text}]})
-    return Answered(seq=1, at_ns=0, texts=texts, is_error=is_error)
+# Results and arguments.
 
 
 @pytest.mark.parametrize(
-    ("told", "text", "wanted"),
+    ("reported", "text", "wanted"),
     [
-        ("3", "3", SAME),
-        ("[]", "[]", WHOLE),
-        ('{"name": "add", "content": "[]"}', "[]", WHOLE),
-        ('{"result": "3"}', "3", SAME),
-        ('{"name": "add", "content": "{\\"content\\": [{\\"type\\": \\"text\\", \\"text\\": \\"3\\"}]}"}', "3", SAME),
-        ('{"b": 2, "a": 1.0}', '{"a":1,"b":2}', SAME),
-        ("Result: 3", "3", WHOLE),
-        ("<output>\n3\n</output>", "3", WHOLE),
-        ('{"output": "Tool output:\\n3"}', "3", WHOLE),
-        (
-            '<output>[{"text": "it is noon, 12 o\\u2019clock sharp"}]</output>',
-            "it is noon, 12 o’clock sharp",
-            BEGINNING,
-        ),
-        ("13", "3", OTHER),
-        ("3.5", "3", OTHER),
-        (LONG[:500] + "\n[truncated]", LONG, BEGINNING),
-        ("[…]" + LONG[-500:], LONG, END),
+        ("3", "3", True),
+        ('{"result": "3"}', "3", True),
+        ('{"name": "add", "content": "{\\"content\\": [{\\"type\\": \\"text\\", \\"text\\": \\"3\\"}]}"}', "3", True),
+        ('{"b": 2, "a": 1.0}', '{"a":1,"b":2}', True),
+        ("<output>\n3\n</output>", "3", True),
+        ('<output>[{"text": "it is noon, 12 o\\u2019clock sharp"}]</output>', "it is noon, 12 o’clock sharp", True),
+        ("13", "3", False),
+        ("3.5", "3", False),
+        (LONG[:500] + "\n[truncated]", LONG, True),
+        ("[…]" + LONG[-500:], LONG, None),
         ("It lists many lines.", LONG, None),
-        ("The user denied this operation.", LONG, OTHER),
-        ("The user rejected it (done by hand)", "done", OTHER),
-        ("access denied", "access denied", SAME),
-        ("(No response)", "", HINT),
+        ("The user denied this operation.", LONG, False),
+        ("The user rejected it (done by hand)", "done", False),
+        ("access denied", "access denied", True),
         ("Done.", "", None),
     ],
 )
-def test_a_result_is_known_in_what_is_told(told: str, text: str, wanted: int | None) -> None:
-    assert tells(told, answered(text).says) == wanted
+def test_an_answer_is_recognised_in_what_is_reported(reported: str, text: str, wanted: bool | None) -> None:  # noqa: FBT001 - a row's
+    texts = result_texts({"content": [{"type": "text", "text": text}]})
+    assert repeats(reported, Answered(seq=1, at_ns=0, texts=texts)) is wanted
 
 
 @pytest.mark.parametrize(
@@ -294,37 +251,8 @@ def test_a_result_is_known_in_what_is_told(told: str, text: str, wanted: int | N
         ({"a": 1}, {"a": 1, "limit": 10}),
     ],
 )
-def test_arguments_may_be_sent_for_each_other_however_a_host_writes_them_anew(one: object, other: object) -> None:
+def test_arguments_may_be_sent_for_each_other_however_a_host_writes_them_anew(one: JSON, other: JSON) -> None:
     defaults = {"limit": "10"}
     assert lean(json.dumps(one), defaults) == lean(json.dumps(other), defaults)
     assert lean('{"a":"007"}', defaults) != lean('{"a":7}', defaults)
     assert lean('{"limit":5}', defaults) != lean("{}", defaults)
-
-
-CALL = Call("", "math__add", {"a": 1, "b": 2})
-SIZE = 100_000
-REPEATED = {
-    "blanks": " ",
-    "blank lines": "\n",
-    "empty rows": "|\n",
-    "lists of tools that do not end": "<tools>{",
-    "results that do not end": "<tool_response>",
-    "longer ones": "<tool_use_result>\n<name>a</name><result>",
-    "words of a host that do not end": "<system-reminder>",
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["cline", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("openai", "older cherry", "hermes"))],
-)
-@pytest.mark.parametrize("repeated", REPEATED)
-def test_a_long_question_and_a_long_result_are_told_in_no_time(name: str, repeated: str) -> None:
-    text = f"x{REPEATED[repeated] * (SIZE // len(REPEATED[repeated]))}y"
-    world, spoken = World(), form(name, ["math__add"])
-    model, asked = world.model(), [User(text)]
-    list(model.answer(spoken, model.ask(spoken, asked), Answer("", [CALL])))
-    model.ask(spoken, [*asked, Answer("", [CALL]), Results([(CALL, text)]), Answer("Yes."), User(text)])
-    items = chat_of(world.story())
-    assert [item.text for item in items if isinstance(item, UserItem)] == [text, text]
-    assert [len(item.result) >= len(text) for item in items if isinstance(item, CallItem)] == [True]

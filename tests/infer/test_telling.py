@@ -27,7 +27,7 @@ from tui_host.errors import StoreError
 from tui_host.infer.live_story import TAPS_SECONDS, LiveStory, StoryUpdate
 from tui_host.infer.stories import Stories, TapStory, story_id
 from tui_host.infer.story import Story
-from tui_host.infer.story_chat import StoryChat, doubts_of
+from tui_host.infer.story_chat import StoryChat
 from tui_host.infer.whole_story import WholeStory
 from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
@@ -92,12 +92,10 @@ def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(ends
     ("says_which", "words"),
     [
         (True, {"approved by its host, not here"}),
-        (False, {"doubtful which of math #1, math #2 carried it: not joined"}),
+        (False, {"approved by its host, not here · maybe: by order"}),
     ],
 )
-def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
-    words: set[str], *, says_which: bool
-) -> None:
+def test_equal_calls_are_joined_by_order_and_say_so(words: set[str], *, says_which: bool) -> None:
     world, asked = World(), [User("one and two, twice")]
     model, math = world.model(), world.server("math")
     math.start(["add"])
@@ -113,12 +111,21 @@ def test_a_call_that_is_joined_to_no_frame_because_of_others_like_it_says_so(
     assert {item.words for item in chat if isinstance(item, CallItem)} == words
     ladder = Ladder("story")
     ladder.feed(story.clock.on_it(record) for _, record in world.records)
-    ladder.doubt(doubts_of(story))
+    links = [
+        Record(
+            wire="host",
+            kind="link",
+            place=found.place,
+            data=found.link.to_bytes(),
+            capture=found.capture,
+            seq=9_000 + number,
+        )
+        for number, found in enumerate(story.links())
+    ]
+    ladder.feed(links)
     sent = [row for row in ladder.rows if row.method == "tools/call" and row.outward]
-    assert [row.doubtful for row in sent] == ["" if says_which else "call 1 or 2 of turn 1 step 1"] * 2
-    assert matching(ladder, "kind:doubtful") == [row.number for row in sent if row.doubtful]
-    ladder.doubt({})
-    assert not any(row.doubtful for row in ladder.rows)
+    assert [row.maybe for row in sent] == [not says_which] * 2
+    assert set(matching(ladder, "kind:maybe")) >= {row.number for row in sent if row.maybe}
 
 
 def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_their_number() -> None:

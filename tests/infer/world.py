@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import random
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Container, Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -13,6 +13,7 @@ from typing import Literal
 from tests.infer.forms import Form
 from tests.kit.bodies import SYSTEM, Answer, Entry, dumped
 from tui_host.capture.http.exchange_end import Ending
+from tui_host.capture.link import Known
 from tui_host.capture.record import Head, Record
 from tui_host.errors import JSON
 from tui_host.infer.story import Story
@@ -255,15 +256,23 @@ class World:
         return story
 
 
-def found_in(story: Story, words: Mapping[tuple[Asked, str, str], str] | None = None) -> set[Pair]:
+CERTAIN = frozenset[Known]({"id", "value"})
+MAYBE = frozenset[Known]({"maybe"})
+
+
+def found_in(
+    story: Story, words: Mapping[tuple[Asked, str, str], str] | None = None, known: Container[Known] = CERTAIN
+) -> set[Pair]:
     """What was joined, in the form of the truth; if words are given, a place counts only where the call's own are told."""
     found: set[Pair] = set()
     for joined in story.joined():
         asked = joined.call
         key = (asked.capture, asked.exchange, asked.number)
-        found |= {("sent", key, (frame.capture, frame.seq)) for frame in joined.sent}
+        if joined.known in known:
+            found |= {("sent", key, (frame.capture, frame.seq)) for frame in joined.sent}
         for told in joined.results:
             wanted = (words or {}).get((key, told.capture, told.exchange), "").strip()
             is_own = wanted in told.text or json.dumps(wanted, ensure_ascii=False)[1:-1] in told.text
-            found.add(("told", key, (told.capture, told.exchange if is_own else f"{told.exchange}: {told.text}")))
+            if joined.result_known(told) in known:
+                found.add(("told", key, (told.capture, told.exchange if is_own else f"{told.exchange}: {told.text}")))
     return found

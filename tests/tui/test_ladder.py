@@ -328,7 +328,6 @@ def session() -> Wires:
     wires.frame(b"garbage", 5.6, direction="in")
     wires.frame(to_json({"jsonrpc": "2.0", "id": 9, "method": "roots/list"}), 6.0, direction="in")
     wires.frame(to_json({"jsonrpc": "2.0", "id": 9, "result": {"x": "y" * 2000}}), 6.1, direction="out")
-    wires.ladder.doubt({("c1", wires.ladder.rows[5].seq): "call 1 or 2 of turn 1 step 1"})
     return wires
 
 
@@ -354,7 +353,6 @@ def test_every_word_that_a_row_shows_finds_it() -> None:
         ("12 ms kind:result", [6]),
         ("by the server", [13]),
         ("2 lines", [11]),
-        ("doubtful: or", [5]),
         ("kind:response events", [3, 8]),
         ("kind:decision events", []),
         ("工具", [8]),

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tui_host.llm.outline import Outline
 
 _CALLS = frozenset(("tools/call", "resources/read"))
+_BY_ORDER = "maybe: by order · "
 _SHOWN = 64 << 10
 """Bytes of a piece that are shown."""
 _DURING = 2000
@@ -254,7 +255,7 @@ class _Chain:
     def _sent(self, row: Row) -> None:
         facts = self._facts
         facts.server, facts.tool = facts.server or row.peer, facts.tool or row.tool
-        again = "again, " if facts.sent is not None else ""
+        again = f"{_BY_ORDER * row.maybe}{'again, ' if facts.sent is not None else ''}"
         facts.sent = row
         data = first_data(self._wires, row)
         span = member_range(data, "params", "uri" if row.method == "resources/read" else "arguments")
@@ -328,7 +329,7 @@ class _Chain:
                 self._step(row, "told"),
                 place=_message_at(outline, ranges[0][0]) if ranges else "",
                 value=self._wires.hide(masked(links[0].words, body.redacted)),
-                state=again + _told_state(facts, words, body.data),
+                state=_BY_ORDER * (links[0].known == "maybe") + again + _told_state(facts, words, body.data),
                 pieces=self._pieces(body.data, ranges, body),
             )
         )

@@ -15,7 +15,7 @@ Relation: TypeAlias = Literal[
     "asked", "sent", "answered", "told", "injected", "profile", "given", "cut", "adapted", "vendor"
 ]
 Layer: TypeAlias = Literal["wire", "decoded", "folded"]
-Known: TypeAlias = Literal["id", "value", "time"]
+Known: TypeAlias = Literal["id", "value", "time", "maybe", "hand"]
 
 _RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
 _LAYERS: dict[str, Layer] = {layer: layer for layer in get_args(Layer)}
@@ -61,6 +61,7 @@ class Link:
             `injected` (span of a request that the tool protocol put in), `profile` (span that a profile put in), `given` (span that a server's prompt or resource gave), `cut` (span of a response that is left out)
             `adapted` (span of a tool's definition that was changed for the dialect) and `vendor` (span of a response where the
             vendor ran a tool of its own; its words are those of the row).
+        known: By an `id` on both sides, by `value` for certain, by `time`, `maybe` in the likeliest place, or by a person's `hand`.
         words: A summary of the arguments for a row; at most 200 characters.
     """
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+import re
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
-from tui_host.infer.clock_offsets import SURE_NS
 
 READING = "resources/read"
 """The method that stands in for a tool's name where a model reads a resource."""
-_DIGITS = 400
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})")
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 FrameKey: TypeAlias = tuple[str, int, int]
 """A frame's key: capture, record, and place among the messages of a batch."""
@@ -61,14 +61,6 @@ class Call:
     offered: tuple[str, ...] = ()
 
 
-class AnswerContent(NamedTuple):
-    """The content of an answer, for comparing answers."""
-
-    texts: tuple[str, ...]
-    beside: tuple[str, ...]
-    is_error: bool
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """A server's answer to a call: a result or an error.
@@ -91,11 +83,6 @@ class Answer:
     mono_ns: int | None = None
     contents: str = ""
 
-    @property
-    def says(self) -> AnswerContent:
-        """The content without the times."""
-        return AnswerContent(self.texts, self.beside, self.is_error)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFrame:
@@ -115,8 +102,6 @@ class CallFrame:
         ids: The texts in the frame's `_meta`, where some hosts put the model's call id.
         defaults: Arguments with defaults, which hosts may add or leave out.
         dropped: Time and record of the host's cancellation; None if not cancelled.
-        since_ns: When the connection began.
-        within_ns: The uncertainty of the times on the model's clock.
         number: The place among the messages of a batch, from 0.
     """
 
@@ -132,15 +117,8 @@ class CallFrame:
     ids: frozenset[str] = frozenset()
     defaults: tuple[tuple[str, str], ...] = ()
     dropped: tuple[int, int] | None = None
-    since_ns: int = 0
-    within_ns: int = SURE_NS
     mono_ns: int | None = None
     number: int = 0
-
-    @property
-    def boot_ns(self) -> int | None:
-        """The zero of the tap's monotonic clock on the wall clock; None if unknown."""
-        return None if self.mono_ns is None else self.at_ns - self.mono_ns
 
     @property
     def line(self) -> Line:
@@ -157,48 +135,6 @@ class CallFrame:
     def key(self) -> FrameKey:
         """The frame's key."""
         return self.capture, self.seq, self.number
-
-
-@dataclass(frozen=True, slots=True)
-class Attempts:
-    """A frame together with its unanswered earlier tries."""
-
-    frames: tuple[CallFrame, ...]
-
-    @property
-    def last(self) -> CallFrame:
-        """The last try."""
-        return self.frames[-1]
-
-    @property
-    def key(self) -> FrameKey:
-        """The key of the last try."""
-        return self.last.key
-
-    @property
-    def sent(self) -> tuple[int, int]:
-        """Time and record of the first try."""
-        return self.frames[0].at_ns, self.frames[0].seq
-
-    @property
-    def over(self) -> tuple[int, int]:
-        """Time and record of the end of the host's wait; zeros while waiting."""
-        return self.last.over or (0, 0)
-
-    @property
-    def first_line(self) -> Line:
-        """The connection of the first try."""
-        return self.frames[0].line
-
-    @property
-    def line(self) -> Line:
-        """The connection of the last try."""
-        return self.last.line
-
-    @property
-    def lines(self) -> set[Line]:
-        """The connections of all tries."""
-        return {frame.line for frame in self.frames}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,10 +178,10 @@ def canonical_text(arguments: str) -> str | None:
 
 
 def lean(arguments: str, defaults: Mapping[str, str]) -> str:
-    """Reduce arguments to a form in which equivalent arguments are equal.
+    """Reduce arguments to a form that stays equal however a host writes them anew.
 
-    Hosts leave out nulls and defaults, add defaults, convert texts to numbers where the schema asks for numbers, and write
-    large numbers as doubles.
+    Hosts leave out nulls and defaults, add defaults, turn texts into the numbers that a schema asks for, and write large
+    numbers as doubles.
 
     Args:
         arguments: In canonical form.
@@ -259,21 +195,15 @@ def lean(arguments: str, defaults: Mapping[str, str]) -> str:
 
 
 def _loose(value: JSON) -> JSON:
-    match value:
-        case str() if len(value) < _DIGITS and value.removeprefix("-").isdecimal() and value.isascii():
-            return _loose(int(value)) if str(int(value)) == value else value
-        case "true" | "false":
-            return value == "true"
-        case bool() | None | str():
-            return value
-        case int() if abs(value) >= 1 << 53:
-            return float(value) if abs(value) < 1 << 1000 else value
-        case Mapping():
-            return {key: _loose(item) for key, item in value.items()}
-        case Sequence():
-            return [_loose(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, Mapping):
+        return {key: _loose(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_loose(item) for item in value]
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        return _loose(int(value))
+    if isinstance(value, int) and not isinstance(value, bool) and 1 << 53 <= abs(value) < 1 << 1000:
+        return float(value)
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
 
 
 def block_texts(result: JSON) -> list[str]:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.capture.http.exchange_end import missing_in_words
 from tui_host.capture.record import lasted
-from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, AnswerState, CallItem, CallState, Item, NoteItem
-from tui_host.infer.call_joining import TOLD_OTHERWISE, JoinedCall
-from tui_host.infer.call_values import CallFrame
 from tui_host.infer.chat_start import result_alone
 from tui_host.infer.conversations.conversation_tree import Conversations
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
 from tui_host.infer.conversations.request_messages import MessagePart, results_of
+from tui_host.infer.matching.matcher import REPORTED_DIFFERENTLY, JoinedCall
 from tui_host.llm.exchange_summary import end_words
 
 NOTE = ("note",)
 """The key of the item that states why an exchange has no answer."""
 _BY_HOST = "approved by its host, not here"
-_INFERRED = f"{_BY_HOST} · inferred"
-_NAMED = 4
-"""How many possible frames are named."""
+_BY_ORDER = "maybe: by order"
+_DEGREES: Mapping[str, tuple[str, ...]] = {"value": ("inferred",), "maybe": ("maybe",), "hand": ("joined by hand",)}
+"""How the frames of a call are known, in words."""
 
 
 def items(
@@ -82,24 +79,17 @@ def _trouble(exchange: ModelExchange, unasked: int) -> str:
 
 
 def _approval_words(joined: JoinedCall) -> str:
-    """Return how a call was approved, or why no frame is joined to the call."""
-    if joined.is_told_otherwise:
-        return f"{_INFERRED} · {TOLD_OTHERWISE}"
-    if joined.sent:
-        return _INFERRED if joined.is_inferred else _BY_HOST
-    if joined.rivals:
-        which = "which of" if len(joined.rivals) > 1 else "whether"
-        return f"doubtful {which} {_frames_in_words(joined.rivals)} carried it: not joined"
-    return "its frame is not known" if joined.results else ""
-
-
-def _frames_in_words(frames: Sequence[CallFrame]) -> str:
-    """List each frame's name once, because frames of different connections may share server and number."""
-    counts = Counter(line(f"{frame.server} #{frame.rpc_id}", 60) for frame in frames)
-    named = list(counts.items())[:_NAMED]
-    more = len(frames) - sum(count for _, count in named)
-    words = ", ".join(f"{name} ({count:,} of them)" if count > 1 else name for name, count in named)
-    return f"{words} +{more:,} more" if more else words
+    """Return how a call was approved, and how its frames and results are known."""
+    if not joined.sent:
+        return "its frame is not known" if joined.results else ""
+    words = [_BY_HOST, *_DEGREES.get(joined.known, ())]
+    if joined.known == "maybe" and joined.rivals:
+        words[-1] = _BY_ORDER
+    elif joined.is_by_order:
+        words.append(f"result {_BY_ORDER}")
+    if joined.is_reported_differently:
+        words.append(REPORTED_DIFFERENTLY)
+    return " · ".join(words)
 
 
 def _call(exchange: ModelExchange, joined: JoinedCall, unplaced: Sequence[MessagePart]) -> CallItem:

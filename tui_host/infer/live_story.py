@@ -18,7 +18,7 @@ from tui_host.infer.conversations.model_exchange import ExchangeKey
 from tui_host.infer.record_merging import RecordMerging
 from tui_host.infer.stories import Stories
 from tui_host.infer.story import FoundLink, Story
-from tui_host.infer.story_chat import StoryChat, doubts_of
+from tui_host.infer.story_chat import StoryChat
 
 TAPS_SECONDS = 1.0
 """How often to look for taps that have begun or ended."""
@@ -53,7 +53,6 @@ class StoryState:
         names: Server and tool for each name in the model's answers that stands for one tool.
         is_whole: Whether everything recorded so far was handed over.
         is_stale: Whether something handed over turned out to be wrong: read the story anew.
-        doubtful: Frames that may belong to several calls, each with these calls in words.
     """
 
     title: str = ""
@@ -68,7 +67,6 @@ class StoryState:
     names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     is_whole: bool = False
     is_stale: bool = False
-    doubtful: Mapping[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,14 +232,14 @@ class LiveStory:
             self._hand_over()
 
     def _join(self) -> None:
-        """Find links, once everything is read: more records could make a link doubtful."""
+        """Find links, once everything is read: more records could change a link."""
         self._joined = self._story.revision
         links = list(self._story.links())
         given = {_place(link) for link in self._given}
         is_stale = self._merging.is_wrong or (
             not self._given <= set(links) and not given <= {_place(link) for link in links}
         )
-        self._state = replace(self._state, is_stale=is_stale, doubtful=doubts_of(self._story))
+        self._state = replace(self._state, is_stale=is_stale)
         new = [link for link in links if link not in self._given]
         self._given.update(new)
         records = [self._record_of(link) for link in new if _place(link) not in given]

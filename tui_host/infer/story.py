@@ -9,14 +9,13 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import MISSING, Place, Record
 from tui_host.capture.visible import line
 from tui_host.capture.wall_clock import WallClock
-from tui_host.infer.call_joining import TOLD_OTHERWISE, CallJoining, JoinedCall
 from tui_host.infer.call_steps import CallSteps
 from tui_host.infer.call_values import Call
 from tui_host.infer.conversations.conversation_tree import Conversations
 from tui_host.infer.conversations.host_names import Speaker, host_named, hosts_by_speaker, hosts_of
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange, exchange_of
 from tui_host.infer.conversations.request_messages import AdditionFinder, RequestReader
-from tui_host.infer.conversations.tool_offers import ToolNames
+from tui_host.infer.matching.matcher import REPORTED_DIFFERENTLY, JoinedCall, match
 from tui_host.infer.tapped_frames import TappedFrames
 
 _WORDS = 200
@@ -55,9 +54,7 @@ class Story:
         self._session = session
         self._places: dict[tuple[int, int], Place] = {}
         self._requests = RequestReader()
-        naming = ToolNames(self.conversations.captures, self.frames)
-        self._steps = CallSteps(self.conversations, self.frames, naming)
-        self._joining = CallJoining(self.conversations, self.frames, naming, self.clock)
+        self._steps = CallSteps(self.conversations, self.frames)
         self._addition_finder = AdditionFinder()
         self._additions: list[FoundLink] = []
         self._joined: tuple[int, tuple[JoinedCall, ...]] = (-1, ())
@@ -134,15 +131,16 @@ class Story:
     # Links.
 
     def joined(self) -> Sequence[JoinedCall]:
-        """Return all calls requested by models, in order, each with the frames and results certainly belonging to the call."""
+        """Return all calls requested by models, in order, each with its frames and results."""
         if self._joined[0] != self.revision:
-            self._joined = self.revision, tuple(self._joining.joined())
+            joined = match(list(self.conversations.calls()), self.frames, self.clock)
+            self._joined = self.revision, tuple(joined)
         return self._joined[1]
 
     def links(self) -> Iterator[FoundLink]:
         """Give the links of all calls, and of the texts added to requests by the host.
 
-        A link is known by id where the bytes name the call, else inferred and known by value.
+        A link is known by id where the bytes name the call, by value where nothing else is possible, and else «maybe».
         """
         yield from self._additions
         for joined in self.joined():
@@ -154,17 +152,16 @@ class Story:
                 link = replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
                 yield FoundLink(capture=asked.capture, place=place, link=link)
             for sent in joined.sent:
-                certainty = "id" if joined.is_named_in(sent) else "value"
-                link = replace(bare, relation="sent", span=Span(seq=sent.seq), known=certainty)
+                link = replace(bare, relation="sent", span=Span(seq=sent.seq), known=joined.known)
                 yield FoundLink(capture=sent.capture, place=place, link=link)
                 if sent.answer is not None:
-                    link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known=certainty)
+                    link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known=joined.known)
                     yield FoundLink(capture=sent.capture, place=place, link=link)
             for result in joined.results:
                 span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
-                certainty = "id" if result.by_id else "value"
-                words = f"{TOLD_OTHERWISE}: {result.text}" if joined.is_told_otherwise else result.text
-                link = replace(bare, relation="told", span=span, known=certainty, words=line(words, _WORDS))
+                words = f"{REPORTED_DIFFERENTLY}: {result.text}" if joined.is_reported_differently else result.text
+                link = replace(bare, relation="told", span=span, words=line(words, _WORDS))
+                link = replace(link, known=joined.result_known(result))
                 yield FoundLink(capture=result.capture, place=place, link=link)
 
     # Hosts.

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import Item, NoteItem, UserItem
-from tui_host.infer.call_joining import JoinedCall
-from tui_host.infer.call_values import Call
 from tui_host.infer.chat_start import opening
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
 from tui_host.infer.exchange_items import NOTE, UnassignedResults, items
+from tui_host.infer.matching.matcher import JoinedCall
 from tui_host.infer.story import Story
 
-_NAMED = 4
-"""The most possible calls that are named."""
 _HOST = 60
 _NO_NAME = "a host without a name"
 _QUESTION = 60
@@ -173,29 +169,3 @@ class StoryChat:
         """Return the question of a turn or side conversation, shortened."""
         question = line(self._questions.get(side, ""), _QUESTION)
         return f'"{question}"' if question else f"turn {turn}"
-
-
-def doubts_of(story: Story) -> Mapping[tuple[str, int], str]:
-    """Return for each unmatched frame the calls that the frame may carry: `call 1 or 2 of turn 3 step 1`."""
-    calls: dict[tuple[str, int], list[Call]] = {}
-    for joined in story.joined():
-        for frame in joined.rivals:
-            may_be = calls.setdefault((frame.capture, frame.seq), [])
-            if len(may_be) <= _NAMED:
-                may_be.append(joined.call)
-    return {key: _calls_in_words(story, may_be) for key, may_be in calls.items()}
-
-
-def _calls_in_words(story: Story, calls: Sequence[Call]) -> str:
-    steps: dict[tuple[int, int], list[str]] = {}
-    for call in calls[:_NAMED]:
-        exchange = story.conversations.exchanges[call.capture, call.exchange]
-        steps.setdefault((exchange.turn, exchange.step), []).append(str(call.number + 1))
-    named = [f"call {_one_of(numbers)} of turn {turn} step {step}" for (turn, step), numbers in steps.items()]
-    return f"{'whether ' * (len(calls) == 1)}{' or '.join(named)}{', or another' * (len(calls) > _NAMED)}"
-
-
-def _one_of(numbers: Sequence[str]) -> str:
-    """`1`, `1 or 2`, `1, 2 or 3`."""
-    *earlier, last = dict.fromkeys(numbers)
-    return f"{', '.join(earlier)} or {last}" if earlier else last

@@ -147,7 +147,6 @@ class TappedFrames:
             rpc_id=message.identity.strip('"'),
             ids=frozenset(value for value in meta.values() if isinstance(value, str) and value),
             defaults=self._defaults.get((record.peer, tool), ()),
-            since_ns=self.since[line],
             mono_ns=record.mono_ns,
         )
         self.sent[sent.key] = sent

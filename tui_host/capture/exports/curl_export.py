@@ -44,7 +44,7 @@ def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Ite
         if record.malformed == MISSING or not (head.url or "").startswith(("http://", "https://")):
             yield _line("# left out: this request, or its address, was not captured")
             continue
-        marks = {mark(each.name): _variable(each.name) for each in record.redacted if not each.coding}
+        marks = {mark(secret.name): _variable(secret.name) for secret in record.redacted if not secret.coding}
         for variable in sorted({*marks.values()} - asked):
             asked.add(variable)
             yield _line(f': "${{{variable}:?is not set: it was taken out of the recording}}"')

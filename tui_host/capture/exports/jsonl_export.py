@@ -70,7 +70,9 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
         "head": None if record.head is None else _head(record.head),
     }
     has_data = bool(record.data) or record.kind in _WITH_DATA
-    redacted: JSON = [{"where": each.where, "name": each.name, "length": each.length} for each in record.redacted]
+    redacted: JSON = [
+        {"where": secret.where, "name": secret.name, "length": secret.length} for secret in record.redacted
+    ]
     behind: dict[str, JSON] = {
         "text": _text(record) if has_data else None,
         "encoding": record.encoding,
@@ -173,7 +175,7 @@ def _record(value: Mapping[str, JSON], session: str | None) -> Record:
         data=_data(value),
         encoding=_text_or_none(value, "encoding"),
         malformed=_text_or_none(value, "malformed"),
-        redacted=tuple(_redaction(mapping(each)) for each in items(value.get("redacted"))),
+        redacted=tuple(_redaction(mapping(secret)) for secret in items(value.get("redacted"))),
         capture=_required_text(value, "capture"),
         seq=_number_or_none(value, "seq") or 0,
         time_ns=read_time(value, "time"),

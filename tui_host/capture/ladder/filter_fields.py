@@ -92,7 +92,6 @@ _OUTCOMES: Mapping[str, RowFact] = {
     "malformed": _has("malformed"),
     "inferred": _has("inferred"),
     "maybe": _has("maybe"),
-    "doubtful": _has("doubtful"),
     "stderr": _is("kind", "line"),
 }
 _KINDS: Mapping[str, RowFact] = {

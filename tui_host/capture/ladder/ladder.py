@@ -38,7 +38,6 @@ class Ladder(LadderRows):
         self._frames = FrameRows(self)
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}  # for the rows of their exchanges
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
-        self._doubtful: Mapping[tuple[str, int], str] = {}
         self.hosts: Mapping[int, str] = {}
         self._lines = -1  # the row of the last lines of standard error
 
@@ -59,16 +58,6 @@ class Ladder(LadderRows):
             if capture not in running:
                 self._frames.close(capture)
                 self._exchanges.close(capture)
-        self.settle()
-
-    def doubt(self, calls: Mapping[tuple[str, int], str]) -> None:
-        """Set the possible calls of rows, named by first record, if it is unknown which call is right; clears all others."""
-        before = self._doubtful
-        for key in [key for key in {**before, **calls} if before.get(key) != calls.get(key)]:
-            number = self.row_of(key)
-            if number is not None:
-                self.change(number, doubtful=calls.get(key, ""))
-        self._doubtful = calls
         self.settle()
 
     def request_of(self, capture: str, exchange: str) -> int | None:

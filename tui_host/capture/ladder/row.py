@@ -43,7 +43,6 @@ class Row:
         words: A short form of what it says, foreign text as it came (one line, at most 200 characters): the decision's words,
             the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
         malformed: What is wrong with the bytes, empty if nothing is.
-        doubtful: The calls that the row may belong to, as text, if it is unknown which; otherwise empty.
         missing: Whether the bytes are missing in the imported file.
         inferred: Whether a call of the row was found only by comparing contents, as in captures of other hosts.
         maybe: Whether a call of the row is only likely to be its own.
@@ -82,7 +81,6 @@ class Row:
     words: str = ""
     malformed: str = ""
     redacted: bool = False
-    doubtful: str = ""
     ending: str = ""
     missing: bool = False
     inferred: bool = False

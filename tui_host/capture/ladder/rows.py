@@ -25,7 +25,7 @@ COLUMNS: Mapping[str, str] = {
     **dict.fromkeys(("seq", "last_seq", "request_seq", "response_seq", "time_ns", "size"), "long number"),
     **dict.fromkeys(("mono_ns", "end_mono_ns"), "time"),
     **dict.fromkeys(("capture", "clock", "peer", "connection", "method", "url"), "shared text"),
-    **dict.fromkeys(("tool", "malformed", "doubtful", "ending"), "shared text"),
+    **dict.fromkeys(("tool", "malformed", "ending"), "shared text"),
     **dict.fromkeys(("exchange", "rpc_id", "words"), "own text"),
 }
 """How each field of a row is stored. A text that many rows share is stored once, and stands in its column by number."""

@@ -43,7 +43,7 @@ ABOUT_OTHERS = (
     ("tui-host tap", "stands between another host and its model (llm) or a server (stdio, http); f5 lists what passes"),
     ("tui-host open FILE", "shows what others captured: HAR, JSON lines, bodies, streams"),
     ("inferred", "linked by name, arguments, time and result: the other host does not record what belongs together"),
-    ("doubtful", "could be one of several calls, so it is linked to none"),
+    ("?", "maybe: the likeliest of several calls, by order; J on it lists the others and joins by hand"),
     ("its frame is not known", "the model was told a result, and no tapped frame brought it"),
 )
 ABOUT_FILTER = (

@@ -130,7 +130,6 @@ class TapSource(SessionSource):
         if state == self._state:
             return
         self._state = state
-        self.ladder.doubt(state.doubtful)
         if state.whose != self.ladder.hosts:
             self.ladder.hosts = state.whose
         self.live, self.is_stale = state.live, state.is_stale

@@ -51,7 +51,7 @@ def raw_page(source: SessionSource, row: Row) -> Steps[Page]:
     form: Form = "plain" if is_ending else "raw"
 
     def made(text: str, notes: Sequence[str]) -> Page:
-        return TextPage(what_of(row), text, form=form, notes=(_doubt(row), *notes))
+        return TextPage(what_of(row), text, form=form, notes=notes)
 
     return (yield from _paged(body, made))
 
@@ -71,12 +71,7 @@ def _paged(body: Body, made: Callable[[str, Sequence[str]], Page]) -> Steps[Page
 def frame_page(source: SessionSource, row: Row) -> Steps[Page]:
     """Return a frame as a page, indented if JSON."""
     body = yield from reading(source, row)
-    return (yield from _pretty("frame", body, unless=row.kind != "frame", above=_doubt(row)))
-
-
-def _doubt(row: Row) -> str:
-    """Explain a doubtful row in full."""
-    return f"doubtful: {line(row.doubtful, _PREVIEW)}: linked to none" if row.doubtful else ""
+    return (yield from _pretty("frame", body, unless=row.kind != "frame"))
 
 
 def decision_page(source: SessionSource, row: Row) -> Steps[Page]:

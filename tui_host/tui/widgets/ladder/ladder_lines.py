@@ -247,10 +247,10 @@ def _state(row: Row, glyphs: Glyphs) -> list[Piece]:
         pieces.append((f" {glyphs.failed} malformed: {line(row.malformed, 120)}", "failed"))
     if row.redacted:
         pieces.append((f" {glyphs.bullets[0] * 3}", "secret"))
-    if row.inferred:
+    if row.maybe:
+        pieces.append((" ?", "note"))
+    elif row.inferred:
         pieces.append((f" {glyphs.dot} inferred", "note"))
-    if row.doubtful:
-        pieces.append((f" {glyphs.dot} doubtful: {line(row.doubtful, WORDS)}", "note"))
     return pieces
 
 
