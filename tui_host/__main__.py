@@ -68,7 +68,8 @@ def _relay_at_once(words: list[str]) -> None:
 
     tap = read_stdio_arguments(words)
     if tap is not None:
-        relay_stdio(tap, _open_what_is_closed())
+        _open_what_is_closed()
+        relay_stdio(tap)
 
 
 def run(words: list[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from tests.infer.forms import FORMS
 from tests.infer.world import ModelTap, ServerTap, World
 from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.record import Record
-from tui_host.tap.session import TapSession
+from tui_host.tap.session import RecorderOptions, TapSession
 
 
 class Recorded:
@@ -20,8 +19,8 @@ class Recorded:
 
     def __init__(self, folder: Path, title: str) -> None:
         self.ahead_ns = 0
-        self.recording = TapSession(title, tell=print)
-        self.recording.look(folder / "data", os.environ)
+        self.recording = TapSession(RecorderOptions(title, str(folder / "data")), print)
+        self.recording.look()
 
     def keep(self, draft: Record) -> int:
         """A record, now."""

@@ -174,8 +174,7 @@ PIECE = bytes(range(256)) * 64
 
 
 @pytest.fixture
-def ring(monkeypatch: pytest.MonkeyPatch) -> Ring:
-    monkeypatch.setattr("tui_host.tap.relay.SLACK", 0)
+def ring() -> Ring:
     return Ring(room=100_000)
 
 
@@ -273,14 +272,14 @@ def nothing(_: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "make", "told"),
     [
-        ("log", Path.mkdir, "it is a folder"),
-        ("log", os.mkfifo, "nobody reads from it"),
+        ("log", Path.mkdir, "Is a directory"),
+        ("log", os.mkfifo, "No such device or address"),
         ("log", a_database, "it has other content"),
         ("log", a_link, "it has other content"),
         ("log", other_lines, "it has other content"),
         ("tui-host.db", nothing, "it belongs to the database"),
-        ("none/log", nothing, "there is no such folder"),
-        ("file/log", nothing, "part of the path is not a folder"),
+        ("none/log", nothing, "No such file or directory"),
+        ("file/log", nothing, "Not a directory"),
         ("/dev/full", nothing, "it is a device"),
     ],
 )

@@ -36,7 +36,7 @@ from tests.tap.stdio_taps import (
     write,
 )
 from tui_host.capture.record import lasted
-from tui_host.tap.relay import IGNORED_BY_PYTHON, STOPS
+from tui_host.tap.relay import IGNORED_BY_PYTHON, OF_TERMINAL
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
 MIXED = b"".join(
@@ -159,7 +159,10 @@ def test_each_side_learns_that_the_other_has_closed_one_direction(tmp_path: Path
 
 UNHEARD = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}
 """What nobody hears, and what a tap hears of its own server."""
-PASSED = [*sorted(map(int, signal.valid_signals() - UNHEARD - STOPS - {signal.SIGTERM})), int(signal.SIGTERM)]
+PASSED = [
+    *sorted(map(int, signal.valid_signals() - UNHEARD - OF_TERMINAL - {signal.SIGTSTP, signal.SIGTERM})),
+    int(signal.SIGTERM),
+]
 """All but those that stop the tap itself; the last one ends it."""
 
 

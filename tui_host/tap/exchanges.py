@@ -8,7 +8,7 @@ from typing import Protocol
 from urllib.parse import urljoin
 
 from tui_host.capture.http.exchange_end import read_ending
-from tui_host.capture.http.observer import BODY_LIMIT, ObservedExchange, Observer, header_pairs
+from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
@@ -29,8 +29,6 @@ from tui_host.tap.relay import (
 )
 from tui_host.tap.ring import Item
 
-REQUESTS_LIMIT = 2 * BODY_LIMIT
-"""Largest number of bytes of unfinished requests' bodies to hold; more are not stored."""
 ENDED_EARLY = "the tap was ended"
 
 
@@ -129,8 +127,7 @@ class TappedExchanges:
         if exchange is None:
             return  # it began before a recorder that died, or before a gap
         if item.kind == SENT:
-            room = REQUESTS_LIMIT - sum(exchange.held for exchange in self._open.values())
-            exchange.sent(item.data, max(room, 0))
+            exchange.sent(item.data)
         elif item.kind == LEFT_OUT:
             exchange.left_out(int(item.data))
         elif exchange.after_request(item.kind, item.data):
@@ -144,11 +141,7 @@ class TappedExchanges:
 
 
 class _TappedExchange:
-    """An exchange in progress.
-
-    Attributes:
-        held: Number of bytes of the request's body that wait for the rest.
-    """
+    """An exchange in progress."""
 
     def __init__(self, observers: Observers, head: RequestHead, origin: str, place: Place) -> None:
         self._observers = observers
@@ -160,15 +153,13 @@ class _TappedExchange:
         self._observer: Observer | None = None
         self._observed: ObservedExchange | None = None
         self._is_unread = False
-        self.held = 0
 
-    def sent(self, data: bytes, room: int) -> None:
-        """Take a piece of the request's body, as far as there is room."""
-        if self._observed is None:
-            kept = b"" if self._missed else data[:room]
-            self._body.write(kept)
-            self.held += len(kept)
-            self._missed += len(data) - len(kept)
+    def sent(self, data: bytes) -> None:
+        """Take a piece of the request's body."""
+        if self._observed is None and not self._missed:
+            self._body.write(data)
+        else:
+            self._missed += len(data)
 
     def left_out(self, size: int) -> None:
         """Count bytes that the relay did not report. No later bytes of the same body are stored."""
@@ -182,7 +173,6 @@ class _TappedExchange:
         if self._observed is None:
             head, body = self._head, self._body.getvalue()
             self._body = BytesIO()
-            self.held = 0
             framing = "none" if self._is_unread else request_framing(head)
             if isinstance(framing, int):  # the client may have gone, or got its answer, before the body was complete
                 self._missed = max(self._missed, framing - len(body))

@@ -6,7 +6,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
     from typing import NoReturn
 
 WRONG = 2
@@ -58,20 +58,17 @@ def read_stdio_arguments(words: Sequence[str]) -> StdioArguments | None:
     return StdioArguments(plain[2], command, data_dir=options.get("--data-dir", ""), log=options.get("--log", ""))
 
 
-def relay_stdio(tap: StdioArguments, closed: Collection[int]) -> NoReturn:
-    """Become the tap. `closed` are the standard streams that the host left closed."""
+def relay_stdio(tap: StdioArguments) -> NoReturn:
+    """Become the tap."""
+    from tui_host.tap.log_file import NoLogError, open_log
     from tui_host.tap.relay import recorder_words, relay
 
-    log_file = -1
-    if tap.log not in {"", "-"}:
-        from tui_host.tap.log_file import NoLogError, open_log
-
-        try:
-            log_file = open_log(tap.log)
-        except NoLogError as error:
-            os.write(2, ascii(f"tui-host tap {tap.name}: --log {tap.log}: {error}")[1:-1].encode() + b"\n")
-            os._exit(WRONG)
+    try:
+        log_file = open_log(tap.log)
+    except NoLogError as error:
+        os.write(2, ascii(f"tui-host tap {tap.name}: --log {tap.log}: {error}")[1:-1].encode() + b"\n")
+        os._exit(WRONG)
     words = recorder_words(
         "stdio", tap.name, data_dir=tap.data_dir, log=tap.log, log_file=log_file, command=tap.command
     )
-    relay(words, tap.command, closed)
+    relay(words, tap.command)

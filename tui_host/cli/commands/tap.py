@@ -88,8 +88,6 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
 
 
 def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> int:
-    import asyncio
-
     import anyio
 
     from tui_host.tap.http import llm_tap as llm
@@ -116,7 +114,6 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
 
         def started(own: str) -> None:
             recorder.start()
-            recorder.attend_in(asyncio.get_running_loop())
             _tell_where(upstream, own, is_mcp=is_mcp)
             url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
             output.text(url)  # printed last, so that the URL stays visible on a small screen
@@ -133,10 +130,9 @@ def _recorder_words(args: Namespace, name: str, *, is_mcp: bool) -> Sequence[str
     from tui_host.tap.log_file import NoLogError, open_log
     from tui_host.tap.relay import recorder_words
 
-    log, log_file = args.log or "", -1
+    log = args.log or ""
     try:
-        if log not in {"", "-"}:
-            log_file = open_log(log)
+        log_file = open_log(log)
     except NoLogError as error:
         raise SettingsError(str(error), f"--log {log}") from error
     return recorder_words(
