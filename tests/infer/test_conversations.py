@@ -16,11 +16,11 @@ from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import CallItem, Conversation, NoteItem, UserItem
 from tui_host.errors import JSON
-from tui_host.infer.conversations.model_exchange import exchange_of
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
-from tui_host.infer.tap_facts import FirstQuestion
+from tui_host.infer.tap_facts import TapFacts
+from tui_host.llm.dialects.table import dialect_at
 
 ONE = call("math__add")
 TOLD = [User("a sum"), Answer("", [ONE]), Results([(ONE, "3")])]
@@ -293,12 +293,10 @@ def asking(*asked: FirstAsked, chunks: int = 1) -> World:
 
 def question_in(world: World, redactor: Redactor) -> str:
     """The question that a world's requests are called by."""
-    question, hearing = FirstQuestion(), RequestReader()
+    facts = TapFacts(redact=redactor.text)
     for _, record in world.records:
-        asking = exchange_of(record, record.time_ns, hearing) if record.kind == "request" else None
-        if asking is not None:
-            question.hear(asking, redactor.text)
-    return question.words
+        facts.feed(record)
+    return facts.question
 
 
 FIRST_TITLE = FirstAsked(["Name this conversation in a few words."], tools=False)
@@ -323,3 +321,26 @@ def test_a_story_is_called_by_what_a_person_asked_first_where_tools_were_told_of
     asked: Sequence[FirstAsked], question: str
 ) -> None:
     assert question_in(asking(*asked), Redactor([("KEY", SECRET)])) == question
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
+    form = FORMS[name]
+    dialect = dialect_at(form.url)
+    assert dialect is not None
+    call = Call("id-1", "math__add", {"a": 1, "b": 2})
+    other = Call("id-2", "math__add", {"a": 3, "b": 4})
+    talk: list[Entry] = [User("one?"), Answer("", [call]), Results([(call, "3")]), Answer("three"), User("and four?")]
+    talk += [Answer("Let me see.", [other]), Results([(other, "7 é\n")]), Answer("seven")]
+    bodies = [form.request(talk[:count]) for count in (1, 3, 5, 7)]
+    bodies += [form.request([User("two?"), *talk[1:3]]), bodies[2], bodies[2].replace(b"{", b"{ ", 1), b"[", b"{}"]
+    bodies += [bodies[3][:-1] + b',"messages":[{"role":"user","content":"once more"}]}', bodies[3]]
+    hearing = RequestReader()
+    for body in bodies:
+        assert hearing.read(dialect, body) == RequestReader().read(dialect, body)
+    last = hearing.read(dialect, bodies[-1])
+    whole = RequestReader().read(dialect, bodies[-1])
+    for message in last.messages:
+        for piece in message.of("text"):
+            assert bodies[-1][piece.start : piece.end].decode().startswith('"')
+    assert [message.role for message in whole.messages] == ["user", "model"] * 3 + ["user"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,22 +14,19 @@ from typing_extensions import override
 from tests.infer.forms import FORMS, offering
 from tests.infer.kept import KeptModelTap, KeptServerTap
 from tests.infer.world import World
-from tests.kit.bodies import Answer, Call, Entry, Results, User
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
 from tui_host.cli.recorded import listing
 from tui_host.errors import TuiHostError
 from tui_host.infer.conversations.host_names import Speaker, models_of
-from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.live_story import LiveStory
 from tui_host.infer.stories import Stories, TapStory, first_tap, story_id
-from tui_host.infer.tap_facts import FactsReader, TapFacts
-from tui_host.infer.tap_groups import Links, grouped, rows_of
+from tui_host.infer.tap_facts import TapFacts
+from tui_host.infer.tap_groups import KnownTap, Links, grouped, rows_of
 from tui_host.infer.whole_story import WholeStory
-from tui_host.llm.dialects.table import dialect_at
 from tui_host.settings.paths import DATABASE
 
 HOSTS = {
@@ -53,7 +50,7 @@ def recorded(tmp_path: Path, *titles: str, client: str = "mcp") -> None:
 
 def titles(stories: Stories) -> list[str]:
     """The titles of the taps of each story, the first story first."""
-    listed = [story for story in stories.listed()[0] if isinstance(story, TapStory)]
+    listed = [story for story in stories.listed() if isinstance(story, TapStory)]
     return sorted(" ".join(tap.title for tap in story.taps) for story in listed)
 
 
@@ -71,10 +68,10 @@ def test_a_story_keeps_its_id_when_taps_join_and_a_taps_id_gives_its_half(tmp_pa
     recorded(tmp_path, "a")
     store = Store.open(folder / DATABASE)
     stories, a = Stories(store), by_title(store)["a"]
-    (alone,) = stories.listed()[0]
+    (alone,) = stories.listed()
     assert (alone.id, titles(stories)) == (story_id(a), ["a"])
     recorded(tmp_path, "b")
-    (story,) = stories.listed()[0]
+    (story,) = stories.listed()
     assert (story.id, titles(stories)) == (alone.id, ["a b"])
     b = by_title(store)["b"]
     assert isinstance(story, TapStory)
@@ -167,7 +164,7 @@ def keep_shared(tmp_path: Path) -> None:
 def test_a_server_that_two_hosts_share_is_in_both_stories_each_with_its_own_calls(tmp_path: Path, folder: Path) -> None:
     keep_shared(tmp_path)
     store = Store.open(folder / DATABASE)
-    stories = [story for story in Stories(store).listed()[0] if isinstance(story, TapStory)]
+    stories = [story for story in Stories(store).listed() if isinstance(story, TapStory)]
     assert {tuple(tap.title for tap in story.taps) for story in stories} == {
         ("everything", "anthropic"),
         ("everything", "gemini"),
@@ -195,39 +192,32 @@ def test_a_server_that_two_hosts_share_is_in_both_stories_each_with_its_own_call
 
 
 SECOND = 1_000_000_000
-NOW_NS = 1000 * SECOND
-
-
-def tap(name: str, began: int, ended: int, *, live: bool = False) -> SessionInfo:
-    return SessionInfo(
-        id=name,
-        title=name,
-        created_ns=began * SECOND,
-        updated_ns=ended * SECOND,
-        turns=0,
-        source="tap",
-        live=live,
-        model="",
-        protocol="",
-    )
 
 
 def model(*hosts: str) -> TapFacts:
-    return TapFacts(kind="llm", speakers=[Speaker(host=host, agent=(host, "")) for host in hosts])
+    facts = TapFacts()
+    facts.kind, facts.speakers = "llm", [Speaker(host=host, agent=(host, "")) for host in hosts]
+    return facts
 
 
 def server(*clients: str, kind: str = "stdio") -> TapFacts:
-    return TapFacts(kind=kind, clients=clients)
+    facts = TapFacts()
+    facts.kind, facts.clients = kind, [*clients]
+    return facts
+
+
+def known(name: str, began: int, ended: int, facts: TapFacts) -> KnownTap:
+    info = SessionInfo(id=name, title=name, created_ns=began * SECOND, updated_ns=ended * SECOND, source="tap")
+    return KnownTap(info=info, facts=facts, ended_ns=ended * SECOND)
 
 
 def stories(facts: Mapping[str, TapFacts], links: Links | None = None, **times: tuple[int, int]) -> list[str]:
     """The names of the taps of each story; taps run from 0, 1, … to 90 where no other times are given."""
-    taps = [tap(name, *times.get(name, (number, 90))) for number, name in enumerate(facts)]
+    taps = [known(name, *times.get(name, (number, 90)), facts[name]) for number, name in enumerate(facts)]
     decided = {(min(pair), max(pair)): joined for pair, joined in (links or {}).items()}
-    rows = rows_of(taps, decided, NOW_NS)
-    found = [group for row in rows for group in grouped(row, decided, lambda each: facts[each.id], NOW_NS)]
-    assert {each.id for group in found for each in group.taps} == {*facts}
-    return [" ".join(each.id for each in group.taps) for group in found]
+    groups = [group for row in rows_of(taps, decided) for group in grouped(row, decided)]
+    assert {each.id for group in groups for each in group.taps} == {*facts}
+    return [" ".join(each.id for each in group.taps) for group in groups]
 
 
 SDK = "the OpenAI SDK for Python"
@@ -318,33 +308,24 @@ def test_a_person_joins_taps_of_different_times_and_names_for_good() -> None:
 SECRET = "wonderful-" * 4
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Generator[Store]:
-    store = Store.open(tmp_path / "kept.db")
-    yield store
-    store.close()
-
-
-def test_a_tap_is_known_by_its_first_question_however_much_else_was_asked_before(store: Store) -> None:
-    world = World()
+def test_a_tap_writes_down_its_first_question_and_its_hosts_and_models_as_it_records() -> None:
+    world, redactor = World(), Redactor([("KEY", SECRET)])
     model = world.model()
-    intake, reader = Intake(store, model.id, Redactor()), FactsReader(model.id)
-    assert (reader.read(store).kind, reader.facts.hosts) == ("", frozenset())
     for number in range(40):
         head = Head(method="GET", url="https://api.example/v1/models")
         model.keep(
             Record(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head)
         )
-    asked = model.ask(FORMS["openai"], [User(f"what is {SECRET}?")], "Cline/3")
-    list(model.answer(FORMS["openai"], asked, Answer("That is secret.")))
+    world.model().ask(FORMS["openai"], [User(f"what is {SECRET}?")], "Cline/3")
+    facts = TapFacts()
+    assert (facts.text, facts.kind, facts.hosts) == ("{}", "", frozenset())
+    changes: list[bool] = []
     for _, record in world.records:
-        intake.add(record)
-    intake.close()
-    store.redactor = Redactor([("KEY", SECRET)])
-    facts = reader.read(store)
+        facts = TapFacts(facts.text, redactor.text)  # a recorder that takes over
+        changes.append(facts.feed(record))
+    assert changes == [True, *[False] * 39, True]
     assert (facts.kind, facts.peer, facts.hosts) == ("llm", "example", {"Cline"})
     assert (models_of(facts.speakers), facts.question) == ([("example", "gpt-x")], "what is ⟨secret:KEY⟩?")
-    assert reader.read(store) == facts
 
 
 @pytest.mark.parametrize(
@@ -378,32 +359,6 @@ def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_s
     following = LiveStory(opened, listed.info.id)
     following.read(60)
     told, whole = following.updates[-1].state, WholeStory(opened, listed.story)
-    assert (listed.story.hosts, told.hosts, Stories(opened).get(listed.info.id)) == (hosts, hosts, listed.story)
+    assert (listed.story.hosts, told.hosts) == (hosts, hosts)
     assert listed.info.title == whole.info.title == told.title
     opened.close()
-
-
-CODING, PYTHON, OWN = "opencode/1.18", "OpenAI/Python 2", "my-agent/1"
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
-    form = FORMS[name]
-    dialect = dialect_at(form.url)
-    assert dialect is not None
-    call = Call("id-1", "math__add", {"a": 1, "b": 2})
-    other = Call("id-2", "math__add", {"a": 3, "b": 4})
-    talk: list[Entry] = [User("one?"), Answer("", [call]), Results([(call, "3")]), Answer("three"), User("and four?")]
-    talk += [Answer("Let me see.", [other]), Results([(other, "7 é\n")]), Answer("seven")]
-    bodies = [form.request(talk[:count]) for count in (1, 3, 5, 7)]
-    bodies += [form.request([User("two?"), *talk[1:3]]), bodies[2], bodies[2].replace(b"{", b"{ ", 1), b"[", b"{}"]
-    bodies += [bodies[3][:-1] + b',"messages":[{"role":"user","content":"once more"}]}', bodies[3]]
-    hearing = RequestReader()
-    for body in bodies:
-        assert hearing.read(dialect, body) == RequestReader().read(dialect, body)
-    last = hearing.read(dialect, bodies[-1])
-    whole = RequestReader().read(dialect, bodies[-1])
-    for message in last.messages:
-        for piece in message.of("text"):
-            assert bodies[-1][piece.start : piece.end].decode().startswith('"')
-    assert [message.role for message in whole.messages] == ["user", "model"] * 3 + ["user"]

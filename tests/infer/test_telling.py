@@ -276,7 +276,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def followed(store: Store) -> LiveStory:
-    return LiveStory(store, Stories(store).listed()[0][0].id)
+    return LiveStory(store, Stories(store).listed()[0].id)
 
 
 def taken(following: LiveStory) -> list[StoryUpdate]:
@@ -293,7 +293,7 @@ def calls(pieces: list[StoryUpdate]) -> int:
 def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, following, read = Clock(monkeypatch), followed(store), store.records
 
-    def breaks_off(*, capture: str, after: int, until_seq: int | None = None) -> Iterator[Record]:
+    def breaks_off(*, capture: str, after: int = 0, until_seq: int | None = None) -> Iterator[Record]:
         if until_seq is not None:  # that is for the taps' names
             yield from read(capture=capture, after=after, until_seq=until_seq)
             return

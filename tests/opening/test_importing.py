@@ -62,7 +62,7 @@ def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on
     assert [kind for kind, _ in chat(store, imported.id)] == ["user", "call", "answer"]
     assert (story.info.source, story.info.turns, story.info.model) == ("import", 1, "deepseek/m")
     assert story.info.title.endswith("hi (a.har)")
-    (listed,) = Stories(store).listed()[0]
+    (listed,) = Stories(store).listed()
     assert isinstance(listed, TapStory)
     assert listed.info.listed_source == "import"
     path.unlink()

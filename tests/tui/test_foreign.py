@@ -222,12 +222,12 @@ async def test_a_key_parts_a_tap_from_its_story_and_joins_it_again(tmp_path: Pat
         await app.until_shown("Sessions   2", "Cline: tap stdio math")
         store = app.host.store
         assert store is not None
-        assert [len(story.taps) for story in Stories(store).listed()[0] if isinstance(story, TapStory)] == [1, 1]
+        assert [len(story.taps) for story in Stories(store).listed() if isinstance(story, TapStory)] == [1, 1]
         await app.press("home", "pageup", "down")
         await app.until_shown("ctrl+l joins this story to the one above.")
         await app.press("ctrl+l")
         await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math")
-        (story,) = Stories(store).listed()[0]
+        (story,) = Stories(store).listed()
         await app.press("down", "enter")
         await app.until_shown("Cline, tapped: read only")
         assert isinstance(story, TapStory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.search import MOST_BYTES, Found, RecordSearch, search_chats
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.tap_summary import NOTHING, Passed, passed, total
+from tui_host.capture.store.tap_summary import passed
 from tui_host.capture.visible import line
 from tui_host.cli import output
 from tui_host.errors import JSON, SettingsError, StoreError
@@ -78,7 +79,7 @@ class ListedSession:
 
     info: SessionInfo
     story: TapStory | None = None
-    counts: Mapping[str, Passed] = field(default_factory=dict[str, Passed])
+    counts: Mapping[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
 
     @property
     def halves(self) -> Sequence[ListedSession]:
@@ -92,12 +93,12 @@ class ListedSession:
         if self.story is None:
             return counted(self.info.turns, "turn")
         passed = self._passed(self.story)
-        counts = ((passed.exchanges, "request"), (passed.frames, "frame"))
+        counts = ((passed["exchanges"], "request"), (passed["frames"], "frame"))
         nothing = "nothing yet" if self.info.live else "nothing"
         return ", ".join(counted(*count) for count in counts if count[0]) or nothing
 
-    def _passed(self, story: TapStory) -> Passed:
-        return total(self.counts.get(tap.id, NOTHING) for tap in story.taps)
+    def _passed(self, story: TapStory) -> Counter[str]:
+        return sum((self.counts.get(tap.id, Counter()) for tap in story.taps), Counter[str]())
 
     def to_json(self) -> dict[str, JSON]:
         """Return the entry of `sessions list --json`."""
@@ -116,7 +117,7 @@ class ListedSession:
         }
         if self.story is not None:
             passed = self._passed(self.story)
-            counts = {"exchanges": passed.exchanges, "frames": passed.frames}
+            counts = {"exchanges": passed["exchanges"], "frames": passed["frames"]}
             value |= {"hosts": [*self.story.hosts], **counts, "taps": [tap.id for tap in self.story.taps]}
         return value
 
@@ -133,7 +134,7 @@ def listing(store: Store) -> Sequence[ListedSession]:
         ListedSession(info=line.info, story=line, counts=counts)
         if isinstance(line, TapStory)
         else ListedSession(info=line)
-        for line in Stories(store).listed()[0]
+        for line in Stories(store).listed()
     ]
 
 

@@ -6,16 +6,14 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 
 from tui_host.capture.record import Record
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.tap_summary import captures_of
-from tui_host.chat.conversation import Item
+from tui_host.chat.conversation import Conversation, Item
 from tui_host.errors import StoreError
 from tui_host.infer.conversations.host_names import models_of, protocols_of
 from tui_host.infer.conversations.model_exchange import ExchangeKey
-from tui_host.infer.record_merging import RecordMerging
+from tui_host.infer.merged_records import MergedRecords
 from tui_host.infer.stories import Stories
 from tui_host.infer.story import FoundLink, Story
 from tui_host.infer.story_chat import StoryChat
@@ -86,32 +84,6 @@ class StoryUpdate:
     state: StoryState
 
 
-class _Chat:
-    """Collects the items of a chat, and remembers new and changed items."""
-
-    def __init__(self) -> None:
-        self._items: list[Item] = []
-        self._new: dict[int, Item] = {}
-
-    def __getitem__(self, number: int) -> Item:
-        return self._items[number]
-
-    def add(self, item: Item) -> int:
-        """Append an item, and return its number."""
-        self._items.append(item)
-        self._new[len(self._items) - 1] = item
-        return len(self._items) - 1
-
-    def put(self, number: int, item: Item) -> None:
-        """Replace an item."""
-        self._items[number] = self._new[number] = item
-
-    def news(self) -> Sequence[tuple[int, Item]]:
-        """Return the items added or changed since the last call."""
-        new, self._new = self._new, {}
-        return sorted(new.items(), key=itemgetter(0))
-
-
 class LiveStory:
     """Reads a story. Only `read` must be called by one thread at a time.
 
@@ -129,13 +101,14 @@ class LiveStory:
         self._session = session
         self._state = StoryState()
         self._story = Story(session)
-        self._chat = _Chat()
+        self._chat = Conversation()
+        self._shown = self._chat.revision
         self._telling = StoryChat(self._story, self._chat, is_followed=True)
-        self._merging = RecordMerging(store, self._story.clock)
+        self._merging = MergedRecords(store, self._story.clock)
         self._stories = Stories(store)
-        self._given: set[FoundLink] = set()
-        self._links = 0
-        self._joined = self._version = -1
+        self._given: dict[tuple[object, ...], FoundLink] = {}
+        self._joined = -1
+        self._version: int | None = None
         self._looked_for_taps = self._join_at = 0.0
         self._is_changed = False  # whether something was written since the last search for taps
 
@@ -160,91 +133,78 @@ class LiveStory:
             StoreError: The file cannot be read; `version` changes soon, and another call reads the rest.
         """
         try:
-            self._read(seconds)
+            self._read(time.monotonic() + seconds)
         except StoreError:
-            self._version, self._is_changed = -1, True
+            self._version, self._is_changed = None, True
             raise
 
-    def _read(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
+    def _read(self, until: float) -> None:
         version = self._store.data_version()
         if version != self._version:
-            self._version = version
-            self._is_changed = True
+            self._version, self._is_changed = version, True
             self._merging.look_again()
-        if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS or self._merging.begins():
+        if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS:
             self._looked_for_taps = time.monotonic()
             self._look_for_taps()
         while time.monotonic() < until and len(self.updates) < AHEAD:
             ready = list(self._merging.ready())
             if not ready:
                 break
-            self._hand_over_read(ready)
-        is_read = self._merging.is_read
-        is_first = (
-            is_read and self._joined < 0 and not self._merging.is_waiting
-        )  # whoever opens a story waits for the links
+            self._hand_over_records(ready)
+        # Whoever opens a story waits for the links.
+        is_first = self._joined < 0 and self._merging.is_read and not self._merging.is_waiting
         if self._joined != self._story.revision and (is_first or time.monotonic() >= self._join_at):
             began, took = time.monotonic(), time.thread_time()
             self._tell()
-            if is_read:
+            if self._merging.is_read:
                 self._join()
             took = time.thread_time() - took
             self._join_at = began + min(max(JOIN_SECONDS, PATIENCE * took), LONGEST_SECONDS)
-        is_whole = is_read and not self._merging.is_waiting and self._joined == self._story.revision
-        if is_whole != self._state.is_whole:
-            self._state = replace(self._state, is_whole=is_whole)
-            self._hand_over()
+        is_all_given = self._merging.is_read and not self._merging.is_waiting
+        self._change(replace(self._state, is_whole=is_all_given and self._joined == self._story.revision))
 
-    def _hand_over_read(self, ready: Sequence[Record]) -> None:
+    def _hand_over_records(self, ready: Sequence[Record]) -> None:
         records = [self._story.feed(record) for record in ready]
-        requests = [record for record in records if record.wire == "llm" and record.kind == "request"]
-        before = {_exchange(record): key for record in requests if (key := self._story.before(record)) is not None}
+        before: dict[ExchangeKey, ExchangeKey] = {}
+        for record in records:
+            if record.wire == "llm" and record.kind == "request" and (key := self._story.before(record)) is not None:
+                before[record.capture, record.exchange or ""] = key
         self.updates.append(StoryUpdate(records=records, before=before, state=self._state))
 
-    def _hand_over(self, *, records: Sequence[Record] = (), items: Sequence[tuple[int, Item]] = ()) -> None:
-        self.updates.append(StoryUpdate(records=records, items=items, state=self._state))
+    def _change(self, state: StoryState) -> None:
+        """Hand over a state, if it is another."""
+        if state != self._state:
+            self._state = state
+            self.updates.append(StoryUpdate(state=state))
 
     def _look_for_taps(self) -> None:
         """Find the story's taps, and the running taps."""
         self._is_changed = False
         story = self._stories.get(self._session)
-        taps = (
-            {}
-            if story is None
-            else {
-                capture: info
-                for info in story.taps
-                for capture in (captures_of(self._store, info.id) if info.imported else (info.id,))
-            }
-        )
-        self._merging.take(taps, {} if story is None else story.other_hosts)
+        self._merging.take(story)
         self._telling.names_hosts |= story is not None and len(story.hosts) > 1
-        now = replace(
-            self._state,
-            live=story is not None and story.live,
-            running=frozenset(capture for capture, info in taps.items() if info.live),
-            title="" if story is None else story.title,
-            is_stale=self._state.is_stale or self._merging.is_wrong,
+        self._change(
+            replace(
+                self._state,
+                live=story is not None and story.live,
+                running=self._merging.running,
+                title="" if story is None else story.title,
+                is_stale=self._state.is_stale or self._merging.is_wrong,
+            )
         )
-        if now != self._state:
-            self._state = now
-            self._hand_over()
 
     def _join(self) -> None:
         """Find links, once everything is read: more records could change a link."""
         self._joined = self._story.revision
-        links = list(self._story.links())
-        given = {_place(link) for link in self._given}
-        is_stale = self._merging.is_wrong or (
-            not self._given <= set(links) and not given <= {_place(link) for link in links}
-        )
-        self._state = replace(self._state, is_stale=is_stale)
-        new = [link for link in links if link not in self._given]
-        self._given.update(new)
-        records = [self._record_of(link) for link in new if _place(link) not in given]
+        links = {link.ends: link for link in self._story.links()}
+        is_stale = any(ends not in links or links[ends].is_less_sure_than(link) for ends, link in self._given.items())
+        self._state = replace(self._state, is_stale=self._merging.is_wrong or is_stale)
+        new = [link for ends, link in links.items() if ends not in self._given]
+        first = _LINKS_FROM + len(self._given)
+        records = [link.record(first + number, 0, 0) for number, link in enumerate(new, 1)]
+        self._given.update((link.ends, link) for link in new)
         for start in range(0, max(len(records), 1), PER_LINKS):
-            self._hand_over(records=records[start : start + PER_LINKS])
+            self.updates.append(StoryUpdate(records=records[start : start + PER_LINKS], state=self._state))
 
     def _tell(self) -> None:
         """Bring the chat up to date, and the names of hosts and models."""
@@ -260,9 +220,10 @@ class LiveStory:
             has_calls=bool(story.frames.sent),
             names=self._names(),
         )
-        items = self._chat.news()
+        items = [(number, self._chat[number]) for number in self._chat.changed_since(self._shown)]
+        self._shown = self._chat.revision
         for start in range(0, max(len(items), 1), PER_LINKS):
-            self._hand_over(items=items[start : start + PER_LINKS])
+            self.updates.append(StoryUpdate(items=items[start : start + PER_LINKS], state=self._state))
 
     def _names(self) -> Mapping[str, tuple[str, str]]:
         tools_by_name: dict[str, set[tuple[str, str]]] = {}
@@ -270,18 +231,3 @@ class LiveStory:
             if joined.server:
                 tools_by_name.setdefault(joined.call.name, set()).add((joined.server, joined.tool))
         return {name: next(iter(tools)) for name, tools in tools_by_name.items() if len(tools) == 1}
-
-    def _record_of(self, link: FoundLink) -> Record:
-        self._links += 1
-        data, seq = link.link.to_bytes(), _LINKS_FROM + self._links
-        return Record(wire="host", kind="link", place=link.place, data=data, capture=link.capture, seq=seq, mono_ns=0)
-
-
-def _exchange(record: Record) -> ExchangeKey:
-    return record.capture, record.exchange or ""
-
-
-def _place(found_link: FoundLink) -> tuple[object, ...]:
-    """Return the ends of a link, without the link's words and certainty."""
-    link = found_link.link
-    return found_link.capture, link.relation, link.call, link.span.exchange, link.span.seq, not link.call and link.span

@@ -20,11 +20,13 @@ from tui_host.infer.conversations.host_names import (
     models_of,
     protocols_of,
 )
-from tui_host.infer.tap_facts import FactsReader, TapFacts
-from tui_host.infer.tap_groups import grouped, rows_of
+from tui_host.infer.tap_facts import TapFacts
+from tui_host.infer.tap_groups import KnownTap, grouped, rows_of
 
 _SHORT = 12
 """Characters of hosts' names before what was asked: a list of 80 columns has about twice as many for both."""
+_READ = 500
+"""How many records of each capture tell the facts of a session whose recorder did not write any, as an imported one."""
 
 
 def story_id(tap: str) -> str:
@@ -45,46 +47,50 @@ class TapStory:
 
     Attributes:
         id: The story's id, which stays the same when another tap joins.
-        taps: The taps' sessions, in the order in which they began.
-        facts: The facts of each tap's captures, as far as known. Only imported taps have several captures.
+        known: The taps, in the order in which they began.
         other_hosts: For each tap shared with other stories, the hosts of those stories.
     """
 
     id: str
-    taps: Sequence[SessionInfo]
-    facts: Sequence[Sequence[TapFacts]] = ()
+    known: Sequence[KnownTap]
     other_hosts: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+
+    @property
+    def taps(self) -> Sequence[SessionInfo]:
+        """The taps' sessions."""
+        return [tap.info for tap in self.known]
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether the story came from a file, and is a session by itself."""
+        return self.known[0].info.imported
 
     @property
     def info(self) -> SessionInfo:
         """The story as a session."""
+        first = self.known[0].info
+        model = models_in_words([pair for pair in models_of(self._speakers) if pair[1]])
         return replace(
-            self.taps[0],
+            first,
             id=self.id,
             title=self.title,
-            updated_ns=self.updated_ns,
+            updated_ns=max(tap.updated_ns for tap in self.taps),
             live=self.live,
-            model=models_in_words(models_of(self._speakers)) or self.taps[0].model,
-            protocol=in_words(protocols_of(self._speakers)) or self.taps[0].protocol,
+            model=model or first.model,
+            protocol=in_words(protocols_of(self._speakers)) or first.protocol,
         )
 
     @property
     def halves(self) -> Sequence[TapStory]:
         """Each tap of a story of several, by itself."""
-        if len(self.taps) < 2:
-            return ()
-        return [
-            TapStory(id=tap.id, taps=[tap], facts=[facts])
-            for tap, facts in zip(self.taps, self._all_facts, strict=True)
-        ]
+        return [TapStory(id=tap.id, known=[tap]) for tap in self.known] if len(self.known) > 1 else ()
 
     @property
     def hosts(self) -> Sequence[str]:
         """The stated names of the story's hosts, without hosts of other stories on a shared server."""
-        clients = [client for facts in chain.from_iterable(self.facts) for client in facts.clients]
         foreign = frozenset[str]().union(*self.other_hosts.values())
-        clients = [client for client in clients if host_named(client) not in foreign]
-        return hosts_of(self._speakers, clients)
+        clients = chain.from_iterable(tap.facts.clients for tap in self.known)
+        return hosts_of(self._speakers, [client for client in clients if host_named(client) not in foreign])
 
     @property
     def live(self) -> bool:
@@ -99,8 +105,7 @@ class TapStory:
     @property
     def size(self) -> str:
         """The number of taps, and the number of running taps if some have ended: `3 taps`, `2 of 3 taps`."""
-        live = sum(tap.live for tap in self.taps)
-        count = sum(max(len(facts), 1) for facts in self._all_facts)
+        live, count = sum(tap.live for tap in self.taps), len(self.taps)
         return f"{f'{live:,} of ' if 0 < live < count else ''}{count:,} tap{'s' * (count != 1)}"
 
     @property
@@ -109,10 +114,10 @@ class TapStory:
 
         The question comes first where the hosts' names would leave no room: `What is 6 × 5? (the OpenAI SDK for Python: tap llm …)`.
         """
-        names = self._tapped
-        questions = (facts.question for facts in chain.from_iterable(self.facts))
-        question = next(filter(None, questions), "")
-        hosts = in_words(self.hosts)
+        names, hosts = self._tapped, in_words(self.hosts)
+        if self.is_imported and self.known[0].info.source == "tap":
+            return names  # that which it was exported with
+        question = next(filter(None, (tap.facts.question for tap in self.known)), "")
         if question and len(hosts) > _SHORT:
             return f"{question} ({hosts}: {names})"
         return ": ".join(filter(None, (hosts, f"{question} ({names})" if question else names)))
@@ -126,56 +131,29 @@ class TapStory:
     @property
     def _tapped(self) -> str:
         """The taps, in words: `tap llm api.deepseek.com, tap stdio math`."""
-        named = (_names(tap, facts) for tap, facts in zip(self.taps, self._all_facts, strict=True))
-        return ", ".join(dict.fromkeys(chain.from_iterable(named)))
-
-    @property
-    def _all_facts(self) -> Sequence[Sequence[TapFacts]]:
-        return [*self.facts, *([()] * (len(self.taps) - len(self.facts)))]
+        if self.is_imported:
+            return self.known[0].info.title
+        named = (" ".join(filter(None, ("tap", tap.facts.kind, tap.info.title))) for tap in self.known)
+        return ", ".join(dict.fromkeys(named))
 
     @property
     def _speakers(self) -> Sequence[Speaker]:
-        return list(dict.fromkeys(chain.from_iterable(facts.speakers for facts in chain.from_iterable(self.facts))))
-
-
-def _names(tap: SessionInfo, facts: Sequence[TapFacts]) -> Sequence[str]:
-    """Describe a tap by kind and title: `tap stdio math`; a file by its name."""
-    if tap.source == "import":
-        return [tap.title]
-    named = [(capture.kind, tap.title if len(facts) < 2 else capture.peer) for capture in facts or (TapFacts(),)]
-    return [" ".join(filter(None, ("tap", kind, title))) for kind, title in named]
+        return list(dict.fromkeys(chain.from_iterable(tap.facts.speakers for tap in self.known)))
 
 
 class Stories:
-    """The stories in a store. All methods block on the disk, and raise `StoreError` where the file cannot be read.
-
-    Args:
-        store: The store.
-
-    Attributes:
-        store: The same.
-    """
+    """The stories in a store. All methods block on the disk, and raise `StoreError` where the file cannot be read."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._readers: dict[str, Sequence[FactsReader]] = {}
-        self._ended: set[str] = set()
+        self._facts: dict[str, TapFacts] = {}  # of taps that have ended
 
-    def listed(self, most: int | None = None) -> tuple[Sequence[SessionInfo | TapStory], bool]:
-        """List sessions and stories, the last changed first.
-
-        Args:
-            most: Read the facts of at most so many taps of which none are known yet; None for all.
-
-        Returns:
-            The list, and whether the facts of all taps are known by now.
-        """
+    def listed(self) -> Sequence[SessionInfo | TapStory]:
+        """List sessions and stories, the last changed first."""
         sessions = self.store.sessions.list()
-        taps = [info for info in sessions if info.is_story]
-        unread = [tap.id for tap in taps if tap.id not in self._readers]
-        skipped = frozenset(unread[most:] if most is not None else ())
-        lines = [*(info for info in sessions if not info.is_story), *self._stories(taps, skipped)]
-        return sorted(lines, key=lambda line: line.updated_ns, reverse=True), not skipped
+        taps = [self._known(info) for info in sessions if info.is_story]
+        lines = [*(info for info in sessions if not info.is_story), *self._stories(taps)]
+        return sorted(lines, key=lambda line: line.updated_ns, reverse=True)
 
     def get(self, name: str) -> TapStory | None:
         """Return the story or the single tap with an id; None if nothing has the id.
@@ -207,7 +185,7 @@ class Stories:
         if name == "last":
             info = self.store.sessions.find(name)
             return self._with(info.id)[0] if info.is_story and not info.imported else self.find(info.id)
-        matches = [line for line in self.listed()[0] if name and line.id.startswith(name)]
+        matches = [line for line in self.listed() if name and line.id.startswith(name)]
         if len(matches) > 1:
             ids = ", ".join(match.id for match in matches[:5])
             raise TuiHostError(f"{len(matches)} sessions begin with this: {ids}", name, "type more of the id")
@@ -221,8 +199,9 @@ class Stories:
         Raises:
             TuiHostError: One is no story of taps that were recorded here, both are the same, or the file cannot be written.
         """
-        first, second = (self._whole(name) for name in (one, two))
-        first_ids, second_ids = ([tap.id for tap in story.taps] for story in (first, second))
+        first, second = (self._recorded_here(name) for name in (one, two))
+        whole = [story if story.id != story.known[0].id else self._with(story.id)[0] for story in (first, second)]
+        first_ids, second_ids = ([tap.id for tap in story.known] for story in whole)
         if len({*first_ids, *second_ids}) < 2:
             raise TuiHostError("both are the same tap", f"{one} {two}", "name two stories of `tui-host sessions list`")
         save_tap_links(self.store, (pair for pair in product(first_ids, second_ids) if pair[0] != pair[1]), joined=True)
@@ -236,81 +215,60 @@ class Stories:
         Raises:
             TuiHostError: There is no such tap, it is a story by itself already, or the file cannot be written.
         """
-        named = self.find(name)
-        tap = named.taps[0] if isinstance(named, TapStory) and len(named.taps) == 1 else None
-        if not isinstance(named, TapStory) or named.taps[0].imported:
-            raise TuiHostError("this is no tap that was recorded here", name, "name a tap of a story of several")
-        if tap is None:
-            ids = ", ".join(info.id for info in named.taps)
+        named = self._recorded_here(name)
+        if len(named.known) > 1:
+            ids = ", ".join(tap.id for tap in named.known)
             raise TuiHostError("this is a story of several taps", name, f"name the tap to part: {ids}")
-        stories = [whole for whole in self._with(tap.id) if not story or whole.id == story]
-        facts = {
-            info.id: tap_facts[0] for whole in stories for info, tap_facts in zip(whole.taps, whole.facts, strict=True)
-        }
-        is_shared = facts[tap.id].kind == "llm"
-        parted = [mate for mate in facts if mate != tap.id and not (is_shared and facts[mate].kind == "http")]
+        (tap,) = named.known
+        mates = {mate.id: mate for whole in self._with(tap.id) if story in {"", whole.id} for mate in whole.known}
+        is_model = tap.facts.kind == "llm"
+        parted = [mate.id for mate in mates.values() if mate.id != tap.id]
+        parted = [mate for mate in parted if not (is_model and mates[mate].facts.kind == "http")]
         if not parted:
             raise TuiHostError("this tap is a story by itself already", name, "look at `tui-host sessions list`")
         save_tap_links(self.store, ((tap.id, mate) for mate in parted), joined=False)
         return self._with(tap.id)[0]
 
-    def _whole(self, name: str) -> TapStory:
-        """Find a story by the story's name or the name of a tap in the story."""
+    def _recorded_here(self, name: str) -> TapStory:
         named = self.find(name)
-        if not isinstance(named, TapStory) or named.taps[0].imported:
-            raise TuiHostError(
-                "this is no tap that was recorded here", name, "name a story or a tap of `tui-host sessions list`"
-            )
-        return named if named.id != named.taps[0].id else self._with(named.id)[0]
+        if isinstance(named, TapStory) and not named.is_imported:
+            return named
+        remedy = "name a story or a tap of `tui-host sessions list`"
+        raise TuiHostError("this is no tap that was recorded here", name, remedy)
 
     def _alone(self, tap: SessionInfo) -> TapStory:
-        return TapStory(id=tap.id, taps=[tap], facts=[self._facts(tap)])
+        return TapStory(id=tap.id, known=[self._known(tap)])
 
     def _with(self, tap: str) -> Sequence[TapStory]:
         """Return the stories with a tap: several for a shared server, none for an unknown id."""
-        taps = [info for info in self.store.sessions.taps(0) if not info.imported]
-        now_ns = time.time_ns()
-        rows = rows_of(taps, tap_links(self.store), now_ns)
-        row = [info for row in rows if any(info.id == tap for info in row) for info in row]
-        return [story for story in self._stories(row) if any(info.id == tap for info in story.taps)]
+        taps = [self._known(info) for info in self.store.sessions.taps(0) if not info.imported]
+        return [story for story in self._stories(taps) if any(known.id == tap for known in story.known)]
 
-    def _stories(self, taps: Sequence[SessionInfo], skipped: frozenset[str] = frozenset()) -> Sequence[TapStory]:
-        """Divide taps into stories, without reading the facts of skipped taps."""
-        facts = {tap.id: () if tap.id in skipped else self._facts(tap) for tap in taps}
-
-        def facts_of(tap: SessionInfo) -> TapFacts:
-            return next(iter(facts[tap.id]), TapFacts())
-
-        links, now_ns = tap_links(self.store), time.time_ns()
-        stories = [TapStory(id=tap.id, taps=[tap], facts=[facts[tap.id]]) for tap in taps if tap.imported]
-        for row in rows_of((tap for tap in taps if not tap.imported), links, now_ns):
-            groups = grouped(row, links, facts_of, now_ns)
+    def _stories(self, taps: Sequence[KnownTap]) -> Sequence[TapStory]:
+        """Divide taps into stories."""
+        links = tap_links(self.store)
+        stories = [TapStory(id=tap.id, known=[tap]) for tap in taps if tap.info.imported]
+        for row in rows_of((tap for tap in taps if not tap.info.imported), links):
+            groups = grouped(row, links)
             named = set[str]()
             for group in groups:
                 first = next(tap.id for tap in group.taps if tap.id not in named)
                 named.add(first)
-                shared = {
-                    tap: frozenset[str]().union(*(other.hosts for other in groups if tap in other.shared)) - group.hosts
-                    for tap in group.shared
-                }
-                stories.append(
-                    TapStory(
-                        id=story_id(first),
-                        taps=group.taps,
-                        facts=[facts[tap.id] for tap in group.taps],
-                        other_hosts=shared,
-                    )
-                )
+                other_hosts: dict[str, frozenset[str]] = {}
+                for tap in group.shared:
+                    hosts = (rival.hosts for rival in groups if tap in rival.shared)
+                    other_hosts[tap] = frozenset[str]().union(*hosts) - group.hosts
+                stories.append(TapStory(id=story_id(first), known=group.taps, other_hosts=other_hosts))
         return stories
 
-    def _facts(self, tap: SessionInfo) -> Sequence[TapFacts]:
-        """Return a tap's facts, and read new records before, if the tap was still running at the last reading."""
-        if tap.id not in self._readers:
-            self._readers[tap.id] = [FactsReader(name) for name in captures_of(self.store, tap.id) or [tap.id]]
-        readers = self._readers[tap.id]
-        if tap.id in self._ended:
-            return [reader.facts for reader in readers]
-        facts = [reader.read(self.store) for reader in readers]
-        if not tap.live:
-            self._ended.add(tap.id)
-        return facts
+    def _known(self, info: SessionInfo) -> KnownTap:
+        """Return a tap with its facts, from its row; else from the records with which its captures begin."""
+        facts = self._facts.get(info.id)
+        if facts is None:
+            facts = TapFacts(info.facts, self.store.redactor.text)
+            for capture in () if facts.kind else captures_of(self.store, info.id):
+                for record in self.store.records(capture=capture, until_seq=_READ):
+                    facts.feed(record)
+            if not info.live:
+                self._facts[info.id] = facts
+        return KnownTap(info=info, facts=facts, ended_ns=time.time_ns() if info.live else info.updated_ns)

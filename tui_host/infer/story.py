@@ -29,6 +29,29 @@ class FoundLink:
     place: Place
     link: Link
 
+    @property
+    def ends(self) -> tuple[object, ...]:
+        """What the link joins, without its words and certainty."""
+        span = self.link.span
+        return self.capture, self.link.relation, self.link.call, span.exchange, span.seq, not self.link.call and span
+
+    def is_less_sure_than(self, earlier: FoundLink) -> bool:
+        """Return whether the link was certain earlier and is not any more."""
+        return self.link.known == "maybe" != earlier.link.known
+
+    def record(self, seq: int, time_ns: int, mono_ns: int | None) -> Record:
+        """Return the link as a record."""
+        return Record(
+            capture=self.capture,
+            seq=seq,
+            time_ns=time_ns,
+            mono_ns=mono_ns,
+            wire="host",
+            kind="link",
+            place=self.place,
+            data=self.link.to_bytes(),
+        )
+
 
 class Story:
     """Takes in the records of several captures in the order of time, and links calls, frames and results.
@@ -50,27 +73,27 @@ class Story:
         self.frames = TappedFrames()
         self.revision = self.unasked = 0
         self._unasked: set[ExchangeKey] = set()
-        self._at_ns = self._last_ns = 0
+        self._last_ns = 0
         self._session = session
         self._places: dict[tuple[int, int], Place] = {}
         self._requests = RequestReader()
         self._steps = CallSteps(self.conversations, self.frames)
         self._addition_finder = AdditionFinder()
         self._additions: list[FoundLink] = []
-        self._joined: tuple[int, tuple[JoinedCall, ...]] = (-1, ())
-        self._hosts_by_speaker: tuple[int, Mapping[Speaker, str]] = (-1, {})
+        self._joined: tuple[int, Sequence[JoinedCall]] = (-1, ())
+        self._hosts: tuple[int, Mapping[Speaker, str]] = (-1, {})
+
+    # Records.
 
     def feed(self, record: Record) -> Record:
         """Take in the next record; return the record with the time on the shared clock and the place in the story."""
-        place = self.take(record)
-        return replace(record, place=place, mono_ns=None if record.mono_ns is None else self._at_ns)
+        return replace(self.clock.on_it(record), place=self.take(record))
 
     def take(self, record: Record) -> Place:
         """Take in the next record, and return the record's place in the story."""
         at_ns = self.clock.at_ns(record)
         if record.mono_ns is None:  # a record without a time came after all records before it
             at_ns = max(at_ns, self._last_ns + 1)
-        self._at_ns = at_ns
         self._last_ns = max(self._last_ns, at_ns)
         exchange: ModelExchange | None = None
         if record.wire == "llm" and record.exchange is not None:
@@ -83,7 +106,7 @@ class Story:
         return self._place(exchange)
 
     def _exchange(self, record: Record, at_ns: int) -> ModelExchange | None:
-        """Take in the next record of an exchange, and return the exchange; None if the exchange is no readable request to a model."""
+        """Take in the next record of an exchange, and return it; None if it is no readable request to a model."""
         key = (record.capture, record.exchange or "")
         if record.kind == "request" and record.malformed == MISSING:
             self._unasked.add(key)
@@ -95,7 +118,7 @@ class Story:
             if exchange is None or (exchange.body and not exchange.messages):
                 return None
             self.conversations.add(exchange)
-            self._additions += self._addition_links(exchange)
+            self._additions += self._additions_in(exchange)
         exchange = self.conversations.exchanges.get(key)
         if exchange is None:
             return None
@@ -105,16 +128,13 @@ class Story:
             self.conversations.learn(exchange)
         return exchange
 
-    def _addition_links(self, exchange: ModelExchange) -> Iterator[FoundLink]:
+    def _additions_in(self, exchange: ModelExchange) -> Iterator[FoundLink]:
         """Give links to a tool protocol's texts in a request."""
-        place = self._place(exchange)
-        capture, name = exchange.key
         additions = self._addition_finder.found_in(exchange.protocol, exchange.body, exchange.request)
         for start, end, words in additions:
-            span = Span(exchange=name, side="request", start=start, end=end)
-            yield FoundLink(
-                capture=capture, place=place, link=Link(relation="injected", call="", span=span, words=words)
-            )
+            span = Span(exchange=exchange.key[1], side="request", start=start, end=end)
+            link = Link(relation="injected", call="", span=span, words=words)
+            yield FoundLink(capture=exchange.key[0], place=self._place(exchange), link=link)
 
     def _place(self, exchange: ModelExchange | None) -> Place:
         """Return the place of an exchange; for None the session's place, without turn and step."""
@@ -133,8 +153,7 @@ class Story:
     def joined(self) -> Sequence[JoinedCall]:
         """Return all calls requested by models, in order, each with its frames and results."""
         if self._joined[0] != self.revision:
-            joined = match(list(self.conversations.calls()), self.frames, self.clock)
-            self._joined = self.revision, tuple(joined)
+            self._joined = self.revision, match(list(self.conversations.calls()), self.frames, self.clock)
         return self._joined[1]
 
     def links(self) -> Iterator[FoundLink]:
@@ -147,24 +166,15 @@ class Story:
             asked = joined.call
             exchange = self.conversations.exchanges[asked.capture, asked.exchange]
             place = replace(self._place(exchange), call=asked.key)
-            bare = Link(relation="asked", call=asked.key, span=Span(), server=joined.server, tool=joined.tool)
-            if exchange.is_over:  # else the span may still grow
-                link = replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
-                yield FoundLink(capture=asked.capture, place=place, link=link)
-            for sent in joined.sent:
-                link = replace(bare, relation="sent", span=Span(seq=sent.seq), known=joined.known)
-                yield FoundLink(capture=sent.capture, place=place, link=link)
-                if sent.answer is not None:
-                    link = replace(bare, relation="answered", span=Span(seq=sent.answer.seq), known=joined.known)
-                    yield FoundLink(capture=sent.capture, place=place, link=link)
-            for result in joined.results:
-                span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
-                words = f"{REPORTED_DIFFERENTLY}: {result.text}" if joined.is_reported_differently else result.text
-                link = replace(bare, relation="told", span=span, words=line(words, _WORDS))
-                link = replace(link, known=joined.result_known(result))
-                yield FoundLink(capture=result.capture, place=place, link=link)
+            for capture, link in _links_of(joined, is_over=exchange.is_over):
+                yield FoundLink(capture=capture, place=place, link=link)
 
     # Hosts.
+
+    @property
+    def exchanges(self) -> Sequence[ModelExchange]:
+        """The exchanges, in order."""
+        return list(self.conversations.exchanges.values())
 
     @property
     def speakers(self) -> Sequence[Speaker]:
@@ -178,28 +188,37 @@ class Story:
 
     def host_of(self, exchange: ModelExchange) -> str:
         """Return the name, as in `hosts`, of the host behind an exchange; empty if unknown."""
-        if self._hosts_by_speaker[0] != self.revision:
-            self._hosts_by_speaker = (
-                self.revision,
-                hosts_by_speaker(self.speakers, list(map(host_named, self.frames.clients.values()))),
-            )
-        return self._hosts_by_speaker[1][exchange.speaker]
+        if self._hosts[0] != self.revision:
+            calling = list(map(host_named, self.frames.clients.values()))
+            self._hosts = self.revision, hosts_by_speaker(self.speakers, calling)
+        return self._hosts[1][exchange.speaker]
 
     @property
     def whose(self) -> Mapping[int, str]:
         """The host of each turn, where the story has several hosts."""
-        if len(self.hosts) < 2:
-            return {}
         hosts: dict[int, str] = {}
-        for exchange in self.exchanges:
+        for exchange in self.exchanges if len(self.hosts) > 1 else ():
             if not exchange.is_side_request and (host := self.host_of(exchange)):
                 hosts.setdefault(exchange.turn, host)
         return hosts
 
-    @property
-    def exchanges(self) -> Sequence[ModelExchange]:
-        """The exchanges, in order."""
-        return list(self.conversations.exchanges.values())
+
+def _links_of(joined: JoinedCall, *, is_over: bool) -> Iterator[tuple[str, Link]]:
+    """Yield the links of a call, each with the capture of its bytes."""
+    asked = joined.call
+    bare = Link(relation="asked", call=asked.key, span=Span(), server=joined.server, tool=joined.tool)
+    if is_over:  # else the span may still grow
+        yield asked.capture, replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
+    for sent in joined.sent:
+        yield sent.capture, replace(bare, relation="sent", span=Span(seq=sent.seq), known=joined.known)
+        if sent.answer is not None:
+            span = Span(seq=sent.answer.seq)
+            yield sent.capture, replace(bare, relation="answered", span=span, known=joined.known)
+    for result in joined.results:
+        span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
+        words = f"{REPORTED_DIFFERENTLY}: {result.text}" if joined.is_reported_differently else result.text
+        link = replace(bare, relation="told", span=span, known=joined.result_known(result), words=line(words, _WORDS))
+        yield result.capture, link
 
 
 def _span_of(asked: Call) -> Span:

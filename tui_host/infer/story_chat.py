@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol
 
 from tui_host.capture.visible import line
-from tui_host.chat.conversation import Item, NoteItem, UserItem
-from tui_host.infer.chat_start import opening
+from tui_host.chat.conversation import Conversation, Item, NoteItem, UserItem
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
-from tui_host.infer.exchange_items import NOTE, UnassignedResults, items
+from tui_host.infer.exchange_items import NOTE, items, opening
 from tui_host.infer.matching.matcher import JoinedCall
 from tui_host.infer.story import Story
 
@@ -17,22 +15,6 @@ _HOST = 60
 _NO_NAME = "a host without a name"
 _QUESTION = 60
 """Characters by which a question is recognised."""
-
-
-class Chat(Protocol):
-    """A conversation, or a store of items for one."""
-
-    def __getitem__(self, number: int, /) -> Item:
-        """Return an item."""
-        ...
-
-    def add(self, item: Item) -> int:
-        """Add an item and return the item's number."""
-        ...
-
-    def put(self, number: int, item: Item) -> None:
-        """Replace an item."""
-        ...
 
 
 class StoryChat:
@@ -47,22 +29,19 @@ class StoryChat:
         names_hosts: Whether the story has several hosts, so that notes name the host at each change.
     """
 
-    def __init__(self, story: Story, chat: Chat, *, is_followed: bool = False) -> None:
+    def __init__(self, story: Story, chat: Conversation, *, is_followed: bool = False) -> None:
+        self.names_hosts = False
         self._story = story
         self._chat = chat
         self._is_followed = is_followed
-        self._unplaced = UnassignedResults(story.conversations)
         self._numbers: dict[tuple[str, ...], int] = {}
         self._questions: dict[int | ExchangeKey, str] = {}
-        self._opened: dict[ExchangeKey, bool] = {}
+        self._opened: dict[ExchangeKey, bool] = {}  # whether as a side request
         self._last: ModelExchange | None = None
-        self._asked: list[ModelExchange] = []  # exchanges without side requests: the last of each conversation shown
-        self._failed: tuple[int, Item, int] | None = None
+        self._last_turn = 0  # the turn shown last, side requests apart
+        self._failed: tuple[int, Item, int] | None = None  # the last failure: its number, item and times
         self._revision: int = -1
-        self._named: dict[
-            int, tuple[ModelExchange, str]
-        ] = {}  # notes that name a host, or will, with the words behind the name
-        self.names_hosts = False
+        self._named: dict[int, tuple[ModelExchange, str]] = {}  # notes that name a host, with the words behind the name
 
     def tell(self) -> None:
         """Add what is new in the story."""
@@ -73,16 +52,13 @@ class StoryChat:
         for number, (exchange, behind) in self._named.items() if self.names_hosts else ():
             if (note := self._note(exchange, behind)) != self._chat[number]:  # the host's name is known better now
                 self._chat.put(number, note)
-        joined: dict[tuple[str, str], list[JoinedCall]] = {}
+        joined: dict[ExchangeKey, list[JoinedCall]] = {}
         for call in self._story.joined():
             joined.setdefault((call.call.capture, call.call.exchange), []).append(call)
         for exchange in self._story.exchanges:
             if self._opened.get(exchange.key) != exchange.is_side_request:
                 self._open(exchange)
-            calls = joined.get(exchange.key, [])
-            unplaced = self._unplaced.of(exchange, calls)
-            shown = items(exchange, calls, unplaced, self._story.unasked)
-            for key, item in (*shown, *self._unplaced.items(exchange, calls)):
+            for key, item in items(exchange, joined.get(exchange.key, []), self._story.unasked):
                 self._put(exchange, (*exchange.key, *key), item)
 
     def _open(self, exchange: ModelExchange) -> None:
@@ -98,17 +74,19 @@ class StoryChat:
             self._put(exchange, (*exchange.key, *key), item, is_asking=exchange.step == 1)
 
     def _put(self, exchange: ModelExchange, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
-        number, is_note = self._numbers.get(key), key[len(exchange.key) :] == NOTE
-        if number is None and is_note and (number := self._repeated(item)) is not None:
-            self._numbers[key] = number
-        elif number is None:
+        number, is_end = self._numbers.get(key), key[len(exchange.key) :] == NOTE
+        if number is not None:
+            if not is_end and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
+                self._chat.put(number, item)
+            return
+        number = self._counted(item) if is_end else None
+        if number is None:
             self._note_transition(exchange, is_asking=is_asking)
-            self._numbers[key] = number = self._chat.add(item)
-            self._failed = (number, item, 1) if is_note else None
-        elif not is_note and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
-            self._chat.put(number, item)
+            number = self._chat.add(item)
+            self._failed = (number, item, 1) if is_end else None
+        self._numbers[key] = number
 
-    def _repeated(self, item: Item) -> int | None:
+    def _counted(self, item: Item) -> int | None:
         """Count a repeated failure in the last note and return the note's number; None for another item."""
         if self._failed is None or self._failed[1] != item or not isinstance(item, NoteItem):
             return None
@@ -117,13 +95,15 @@ class StoryChat:
         self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
         return number
 
+    # Where the chat changes to another host or conversation, because a story may have many at once.
+
     def _note_transition(self, exchange: ModelExchange, *, is_asking: bool) -> None:
-        """Add a note where the chat changes to another host or conversation, because a story may have many at once."""
         last, whose = self._last, self._story.host_of
         words = self._transition(exchange, is_asking=is_asking)
         unnamed = NoteItem(turn=exchange.turn, kind="note", what=f"{words}:" if words else "")
         if (self.names_hosts or self._is_followed) and (last is None or whose(last) != whose(exchange)):
-            behind = f", {words}:" if words else " asks:" if is_asking else ":"
+            behind = " asks:" if is_asking else ":"
+            behind = f", {words}:" if words else behind
             note = self._note(exchange, behind) if self.names_hosts else unnamed
             self._named[self._chat.add(note)] = exchange, behind
         elif words:
@@ -131,35 +111,23 @@ class StoryChat:
 
     def _note(self, exchange: ModelExchange, behind: str) -> Item:
         """Return a note with the host's name."""
-        return NoteItem(
-            turn=exchange.turn, kind="note", what=f"{line(self._story.host_of(exchange), _HOST) or _NO_NAME}{behind}"
-        )
+        name = line(self._story.host_of(exchange), _HOST) or _NO_NAME
+        return NoteItem(turn=exchange.turn, kind="note", what=f"{name}{behind}")
 
     def _transition(self, exchange: ModelExchange, *, is_asking: bool) -> str:
         """Return words for the conversation that follows; empty where the same one continues or a new one begins."""
         last, self._last = self._last, exchange
-        last_asked, side = self._last_asked(), self._side(exchange)
+        last_turn, side = self._last_turn, self._side(exchange)
         if side == exchange.turn:
-            self._asked[-1:] = (
-                [exchange]
-                if last_asked is None or last_asked.conversation == exchange.conversation
-                else [last_asked, exchange]
-            )
+            self._last_turn = exchange.turn
         if last is None or self._side(last) == side or (is_asking and exchange.parent is None):
             return ""
-        before, turn = side, exchange.turn
-        if is_asking and exchange.parent is not None:
-            parent = self._story.conversations.exchanges[exchange.parent]
-            before, turn = self._side(parent), parent.turn
-            if last_asked is not None and self._side(last_asked) == before:
-                return ""
-        return f"{'after' if is_asking else 'to'} {self._question(before, turn)}"
-
-    def _last_asked(self) -> ModelExchange | None:
-        """Return the person's last question, dropping exchanges that turned out to be side requests."""
-        while self._asked and self._side(self._asked[-1]) != self._asked[-1].turn:
-            self._asked.pop()
-        return self._asked[-1] if self._asked else None
+        if not is_asking or exchange.parent is None:
+            return f"to {self._question(side, exchange.turn)}"
+        parent = self._story.conversations.exchanges[exchange.parent]
+        if self._side(parent) == last_turn:
+            return ""
+        return f"after {self._question(self._side(parent), parent.turn)}"
 
     def _side(self, exchange: ModelExchange) -> int | ExchangeKey:
         """Return a key for the turn, or for the side conversation of a host."""

@@ -1,168 +1,118 @@
-"""Read the facts stated in a tap's records: the model's provider or the server, the hosts, and the first question."""
+"""What a tap states of itself in its session's row: who is behind it, the hosts, the models, and the first question."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable, Mapping
 
-from tui_host.capture.store.tap_summary import connections_of, requests_of, wire_of
+from tui_host.capture.json.narrowing import items, mapping, said
+from tui_host.capture.json.reading import read_object
+from tui_host.capture.record import Record
 from tui_host.chat.conversation import title_of
-from tui_host.infer.conversations.host_names import (
-    Speaker,
-    host_named,
-    hosts_of,
-    is_host,
-    is_own_name,
-)
+from tui_host.errors import JSON
+from tui_host.infer.conversations.host_names import Speaker, host_named, hosts_of, is_host, is_own_name
 from tui_host.infer.conversations.model_exchange import ModelExchange, exchange_of
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.tapped_frames import client_in
 
-if TYPE_CHECKING:
-    from tui_host.capture.record import Record
-    from tui_host.capture.store.store import Store
-
-_FIRST = 500
-"""The most requests among which the first question is looked for: hosts list models and check for health before."""
 _ALL = 16
-"""How many requests, or connections, are all read; of later ones ever fewer are."""
+"""How many requests are all read; of later ones ever fewer are."""
+_OPENING = 8
+"""How many first requests may hold the question: hosts ask for titles and check the model before it."""
+_READ = 8192
+"""Characters of the question that are read for its first line."""
+_MOST = 50
+"""How many combinations of host and model, and how many clients, are named."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class TapFacts:
-    """Facts stated in a tap's records.
+    """Gathers the facts from records as a tap makes them, and reads them from the row.
+
+    Args:
+        text: The facts gathered before, as `text` gives them.
+        redact: Takes secrets out of the question.
 
     Attributes:
         kind: `llm`, `stdio` or `http`; empty while nothing has passed.
         peer: The name of the model's provider, or of the server; empty while nothing has passed.
         speakers: Who asks which model, each different combination once.
         clients: The names by which clients introduce themselves to the server.
-        question: The start of the first question to the model, without secrets; empty if there was none.
+        question: The start of the first question to the model; empty if there was none.
     """
 
-    kind: str = ""
-    peer: str = ""
-    speakers: Sequence[Speaker] = ()
-    clients: Sequence[str] = ()
-    question: str = ""
+    def __init__(self, text: str = "{}", redact: Callable[[str], str] = str) -> None:
+        facts = read_object(text.encode())
+        self.kind, self.peer, self.question = (said(facts.get(name)) for name in ("kind", "peer", "question"))
+        self.clients = [said(name) for name in items(facts.get("clients"))]
+        self.speakers = [_speaker(mapping(value)) for value in items(facts.get("speakers"))]
+        self._redact = redact
+        self._requests = 0
+        self._may_ask = 0 if self.question else _OPENING  # how many more requests may hold the question
 
-    @cached_property
+    @property
+    def text(self) -> str:
+        """The facts as JSON."""
+        speakers: list[JSON] = []
+        for speaker in self.speakers:
+            agent, title = speaker.agent
+            value: dict[str, JSON] = {"host": speaker.host, "agent": agent, "title": title, "peer": speaker.peer}
+            value |= {"model": speaker.model, "protocol": speaker.protocol, "tools": speaker.has_tools}
+            speakers.append(value)
+        value = {"kind": self.kind, "peer": self.peer, "question": self.question}
+        value |= {"clients": [*self.clients], "speakers": speakers}
+        return json.dumps({name: fact for name, fact in value.items() if fact}, ensure_ascii=False)
+
+    @property
     def hosts(self) -> frozenset[str]:
         """The names of known hosts. Names of SDKs do not count: many hosts use an SDK."""
         return frozenset(filter(is_host, hosts_of(self.speakers, self.clients)))
 
-    @cached_property
+    @property
     def stated(self) -> Mapping[str, frozenset[str]]:
         """The names that programs state of themselves, to models and to servers apart: one host may state different ones there."""
         agents = (speaker.host for speaker in self.speakers)
         clients = map(host_named, self.clients)
         return {"model": frozenset(filter(is_own_name, agents)), "server": frozenset(filter(is_own_name, clients))}
 
+    def feed(self, record: Record) -> bool:
+        """Take in the tap's next record. Return whether the facts have changed."""
+        before = (self.kind, self.question, len(self.clients), len(self.speakers))
+        if not self.kind and record.wire in {"llm", "mcp"}:
+            server_kind = "stdio" if record.exchange is None else "http"
+            self.kind, self.peer = "llm" if record.wire == "llm" else server_kind, record.peer
+        if record.wire == "llm" and record.kind == "request":
+            number, self._requests = self._requests, self._requests + 1
+            # All of the first 16, of the next 16 every 2nd, of the next 32 every 4th: hosts may change their model.
+            if number % (1 << (number // _ALL).bit_length()) == 0 or self._may_ask:
+                self._request(record)
+        elif record.wire == "mcp" and record.direction == "out" and b'"clientInfo"' in record.data:
+            client = client_in(record.data)
+            if client and client not in self.clients and len(self.clients) < _MOST:
+                self.clients.append(client)
+        return before != (self.kind, self.question, len(self.clients), len(self.speakers))
 
-class FactsReader:
-    """Reads the facts of a capture; each call of `read` takes in the records since the last call.
-
-    Args:
-        capture: The capture's id.
-
-    Attributes:
-        facts: The facts read so far.
-    """
-
-    def __init__(self, capture: str) -> None:
-        self.facts = TapFacts()
-        self._capture = capture
-        self._requests = RequestReader()
-        self._question = FirstQuestion()
-        self._last = self._count = 0
-
-    def read(self, store: Store) -> TapFacts:
-        """Bring the facts up to date. Blocks.
-
-        Raises:
-            StoreError: The file cannot be read.
-        """
-        if not self.facts.kind:
-            kind, peer = wire_of(store, self._capture)
-            self.facts = replace(self.facts, kind=kind, peer=peer)
-        if self.facts.kind == "llm":
-            self._read_requests(store)
-        elif self.facts.kind:
-            self._read_clients(store)
-        return self.facts
-
-    def _read_requests(self, store: Store) -> None:
-        """Read some of the requests since the last call: the first, the last, and a sample of those between."""
-        numbers = requests_of(store, self._capture, self._last)
-        if not numbers:
-            return
-        speakers = dict.fromkeys(self.facts.speakers)
-        for seq in numbers:
-            place, self._count = self._count, self._count + 1
-            is_first = self._question.left > 0 and place < _FIRST
-            record = store.record(self._capture, seq) if is_first or seq == numbers[-1] or _is_sample(place) else None
-            if record is not None:
-                speakers |= dict.fromkeys(self._speakers_in(record, store))
-        self._last = numbers[-1]
-        self.facts = replace(self.facts, speakers=list(speakers), question=self._question.words)
-
-    def _speakers_in(self, record: Record, store: Store) -> Iterator[Speaker]:
-        exchange = exchange_of(record, record.time_ns, self._requests)
+    def _request(self, record: Record) -> None:
+        # A reader of its own: a tap keeps no bodies in memory.
+        exchange = exchange_of(record, record.time_ns, RequestReader())
         if exchange is None or not exchange.messages:
             return
-        self._question.hear(exchange, store.redactor.text)
-        yield exchange.speaker
+        if exchange.speaker not in self.speakers and len(self.speakers) < _MOST:
+            self.speakers.append(exchange.speaker)
+        if self._may_ask and (exchange.has_tools or not self.question):
+            self._hear(exchange)
+        self._may_ask = max(self._may_ask - 1, 0)
 
-    def _read_clients(self, store: Store) -> None:
-        """Read how clients introduced themselves on the connections since the last call."""
-        opened = connections_of(store, self._capture)
-        numbers = [seq for place, seq in enumerate(opened) if seq > self._last and _is_sample(place)]
-        records = (store.record(self._capture, seq) for seq in numbers)
-        clients = [client_in(record.data) for record in records if record is not None]
-        if clients:
-            self._last = numbers[-1]
-            all_clients = dict.fromkeys((*self.facts.clients, *filter(None, clients)))
-            self.facts = replace(self.facts, clients=list(all_clients))
-
-
-def _is_sample(place: int) -> bool:
-    """Whether to read what stands at a place: all of the first 16, of the next 16 every 2nd, of the next 32 every 4th."""
-    return place % (1 << (place // _ALL).bit_length()) == 0
-
-
-_OPENING = 8
-"""How many first requests to read: hosts ask for titles and check the model before the question."""
-_READ = 8192
-"""Characters of the question that are read for the first line."""
-
-
-class FirstQuestion:
-    """Takes the question from the first request that offers tools, else from the first request.
-
-    Attributes:
-        words: The question's first line, redacted and shortened; empty before there is a question.
-        left: How many more requests to read.
-    """
-
-    def __init__(self) -> None:
-        self.words = ""
-        self.left = _OPENING
-
-    def hear(self, exchange: ModelExchange, redact: Callable[[str], str]) -> None:
-        """Take in the next request.
-
-        Args:
-            exchange: The request.
-            redact: Redacts the words.
-        """
-        tells_of_tools = exchange.has_tools
-        if not self.left or (self.words and not tells_of_tools):
-            self.left = max(self.left - 1, 0)
-            return
-        words = (message.said for message in reversed(exchange.messages))
-        question = next(filter(None, words), "")
+    def _hear(self, exchange: ModelExchange) -> None:
+        """Take the question from the first request that offers tools, else from the first request."""
+        question = next(filter(None, (message.said for message in reversed(exchange.messages))), "")
         if question:
-            self.words = title_of(redact(question[:_READ]))
-        self.left = 0 if question and tells_of_tools else self.left - 1
+            self.question = title_of(self._redact(question[:_READ]))
+            self._may_ask *= not exchange.has_tools
+
+
+def _speaker(value: Mapping[str, JSON]) -> Speaker:
+    host, agent, title, peer, model, protocol = (
+        said(value.get(name)) for name in ("host", "agent", "title", "peer", "model", "protocol")
+    )
+    has_tools = value.get("tools") is True
+    return Speaker(host=host, agent=(agent, title), peer=peer, model=model, protocol=protocol, has_tools=has_tools)

@@ -32,49 +32,25 @@ _ALIKE = 200
 
 
 class ModelExchange:
-    """One exchange as read so far, and its place in a conversation, which `Conversations` finds.
+    """One exchange as read so far, and its place in a conversation, which `Conversations` finds."""
 
-    Attributes:
-        is_timed: Whether the time of the request was recorded; else only the order is known.
-        body: The request's body, after content decoding; empty where only the answer was captured.
-        status: The response's status, 0 if none was captured.
-        is_missing: Whether the answer is missing from the capture.
-        lacks: How much of the answer was kept, in words; empty for all.
-        fold: The answer so far.
-        end_ns: The time of the last record.
-        is_over: No more comes.
-        mark: A mark that exchanges with equal messages share.
-        turn: The turn in the story, from 1.
-        step: The step in the turn, from 1.
-        conversation: The key of the conversation's first exchange.
-        text: The person's words; empty where the request only continues with results.
-        parent: The exchange whose answer the request continues; `is_certain` unless another answer may be the one.
-        answer_place: The place of that answer among the request's messages, -1 if missing.
-        repeated: How many messages were not captured before this request repeated them.
-        tells_history: Whether they are new in the story: of a history that a host cut or rewrote nobody knows that.
-        children: The exchanges that continue from the answer.
-        is_retry: Whether the request repeats one that failed.
-        previous: The exchange before in the conversation, or the failed one; None for the first.
-        is_side_request: Whether the exchange begins a side request of the host's.
-    """
-
-    status: int = 0
+    status: int = 0  # 0 if no answer was captured
     has_answer: bool = False
-    is_missing: bool = False
-    lacks: str = ""
+    is_missing: bool = False  # the answer is not in the capture
+    lacks: str = ""  # how much of the answer was kept, in words; empty for all
     is_over: bool = False
-    mark: bytes = b""
+    mark: bytes = b""  # that exchanges with equal messages share
     turn: int = 0
     step: int = 1
-    text: str = ""
-    parent: ExchangeKey | None = None
-    is_certain: bool = True
-    answer_place: int = -1
-    repeated: int = 0
-    tells_history: bool = False
-    is_retry: bool = False
-    previous: ExchangeKey | None = None
-    is_side_request: bool = False
+    text: str = ""  # the person's words; empty where the request only continues with results
+    parent: ExchangeKey | None = None  # whose answer the request continues
+    is_certain: bool = True  # no other answer may be the parent's
+    answer_place: int = -1  # of the parent's answer among the messages
+    repeated: int = 0  # how many messages were not captured before this request repeated them
+    tells_history: bool = False  # these are new in the story; of a history that a host cut or rewrote nobody knows that
+    is_retry: bool = False  # the request repeats one that failed
+    previous: ExchangeKey | None = None  # the exchange before in the conversation, or the failed one
+    is_side_request: bool = False  # begins one of the host's own
     _refusal: ResponseWords | None = None
     _broken: str = ""
     _size: int = 0

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Literal
 
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
@@ -37,45 +38,23 @@ MOST_KNOWN = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePart:
-    """A text, call or result in a message.
+    """A text, call or result in a message."""
 
-    Attributes:
-        kind: `text`, `call` or `result`.
-        text: The text; of a call the arguments as JSON.
-        start: The first byte in the body: of a text with its quotes, or of the whole part.
-        end: One past the last byte.
-        name: The name of the call or result, empty if unknown.
-        wire_id: The id of the call or result, empty if there is none.
-        says: Where the content of a result stands in the body.
-    """
-
-    kind: str
-    text: str
-    start: int
+    kind: Literal["text", "call", "result"]
+    text: str  # of a call the arguments as JSON
+    start: int  # the first byte in the body: of a text or a result with its quotes, or of the whole call
     end: int
-    name: str = ""
+    name: str = ""  # of the call or result, empty if unknown
     wire_id: str = ""
-    says: tuple[int, int] = (0, 0)
-
-    def moved(self, by: int) -> MessagePart:
-        """Return the part of the same bytes further on in a body."""
-        says = (self.says[0] + by, self.says[1] + by)
-        return replace(self, start=self.start + by, end=self.end + by, says=says)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestMessage:
-    """A message of a request.
+    """A message of a request."""
 
-    Attributes:
-        role: `model`, `host` (the system prompt), or `user`, who also tells results.
-        parts: The message's parts without thinking and images.
-        mark: A mark that equal messages share.
-    """
-
-    role: str
-    parts: tuple[MessagePart, ...]
-    mark: bytes
+    role: Literal["model", "host", "user"]  # `host` is the system prompt; the user also tells results
+    parts: tuple[MessagePart, ...]  # without thinking and images
+    mark: bytes  # that equal messages share
 
     @property
     def text(self) -> str:
@@ -96,13 +75,12 @@ class RequestMessage:
 
 def message_of(outline: Outline, part: Part) -> RequestMessage:
     """Read a message of a body; system messages get the role `host`."""
-    role = "user"
-    if part.label in _MODEL or part.kind in {"call", "thinking"}:
-        role = "model"
-    elif part.label in _HOST:
-        role = "host"
     parts = tuple(_parts(outline, part))
-    return RequestMessage(role=role, parts=parts, mark=_mark(role, parts))
+    if part.label in _MODEL or part.kind in {"call", "thinking"}:
+        return RequestMessage(role="model", parts=parts, mark=_mark("model", parts))
+    if part.label in _HOST:
+        return RequestMessage(role="host", parts=parts, mark=_mark("host", parts))
+    return RequestMessage(role="user", parts=parts, mark=_mark("user", parts))
 
 
 def _mark(role: str, parts: Sequence[MessagePart]) -> bytes:
@@ -120,23 +98,18 @@ def _mark(role: str, parts: Sequence[MessagePart]) -> bytes:
 
 def _parts(outline: Outline, part: Part) -> Iterator[MessagePart]:
     start, end = part.says
-    if part.kind in {"call", "result"}:
-        yield MessagePart(
-            kind=part.kind,
-            text=_decoded(outline.body[start:end]),
-            start=part.start,
-            end=part.end,
-            name=part.name,
-            wire_id=part.wire_id,
-            says=part.says,
-        )
-    elif part.kind == "text" or (part.kind == "message" and not part.children):
-        text = _decoded(outline.body[start:end])
-        if text.strip():
-            yield MessagePart(kind="text", text=text, start=start, end=end)
-    elif part.kind == "message":
+    text = _decoded(outline.body[start:end])
+    names = {"name": part.name, "wire_id": part.wire_id}
+    if part.kind == "call":
+        yield MessagePart(kind="call", text=text, start=part.start, end=part.end, **names)
+    elif part.kind == "result":
+        start, end = part.says if start < end else (part.start, part.end)
+        yield MessagePart(kind="result", text=text, start=start, end=end, **names)
+    elif part.kind == "message" and part.children:
         for child in part.children:
             yield from _parts(outline, child)
+    elif part.kind in {"message", "text"} and text.strip():
+        yield MessagePart(kind="text", text=text, start=start, end=end)
 
 
 def _decoded(data: bytes) -> str:
@@ -159,19 +132,12 @@ def _decoded(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The content of a request.
-
-    Attributes:
-        system: The parts of the system prompt.
-        messages: The messages in order; a lone text in place of messages counts as one message.
-        offered: The names of the tools offered by the vendor's API.
-        around: The body without the elements of the message list.
-    """
+    """The content of a request."""
 
     system: tuple[MessagePart, ...] = ()
-    messages: tuple[RequestMessage, ...] = ()
-    offered: tuple[str, ...] = ()
-    around: bytes = b""
+    messages: tuple[RequestMessage, ...] = ()  # a lone text in place of messages counts as one
+    offered: tuple[str, ...] = ()  # the names of the tools offered by the vendor's API
+    around: bytes = b""  # the body without the elements of the message list
 
     @property
     def prompt(self) -> str:
@@ -191,9 +157,10 @@ class _Content:
         by = start - self.start
         if not by:
             return self
-        messages = (
-            replace(message, parts=tuple(part.moved(by) for part in message.parts)) for message in self.messages
-        )
+        messages: list[RequestMessage] = []
+        for message in self.messages:
+            parts = (replace(part, start=part.start + by, end=part.end + by) for part in message.parts)
+            messages.append(replace(message, parts=tuple(parts)))
         return _Content(start, tuple(messages), self.offered)
 
 
@@ -309,7 +276,7 @@ def results_of(body: bytes, protocol: str, message: RequestMessage) -> Sequence[
 def _in_words(protocol: str, body: bytes, message: RequestMessage) -> tuple[MessagePart, ...]:
     """Return the parts whose words a protocol may use: hosts of open models tell tagged results in the vendor's messages."""
     results = message.of("result") if protocol == HERMES else ()
-    are_texts = all(body[part.says[0] : part.says[0] + 1] == b'"' for part in results)
+    are_texts = all(body[part.start : part.start + 1] == b'"' for part in results)
     return results if results and are_texts else message.of("text")
 
 
@@ -356,22 +323,22 @@ _RUNS = re.compile(
 
 
 class _Words:
-    """The joined text of parts that are JSON strings in a body, or of results whose contents are."""
+    """The joined text of parts that are JSON strings in a body."""
 
     def __init__(self, body: bytes, parts: Sequence[MessagePart]) -> None:
         self._body = body
-        self._places = [part.says if part.kind == "result" else (part.start, part.end) for part in parts]
-        self._sizes = [len(part.text) for part in parts]
+        self._parts = parts
         self.text = "\n".join(part.text for part in parts)
 
     def place(self, character: int) -> int:
         """Return the byte in the body at which a character of the text stands."""
-        start, end = self._places[0]
-        for (start, end), size in zip(self._places, self._sizes, strict=True):  # noqa: B007 - the last one if none fits
-            if character <= size:
+        *earlier, last = self._parts
+        for part in earlier:
+            if character <= len(part.text):
+                last = part
                 break
-            character -= size + 1
-        return start + _offset_of(self._body[start:end], character)
+            character -= len(part.text) + 1
+        return last.start + _offset_of(self._body[last.start : last.end], character)
 
 
 def _offset_of(quoted: bytes, character: int) -> int:

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from tui_host.capture.store.store import Store
 
-DESCRIBED = 30
-"""Number of taps, the latest first, whose facts are read before the list is shown."""
-
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -45,10 +42,8 @@ class Listed:
         return self.key, session.title, session.live, moment(session.updated_ns)
 
 
-def listed_sessions(
-    store: Store, stories: Stories, words: str, in_records: Mapping[str, Found]
-) -> tuple[list[Listed], bool]:
-    """Return the lines of the list, and whether the facts of all taps are known. Blocks.
+def listed_sessions(store: Store, stories: Stories, words: str, in_records: Mapping[str, Found]) -> list[Listed]:
+    """Return the lines of the list. Blocks.
 
     Those that only records match stand last: a word of a tool's definition is in every request.
 
@@ -58,12 +53,11 @@ def listed_sessions(
         words: The words to search for, empty for all sessions.
         in_records: The sessions whose records match, as far as they were searched.
     """
-    sessions, is_described = stories.listed(DESCRIBED)
     matches = {match.session.id: match for match in search_chats(store.sessions, words)} if words else {}
     wanted = [text.casefold() for text in read_filter(words).whole_texts]
     first: list[Listed] = []
     last: list[Listed] = []
-    for session in sessions:
+    for session in stories.listed():
         if isinstance(session, TapStory):
             has_words = not words or (bool(wanted) and all(word in session.title.casefold() for word in wanted))
             is_first = has_words or any(tap.id in matches for tap in session.taps)
@@ -77,7 +71,7 @@ def listed_sessions(
             first.append(Listed(matches[session.id]))
         elif session.id in in_records:
             last.append(Listed(in_records[session.id]))
-    return [*first, *last], is_described
+    return [*first, *last]
 
 
 def records_of(store: Store, words: str, goes_on: Callable[[], bool]) -> RecordSearch:

@@ -105,7 +105,6 @@ class SessionsScreen(ChoiceScreen):
         self._listed_at = 0.0
         self._asked = 0
         self._is_behind = False
-        self._is_described = True
         self._states: list[tuple[str, bool, int]] = []
         self._in_records: tuple[str, dict[str, Found]] = ("", {})  # the words, and the sessions so far
         self._progress = ""
@@ -127,8 +126,7 @@ class SessionsScreen(ChoiceScreen):
         if self._is_behind and self._host.recorder is not None:
             self._is_behind = False
             self.call_later(self._search)
-        elif not self._is_described or self._has_more_been_done():
-            self._is_described = True  # until it is known how many are left
+        elif self._has_more_been_done():
             self.call_later(self._search, again=True)
         elif self._listed and self._present_states() != self._states:
             self._show()
@@ -199,9 +197,7 @@ class SessionsScreen(ChoiceScreen):
                     if asked != self._asked:
                         return
                     stories = self._stories_of(store)
-                    listed, self._is_described = await asyncio.to_thread(
-                        listed_sessions, store, stories, words, self._in_records[1]
-                    )
+                    listed = await asyncio.to_thread(listed_sessions, store, stories, words, self._in_records[1])
             except TuiHostError as error:
                 self.notify(line(str(error), 300), severity="error", markup=False)
                 return
