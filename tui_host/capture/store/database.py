@@ -22,6 +22,9 @@ ELSEWHERE = "choose another place with --data-dir; the app and `ask` run with --
 CHECKED_UP_TO = 4 << 20
 """Largest file, in bytes, to check completely at each start; a larger file is checked after damage was seen."""
 
+PAGES = 200
+"""Pages given back to the system at once: what is recorded meanwhile waits, and on a full disk the log must have room for them."""
+
 _UNFINISHED = frozenset((sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY))
 """The process that wrote the file was killed: SQLite undoes its last transaction once the file is opened for writing."""
 
@@ -308,3 +311,11 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return status.st_dev, status.st_ino
+
+
+def give_pages_back(connection: sqlite3.Connection) -> bool:
+    """Return some free pages to the system, outside a transaction; returns whether there are more."""
+    # a script: `execute` stops after a statement's first step, which is one page
+    connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
+    free: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    return free > 0

@@ -1,15 +1,15 @@
 """Deletes for good: rows, then the pages of the rows, then their copies in the write-ahead log.
 
-`secure_delete`, which every connection has on, overwrites what is freed. Functions run on the writer's connection.
+`secure_delete`, which every connection has on, overwrites what is freed.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol, TypeVar
 
+from tui_host.capture.store.access import OpenDatabase
+from tui_host.capture.store.database import give_pages_back
 from tui_host.capture.store.schema import SEQ_BITS
 
 SLICE, SLICE_BYTES = 1000, 512 << 10
@@ -17,21 +17,8 @@ SLICE, SLICE_BYTES = 1000, 512 << 10
 
 On a full disk there must be room for what they become in the log.
 """
-PAGES = 200
-"""Pages given back to the system at once, for the same reasons."""
-T = TypeVar("T")
-
 LOG_MILLISECONDS = 1000
 """How long other processes are waited for when the log is emptied: what is recorded meanwhile waits, too."""
-
-
-class Run(Protocol):
-    """Runs work on the writer's connection and waits for the result."""
-
-    def __call__(self, work: Callable[[sqlite3.Connection], T], /) -> T:
-        """Run the work."""
-        ...
-
 
 _OF_SESSION = (
     "DELETE FROM places WHERE session = ?",
@@ -54,41 +41,25 @@ _OF_CAPTURE = (
 )
 
 
-def in_transaction(work: Callable[[sqlite3.Connection], T]) -> Callable[[sqlite3.Connection], T]:
-    """Wrap work in one transaction; on failure the job rolls back."""
-
-    def perform(connection: sqlite3.Connection) -> T:
-        connection.execute("BEGIN IMMEDIATE")
-        done = work(connection)
-        connection.execute("COMMIT")
-        return done
-
-    return perform
-
-
-def delete_all(run: Run, keys: Sequence[int]) -> None:
-    """Delete records in slices, so that the writer can work between slices. Later records go before their base."""
+def delete_all(store: OpenDatabase, keys: Sequence[int]) -> None:
+    """Delete records in slices, so that the writer can work between slices. Pass later ones before their base."""
     at = 0
+
+    def delete_some(connection: sqlite3.Connection) -> int:
+        size = count = 0
+        for key in keys[at : at + SLICE]:
+            row: tuple[int] | None = connection.execute(
+                "SELECT length(data) FROM records WHERE key = ?", (key,)
+            ).fetchone()
+            connection.execute("DELETE FROM records WHERE key = ?", (key,))
+            size += row[0] if row else 0
+            count += 1
+            if size >= SLICE_BYTES:
+                break
+        return count
+
     while at < len(keys):
-        at += run(in_transaction(partial(_delete_some, keys=keys[at : at + SLICE])))
-
-
-def _delete_some(connection: sqlite3.Connection, keys: Sequence[int]) -> int:
-    """Delete the first of some records; return the number deleted."""
-    size = count = 0
-    for key in keys:
-        row: tuple[int] | None = connection.execute("SELECT length(data) FROM records WHERE key = ?", (key,)).fetchone()
-        delete_records(connection, (key,))
-        size += row[0] if row else 0
-        count += 1
-        if size >= SLICE_BYTES:
-            break
-    return count
-
-
-def delete_records(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
-    """Delete records in a transaction, later records before their base."""
-    connection.executemany("DELETE FROM records WHERE key = ?", ((key,) for key in keys))
+        at += store.change(delete_some)
 
 
 def delete_session(connection: sqlite3.Connection, session: str) -> None:
@@ -110,16 +81,14 @@ def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str
             delete_capture(connection, key)
 
 
-def give_pages_back(connection: sqlite3.Connection) -> bool:
-    """Return some free pages to the system, outside a transaction; returns whether there are more."""
-    # a script: `execute` stops after a statement's first step, which is one page
-    connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
-    free: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
-    return free > 0
+def give_back(store: OpenDatabase) -> bool:
+    """Return all free pages to the system and empty the log; returns whether no other process reads the log."""
+    while store.run(give_pages_back, makes_room=True):
+        pass
+    return store.run(_empty_log, makes_room=True)
 
 
-def empty_log(connection: sqlite3.Connection) -> bool:
-    """Write the log into the file and truncate the log; returns False while another process reads the log."""
+def _empty_log(connection: sqlite3.Connection) -> bool:
     waits: int = connection.execute("PRAGMA busy_timeout").fetchone()[0]
     connection.execute(f"PRAGMA busy_timeout = {LOG_MILLISECONDS}").fetchall()
     try:
@@ -127,10 +96,3 @@ def empty_log(connection: sqlite3.Connection) -> bool:
     finally:
         connection.execute(f"PRAGMA busy_timeout = {waits}").fetchall()
     return not busy
-
-
-def give_back(run: Run) -> bool:
-    """Return all free pages to the system and empty the log; returns whether the log is empty."""
-    while run(give_pages_back):
-        pass
-    return run(empty_log)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
-from tui_host.capture.store.deletion import delete_all, delete_capture, give_back, in_transaction
+from tui_host.capture.store.deletion import delete_all, delete_capture, give_back
 from tui_host.capture.store.schema import SEQ_BITS
 from tui_host.errors import StoreError, TuiHostError
 
@@ -30,11 +29,9 @@ _CAPTURES = """
     SELECT key, id, coalesce(ended, started), ended, owner FROM captures WHERE NOT EXISTS
         (SELECT 1 FROM places JOIN sessions ON sessions.id = places.session WHERE places.capture = captures.key)
 """
-_SIZE_OF_SESSION = f"""
-    SELECT coalesce(sum(length(data) + {ROW}), 0) FROM places JOIN records ON records.place = places.key WHERE session = ?
-"""  # noqa: S608 - constants alone
-_SIZE_OF_CAPTURE = f"SELECT coalesce(sum(length(data) + {ROW}), 0) FROM records WHERE key BETWEEN ? AND ?"  # noqa: S608
-_KEYS_OF_CAPTURE = "SELECT key FROM records WHERE key BETWEEN ? AND ? ORDER BY key DESC"
+_SIZE = f"SELECT coalesce(sum(length(data) + {ROW}), 0) FROM records WHERE"  # noqa: S608 - a constant alone
+_OF_SESSION = "place IN (SELECT key FROM places WHERE session = ?)"
+_OF_CAPTURE = "key BETWEEN ? AND ?"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -44,6 +41,7 @@ class Old:
     Attributes:
         time_ns: Its last change, wall clock.
         thing: A session, or a capture that no session is left of.
+        key: The capture's key.
     """
 
     time_ns: int
@@ -51,6 +49,11 @@ class Old:
     name: str
     title: str = ""
     key: int = 0
+
+    @property
+    def keys(self) -> tuple[int, int]:
+        """First and last key of the capture's records."""
+        return self.key << SEQ_BITS, (self.key + 1 << SEQ_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +71,11 @@ class Limits:
 
 @dataclass(slots=True, kw_only=True)
 class Pruned:
-    """The result of a cleanup.
+    """What was deleted.
 
     Attributes:
-        is_whole: Nothing of it is left in the log beside the database; while another process reads there, something may be.
+        freed: Bytes, roughly.
+        is_whole: Whether nothing of it is left in the log beside the database.
     """
 
     gone: list[Old] = field(default_factory=list[Old])
@@ -80,40 +84,37 @@ class Pruned:
 
 
 def prune(store: Store, limits: Limits, *, dry: bool = False, stopped: Callable[[], bool] = lambda: False) -> Pruned:
-    """Delete everything beyond the limits, oldest first, except of running processes. Blocks, without stopping recording.
+    """Delete what exceeds the limits, the oldest first; nothing that a running process writes. Blocks.
 
     With `dry`, only count what would be deleted. `stopped` is asked before each deletion; True leaves the rest for another time.
     Raises `StoreError` if the database cannot be read or written.
     """
-    with nullcontext() if dry else store.making_room():
-        return _pruned(store, limits, dry, stopped)
-
-
-def _pruned(store: Store, limits: Limits, dry: bool, stopped: Callable[[], bool]) -> Pruned:  # noqa: FBT001 - as it came
     pruned = Pruned()
-    before = size = used_bytes(store)
-    for old in sorted(_candidates(store)):
-        is_old = limits.before_ns is not None and old.time_ns < limits.before_ns
-        is_much = limits.max_bytes is not None and size > limits.max_bytes
-        if stopped() or not (is_old or is_much):
-            break
-        if dry:
-            size -= _size_of(store, old)
-        elif _remove(store, old):
-            size = used_bytes(store)
-        else:
-            continue
-        pruned.gone.append(old)
-    pruned.freed = max(before - size, 0)
-    if pruned.gone and not dry:
-        pruned.is_whole = give_back(partial(store.run, makes_room=True))
+    with nullcontext() if dry else store.making_room():
+        before = size = used_bytes(store)
+        for old in sorted(_candidates(store)):
+            is_old = limits.before_ns is not None and old.time_ns < limits.before_ns
+            is_much = limits.max_bytes is not None and size > limits.max_bytes
+            if stopped() or not (is_old or is_much):
+                break
+            if dry:
+                size -= _size_of(store, old)
+            elif _remove(store, old):
+                size = used_bytes(store)
+            else:
+                continue
+            pruned.gone.append(old)
+        pruned.freed = max(before - size, 0)
+        if pruned.gone and not dry:
+            pruned.is_whole = give_back(store)
     return pruned
 
 
 def used_bytes(store: Store) -> int:
     """Return the bytes that the database takes, without free pages."""
-    pages, free, size = (store.read(f"PRAGMA {name}")[0][0] for name in ("page_count", "freelist_count", "page_size"))
-    return (number_or_zero(pages) - number_or_zero(free)) * number_or_zero(size)
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, size = (number_or_zero(store.read(f"PRAGMA {name}")[0][0]) for name in names)
+    return (pages - free) * size
 
 
 def _candidates(store: Store) -> Iterator[Old]:
@@ -126,28 +127,23 @@ def _candidates(store: Store) -> Iterator[Old]:
 
 
 def _remove(store: Store, old: Old) -> bool:
-    match old.thing:
-        case "session":
-            try:
-                store.sessions.remove(old.name)
-            except StoreError:
-                raise
-            except TuiHostError:
-                return False  # another process has it open since
-        case "capture":
-            run = partial(store.run, makes_room=True)
-            delete_all(run, [number_or_zero(row[0]) for row in store.read(_KEYS_OF_CAPTURE, *_span(old.key))])
-            run(in_transaction(lambda connection: delete_capture(connection, old.key)))
+    if old.thing == "capture":
+        rows = store.read(f"SELECT key FROM records WHERE {_OF_CAPTURE} ORDER BY key DESC", *old.keys)  # noqa: S608 - a constant alone
+        delete_all(store, [number_or_zero(row[0]) for row in rows])
+        store.change(lambda connection: delete_capture(connection, old.key))
+        return True
+    try:
+        store.sessions.remove(old.name)
+    except StoreError:
+        raise
+    except TuiHostError:
+        return False  # another process has it open since
     return True
 
 
 def _size_of(store: Store, old: Old) -> int:
-    match old.thing:
-        case "session":
-            return number_or_zero(store.read(_SIZE_OF_SESSION, old.name)[0][0])
-        case "capture":
-            return number_or_zero(store.read(_SIZE_OF_CAPTURE, *_span(old.key))[0][0])
-
-
-def _span(capture: int) -> tuple[int, int]:
-    return capture << SEQ_BITS, (capture + 1 << SEQ_BITS) - 1
+    if old.thing == "session":
+        rows = store.read(f"{_SIZE} {_OF_SESSION}", old.name)
+    else:
+        rows = store.read(f"{_SIZE} {_OF_CAPTURE}", *old.keys)
+    return number_or_zero(rows[0][0])

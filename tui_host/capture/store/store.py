@@ -1,185 +1,39 @@
-"""The store: one database for captures, records and sessions, written by one thread, read from any.
-
-Several processes may have the same file open.
-"""
+"""The store: one database for captures, records and sessions, written by one thread, read from any."""
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias
 
 from tui_host.capture.record import Record
-from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.access import OpenDatabase, despite_damage
 from tui_host.capture.store.answers import SPAN
 from tui_host.capture.store.bodies import Bodies
-from tui_host.capture.store.database import (
-    Connect,
-    FileWatch,
-    connect_to_read,
-    damage_to_tell,
-    doubt,
-    open_to_write,
-)
-from tui_host.capture.store.disk_space import DiskReserve
-from tui_host.capture.store.pending_records import Source
-from tui_host.capture.store.process_lock import Lock, is_live
-from tui_host.capture.store.reading import SELECT, Keyed, StoredRow, from_row, in_order, record_key
+from tui_host.capture.store.process_lock import Lock
+from tui_host.capture.store.reading import SELECT, Keyed, StoredRow, from_row, in_order
 from tui_host.capture.store.rows import SQLValue, begin_capture
-from tui_host.capture.store.schema import SEQ_BITS, connect, damaged_text
+from tui_host.capture.store.schema import SEQ_BITS
 from tui_host.capture.store.session_records import select_session
-from tui_host.capture.store.store_faults import is_damage
 from tui_host.capture.store.stored_sessions import Sessions
 from tui_host.capture.store.writer import Write, Writer
-from tui_host.errors import StoreError
 
 CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
 PAGE = 128
 """Records read at once, so that no reader holds on to an old state of the file for long."""
-_REACHING = "WHERE last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
-_IN_ORDER = "WHERE records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
+_REACHING = f"{SELECT} WHERE last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
+_IN_ORDER = f"{SELECT} WHERE records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
 _PLAIN = "SELECT key, data FROM records WHERE size IS NULL AND last IS NULL AND encoding IS NULL AND key IN"
 
-T = TypeVar("T")
 
-
-class Store:
-    """An open database.
-
-    Attributes:
-        owner: Name of the lock that this process holds while it writes; empty if it only reads.
-        notices: Messages for the user, one sentence each.
-        redactor: Removes secrets from every saved text.
-    """
+class Store(OpenDatabase):
+    """An open database with its records and sessions. Reading blocks on the disk, and raises `StoreError`."""
 
     def __init__(self, path: Path, writer: Writer | None, lock: Lock | None, notices: list[str]) -> None:
-        self.path = path
-        self.owner = lock.token if lock is not None else ""
-        self.notices = notices
-        self.redactor = Redactor()
+        super().__init__(path, writer, lock, notices)
         self.sessions = Sessions(self)
-        self._writer = writer
-        self._lock_held = lock
-        self._readers: list[sqlite3.Connection] = []
-        self._watching: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
-        self._closed = False
-
-    @classmethod
-    def open(
-        cls,
-        path: Path,
-        *,
-        retry_seconds: float = 5.0,
-        connect: Connect = connect,
-        notices: list[str] | None = None,
-    ) -> Store:
-        """Open or create the database, readable only by the owner. Blocks.
-
-        A damaged database is set aside and its readable content copied; `notices` says so.
-
-        Raises:
-            StoreError: The database cannot be used here. Says what to do.
-            SettingsError: A newer version of the program has written the database, which is left unchanged.
-        """
-        notices = [] if notices is None else notices
-        reserve = DiskReserve(path)
-        connection, lock = open_to_write(path, reserve, connect, notices)
-        writer = Writer(connection, lock.token, notices.append, file=FileWatch(path), retry_seconds=retry_seconds)
-        return cls(path, writer, lock, notices)
-
-    @classmethod
-    def open_to_read(cls, path: Path) -> Store:
-        """Open a database only for reading; known damage is reported in `notices`. Blocks.
-
-        Raises:
-            StoreError: The database cannot be read.
-            SettingsError: A newer version of the program has written it.
-        """
-        connect_to_read(path).close()
-        damage = damage_to_tell(path)
-        return cls(path, None, None, [damage] if damage else [])
-
-    @property
-    def fault(self) -> str:
-        """Why nothing can be written now, empty if writing works."""
-        return self._writer.fault if self._writer is not None else "the database is open for reading alone"
-
-    @property
-    def loss(self) -> str:
-        """Why the database must be opened anew for writing: the file is gone or damaged, or the writer broke down."""
-        return self._writer.loss if self._writer is not None else ""
-
-    def close(self, timeout: float = 5.0) -> bool:
-        """Write all waiting records, and end.
-
-        Returns:
-            Whether everything was written.
-        """
-        written = self._writer.close(timeout) if self._writer is not None else True
-        with self._lock:
-            self._closed = True
-            for reader in self._readers:
-                reader.close()
-            self._readers.clear()
-            if self._watching is not None:
-                self._watching.close()
-            if self._lock_held is not None:
-                self._lock_held.release()
-                self._lock_held = None
-        return written
-
-    def is_live(self, owner: str | None) -> bool:
-        """Return whether the process with this lock still runs; true for this process."""
-        return bool(owner) and (owner == self.owner or is_live(self.path, owner))
-
-    def owns(self, path: Path) -> bool:
-        """Return whether a path is the database or a file of SQLite beside it: nothing else may open these.
-
-        Who closes a file gives up all locks that the process has on it. Source: SQLite, How To Corrupt An SQLite Database File, 2.2.
-        """
-        for ending in ("", "-wal", "-shm"):
-            with suppress(OSError):  # one of the two is not there
-                if path.samefile(self.path.with_name(self.path.name + ending)):
-                    return True
-        return False
-
-    # Writing.
-
-    def put(self, item: Source | Write) -> bool:
-        """Pass a statement to the writer, or announce records; never blocks. Returns False once the writer has ended."""
-        return self._writer is not None and self._writer.put(item)
-
-    def hurry(self) -> None:
-        """Tell the writer not to wait for more records."""
-        if self._writer is not None:
-            self._writer.hurry()
-
-    def run(
-        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
-    ) -> T:
-        """Run work on the writer's connection, after everything put before, and wait for the result.
-
-        Args:
-            work: The function to run, outside any transaction.
-            timeout: Seconds; None waits for ever.
-            makes_room: Whether to run the work even while earlier statements cannot be written.
-
-        Raises:
-            StoreError: Nothing could be written, or not in time.
-        """
-        if self._writer is None:
-            raise StoreError(self.fault, str(self.path))
-        return self._writer.run(work, timeout, makes_room=makes_room)
-
-    def making_room(self) -> AbstractContextManager[None]:
-        """Free the reserved disk space while the block deletes."""
-        return DiskReserve(self.path).given_up()
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
         """Begin a capture of this process."""
@@ -190,42 +44,17 @@ class Store:
         """End a capture."""
         self.put(Write(sql="UPDATE captures SET ended = ? WHERE id = ?", row=(time_ns, capture)))
 
-    # Reading. From any thread; blocks on the disk, and raises `StoreError` if the file cannot be read.
-
-    def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
-        """Return all rows of a query."""
-        with self._reader() as reader:
-            return _despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
-
-    def data_version(self) -> int:
-        """Return a number that changes with any write of any process. Costs next to nothing."""
-        with self._lock:
-            if self._closed:
-                raise StoreError("the database is closed", str(self.path))
-            if self._watching is None:  # the number is one connection's own
-                self._watching = connect_to_read(self.path)
-            try:
-                version: tuple[int] = self._watching.execute("PRAGMA data_version").fetchone()
-            except sqlite3.Error as error:
-                raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
-        return version[0]
-
     def records(
-        self,
-        *,
-        capture: str | None = None,
-        after: int = 0,
-        until_seq: int | None = None,
-        limit: int | None = None,
+        self, *, capture: str | None = None, after: int = 0, until_seq: int | None = None, limit: int | None = None
     ) -> Iterator[Record]:
         """Yield records in the order of captures and numbers, in `capture` after `after` and up to `until_seq`."""
         low, high = 0, (1 << 63) - 1
         if capture is not None:
-            key = self._key_of(capture)
-            if key is None:
+            start = self._start_of(capture)
+            if start is None:
                 return
-            low = record_key(key, after)
-            high = record_key(key, (1 << SEQ_BITS) - 1 if until_seq is None else until_seq)
+            low = start + after
+            high = start + ((1 << SEQ_BITS) - 1 if until_seq is None else until_seq)
         read = in_order(self._pages(low, high))
         yield from islice((record for key, record in read if low < key <= high), limit)
 
@@ -235,20 +64,19 @@ class Store:
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
         """Return the bytes of records by number, of those that are stored as they came; at most 500."""
-        key = self._key_of(capture)
-        if key is None:
+        start = self._start_of(capture)
+        if start is None:
             return {}
-        keys = [record_key(key, seq) for seq in seqs]
+        keys = [start + seq for seq in seqs]
         rows = self.read(f"{_PLAIN} ({', '.join('?' * len(keys))})", *keys)
-        low = record_key(key, 0)
-        return {row - low: data for row, data in rows if isinstance(row, int) and isinstance(data, bytes)}
+        return {key - start: data for key, data in rows if isinstance(key, int) and isinstance(data, bytes)}
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """Yield the records of a session in the order of exports; True with a record of a connection's preamble.
 
         What belongs to it is said in `selection`.
         """
-        with self._reader() as reader:
+        with self.reader() as reader:
             selection = select_session(reader, session)
         for keys, is_preamble in ((selection.preamble, True), (selection.belonging, False)):
             for _, record in in_order(self._with_keys(keys)):
@@ -262,18 +90,19 @@ class Store:
         """Find a session by id, unique prefix, or `last`; see `Sessions.find`."""
         return self.sessions.find(name)
 
-    def _key_of(self, capture: str) -> int | None:
+    def _start_of(self, capture: str) -> int | None:
+        """Return the number below the keys of a capture's records; None without such a capture."""
         rows = self.read("SELECT key FROM captures WHERE id = ?", capture)
         key = rows[0][0] if rows else None
-        return key if isinstance(key, int) else None
+        return key << SEQ_BITS if isinstance(key, int) else None
 
     def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
-        """Yield the records of rows with greater keys, and of runs reaching into these rows, row by row."""
+        """Yield the records of rows with greater keys, and of answers reaching into these rows, row by row."""
         bodies = Bodies()
-        yield from self._read_records(f"{SELECT} {_REACHING}", (low, low + SPAN, low), bodies)
+        yield from self._read_records(_REACHING, (low, low + SPAN, low), bodies)
         at: int | None = low
         while at is not None:
-            rows = self._read_records(f"{SELECT} {_IN_ORDER}", (at, high, PAGE), bodies)
+            rows = self._read_records(_IN_ORDER, (at, high, PAGE), bodies)
             yield from rows
             at = rows[-1][0][0] if len(rows) == PAGE else None
 
@@ -287,45 +116,11 @@ class Store:
 
     def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[Sequence[Keyed]]:
         """Read the records of some rows in one transaction."""
-        with self._reader() as reader:
+        with self.reader() as reader:
             reader.execute("BEGIN")
             try:
-                rows: list[StoredRow] = _despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
+                rows: list[StoredRow] = despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
                 return [from_row(row, reader, bodies) for row in rows]
             finally:
                 if reader.in_transaction:  # some errors have ended it
                     reader.execute("ROLLBACK")
-
-    @contextmanager
-    def _reader(self) -> Generator[sqlite3.Connection]:
-        """Lend a connection for one query; errors are raised as `StoreError`."""
-        with self._lock:
-            if self._closed:
-                raise StoreError("the database is closed", str(self.path))
-            reader = self._readers.pop() if self._readers else None
-        if reader is None:
-            reader = connect_to_read(self.path) if self._writer is None else connect(self.path)
-            reader.execute("PRAGMA query_only = ON")
-        try:
-            yield reader
-        except sqlite3.Error as error:
-            if is_damage(error):
-                doubt(self.path)
-            raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
-        finally:
-            with self._lock:
-                if self._closed:
-                    reader.close()
-                else:
-                    self._readers.append(reader)
-
-
-def _despite_damage(reader: sqlite3.Connection, read: Callable[[], T]) -> T:
-    """Call `read`; at a damaged text, call again, and read such texts with escapes from then on."""
-    try:
-        return read()
-    except sqlite3.OperationalError:
-        if reader.text_factory is damaged_text:
-            raise
-        reader.text_factory = damaged_text
-        return read()

@@ -7,49 +7,42 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
-from pathlib import Path
-from typing import Protocol, TypeVar
+from collections.abc import Mapping, Sequence
 
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
-from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, Source
-from tui_host.capture.store.deletion import (
-    delete_all,
-    delete_empty_captures,
-    delete_records,
-    delete_session,
-    give_back,
-    in_transaction,
-)
-from tui_host.capture.store.rows import SQLValue, storable
+from tui_host.capture.store.access import OpenDatabase
+from tui_host.capture.store.deletion import delete_all, delete_empty_captures, delete_session, give_back
+from tui_host.capture.store.rows import Row, SQLValue, storable
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.writer import Write
 from tui_host.errors import TuiHostError
 
-T = TypeVar("T")
-
-_INFO = (
-    "SELECT id, title, created, updated, turns, source, model, protocol, profile, options, facts, owner,"
-    " turns > 0 OR source IN ('tap', 'import') AS listed,"
-    " source = 'import' OR id IN (SELECT session FROM captures CROSS JOIN places ON places.capture = captures.key WHERE kind = 'import') AS imported"
-    " FROM sessions"
-)
-_SAVE = """
-    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, facts, draft, owner)
-    VALUES (?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = excluded.updated, model = excluded.model,
-        protocol = excluded.protocol, profile = excluded.profile, options = excluded.options, draft = excluded.draft,
-        facts = CASE excluded.facts WHEN '{}' THEN facts ELSE excluded.facts END
+_INFO = """
+    SELECT id, title, created, updated, turns, source, model, protocol, profile, options, facts, owner,
+        id IN (SELECT session FROM captures CROSS JOIN places ON places.capture = captures.key WHERE kind = 'import')
+    FROM sessions
 """
-_PUT_BACK = """
-    INSERT INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, facts, draft, owner)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?)
-    ON CONFLICT (id) DO UPDATE SET title = excluded.title, created = excluded.created, updated = excluded.updated,
-        turns = excluded.turns, model = excluded.model, protocol = excluded.protocol, facts = excluded.facts, owner = excluded.owner
-    WHERE owner = ?
+_LISTED = f"{_INFO} WHERE turns > 0 OR source IN ('tap', 'import') ORDER BY updated DESC, id DESC"
+_LEFT_OPEN = f"{_INFO} WHERE turns > 0 AND source IN ('chat', 'ask') AND owner IS NOT NULL AND owner != ?"
+_TAPS = f"{_INFO} WHERE source = 'tap' AND (updated >= ? OR owner IS NOT NULL)"
+_LEFT_DRAFT = """
+    SELECT id, draft, owner FROM sessions
+    WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC
+"""
+_INSERT = """
+    INSERT INTO sessions
+        (id, title, created, updated, turns, source, model, protocol, profile, options, facts, draft, owner)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET title = excluded.title,
+"""
+_SAVE = f"""{_INSERT}
+    updated = max(updated, excluded.updated), model = excluded.model, protocol = excluded.protocol,
+    profile = excluded.profile, options = excluded.options, draft = excluded.draft,
+    facts = CASE excluded.facts WHEN '{{}}' THEN facts ELSE excluded.facts END
+"""
+_PUT_BACK = f"""{_INSERT}
+    created = excluded.created, updated = excluded.updated, turns = excluded.turns, model = excluded.model,
+    protocol = excluded.protocol, facts = excluded.facts, owner = excluded.owner WHERE owner = ?
 """
 _CAME = """
     SELECT session, max(started) FROM captures CROSS JOIN places ON places.capture = captures.key
@@ -60,11 +53,6 @@ _TRAFFIC = """
     SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum(wire = 'mcp' AND kind = 'frame'), sum(length(data))
     FROM places CROSS JOIN records ON records.place = places.key WHERE session = ? GROUP BY peer ORDER BY min(records.key)
 """
-_LAST = (1 << 63) - 1
-_SOURCES: Mapping[str, Source] = {"ask": "ask", "tap": "tap", "import": "import"}
-_LATEST_NS = 1 << 62
-_OWNER = "SELECT owner FROM sessions WHERE id = ?"
-_OWN = "UPDATE sessions SET owner = ? WHERE id = ?"
 _SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) VALUES (?, ?, ?, ?)"
 _SAVE_ITEM = "INSERT OR REPLACE INTO items (session, number, json) VALUES (?, ?, ?)"
 _TOUCH = "UPDATE sessions SET turns = max(turns, ?), updated = max(updated, ?) WHERE id = ?"
@@ -72,57 +60,40 @@ _SAVE_TURN = """
     INSERT OR IGNORE INTO turns (session, number, model, protocol)
     SELECT id, ?, model, protocol FROM sessions WHERE id = ?
 """
-
-
-class _Database(Protocol):
-    """The part of the store used by sessions; `Store` tells what each does."""
-
-    path: Path
-    owner: str
-    redactor: Redactor
-
-    def is_live(self, owner: str | None) -> bool: ...
-    def put(self, item: Write) -> bool: ...
-    def run(self, work: Callable[[sqlite3.Connection], T], *, makes_room: bool = False) -> T: ...
-    def making_room(self) -> AbstractContextManager[None]: ...
-    def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]: ...
+_SOURCES: Mapping[str, Source] = {"ask": "ask", "tap": "tap", "import": "import"}
+_LAST = (1 << 63) - 1
+_LATEST_NS = 1 << 62
 
 
 class Sessions:
     """The sessions of one store. All saved text passes the store's redactor."""
 
-    def __init__(self, store: _Database) -> None:
+    def __init__(self, store: OpenDatabase) -> None:
         self._store = store
 
     # Saving: at once, in order.
 
     def save(self, info: SessionInfo, draft: str = "") -> None:
         """Create a session owned by this process, or update the session; turns are counted as they are saved."""
-        text = self._store.redactor.text
-        self._store.put(
-            Write(
-                sql=_SAVE,
-                row=(
-                    info.id,
-                    storable(text(info.title)),
-                    info.created_ns,
-                    info.updated_ns,
-                    info.source,
-                    info.model,
-                    info.protocol,
-                    storable(text(info.profile)),
-                    storable(self._store.redactor.json_text(info.options)),
-                    storable(self._store.redactor.json_text(info.facts)),
-                    storable(text(draft)),
-                    self._store.owner,
-                ),
-            )
-        )
+        self._store.put(Write(sql=_SAVE, row=self._row(info, 0, draft, self._store.owner)))
+
+    def put_back(self, info: SessionInfo) -> None:
+        """Create an imported session with all original values; owned by this process while live, then by nobody."""
+        owner = self._store.owner
+        row = self._row(info, info.turns, "", owner if info.live else None)
+        self._store.put(Write(sql=_PUT_BACK, row=(*row, owner)))
+
+    def _row(self, info: SessionInfo, turns: int, draft: str, owner: str | None) -> Row:
+        text, json_text = self._store.redactor.text, self._store.redactor.json_text
+        words = storable(info.model), storable(info.protocol), storable(text(info.profile))
+        facts = storable(json_text(info.options)), storable(json_text(info.facts))
+        begin = info.id, storable(text(info.title)), info.created_ns, info.updated_ns, turns, info.source
+        return (*begin, *words, *facts, storable(text(draft)), owner)
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
         """Save one message as JSON of the chat."""
 
-        def row() -> tuple[SQLValue, ...]:  # there may be images in it, in which secrets are not found soon
+        def row() -> Row:  # there may be images in it, in which secrets are not found soon
             return session, number, turn, storable(self._store.redactor.json_text(text))
 
         self._store.put(Write(sql=_SAVE_MESSAGE, row=row))
@@ -132,48 +103,35 @@ class Sessions:
 
     def save_item(self, session: str, number: int, text: str) -> None:
         """Save one item as JSON of the chat, replacing the item with the number."""
-        row: tuple[SQLValue, ...] = (session, number, storable(self._store.redactor.json_text(text)))
+        row = session, number, storable(self._store.redactor.json_text(text))
         self._store.put(Write(sql=_SAVE_ITEM, row=row))
 
     def save_facts(self, session: str, facts: str) -> None:
         """Save what a tap found out about its host, as JSON."""
-        row = (storable(self._store.redactor.json_text(facts)), session)
+        row = storable(self._store.redactor.json_text(facts)), session
         self._store.put(Write(sql="UPDATE sessions SET facts = ? WHERE id = ?", row=row))
 
-    def put_back(self, info: SessionInfo) -> None:
-        """Create an imported session with all original values; owned by this process while live, then by nobody."""
-        text = self._store.redactor.text
-        words = (text(info.title), info.model, info.protocol, text(info.profile))
-        title, model, protocol, profile = map(storable, words)
-        stamps = info.created_ns, info.updated_ns, info.turns
-        owner = self._store.owner
-        row = (info.id, title, *stamps, info.source, model, protocol, profile, info.options, info.facts)
-        self._store.put(Write(sql=_PUT_BACK, row=(*row, owner if info.live else None, owner)))
+    def forget_draft(self, session: str) -> None:
+        """Remove a session without a turn."""
+        self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
 
     # Reading.
 
     def list(self) -> Sequence[SessionInfo]:
         """Return the sessions with a turn, and sessions of taps and imports; the last changed first."""
-        rows = self._store.read(f"{_INFO} WHERE listed ORDER BY updated DESC, id DESC")
-        return [self._info(row) for row in rows]
+        return self._infos(_LISTED)
 
     def left_open(self) -> Sequence[SessionInfo]:
         """Return the sessions with a turn whose process ended without releasing them."""
-        rows = self._store.read(
-            f"{_INFO} WHERE turns > 0 AND source IN ('chat', 'ask') AND owner IS NOT NULL AND owner != ?",
-            self._store.owner,
-        )
-        return [info for info in map(self._info, rows) if not info.live]
+        return [info for info in self._infos(_LEFT_OPEN, self._store.owner) if not info.live]
 
     def taps(self, since_ns: int) -> Sequence[SessionInfo]:
         """Return the sessions of taps possibly recording after a time."""
-        rows = self._store.read(f"{_INFO} WHERE source = 'tap' AND (updated >= ? OR owner IS NOT NULL)", since_ns)
-        return [self._info(row) for row in rows]
+        return self._infos(_TAPS, since_ns)
 
     def get(self, session: str) -> SessionInfo | None:
         """Return one session by the whole id, with or without a turn."""
-        rows = self._store.read(f"{_INFO} WHERE id = ?", session)
-        return self._info(rows[0]) if rows else None
+        return next(iter(self._infos(f"{_INFO} WHERE id = ?", session)), None)
 
     def find(self, name: str) -> SessionInfo:
         """Find a session by id, unique prefix, or `last`, the session last changed or imported here.
@@ -200,43 +158,33 @@ class Sessions:
 
     def draft(self, session: str) -> str:
         """Return the unsent text of the prompt."""
-        rows = self._store.read("SELECT draft FROM sessions WHERE id = ?", session)
-        return text_or_empty(rows[0][0]) if rows else ""
+        return "".join(self._texts("SELECT draft FROM sessions WHERE id = ?", session))
 
     def left_draft(self) -> tuple[str, str] | None:
         """Return id and draft of the last session without a turn whose process has ended."""
-        rows = self._store.read(
-            "SELECT id, draft, owner FROM sessions"
-            " WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC"
-        )
-        for session, draft, owner in rows:
+        for session, draft, owner in self._store.read(_LEFT_DRAFT):
             if not self._store.is_live(text_or_empty(owner)):
                 return text_or_empty(session), text_or_empty(draft)
         return None
 
-    def forget_draft(self, session: str) -> None:
-        """Remove a session without a turn."""
-        self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
-
     def count_messages(self, session: str) -> int:
         """Return the number for the next message."""
-        rows = self._store.read("SELECT max(number) + 1 FROM messages WHERE session = ?", session)
-        return number_or_zero(rows[0][0])
+        return number_or_zero(self._store.read("SELECT max(number) + 1 FROM messages WHERE session = ?", session)[0][0])
 
     def messages(self, session: str, *, before: int = _LAST) -> Sequence[str]:
         """Return the JSON of the messages, in order: all, or those with smaller numbers."""
-        sql = "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number"
-        return [text_or_empty(row[0]) for row in self._store.read(sql, session, before)]
+        return self._texts(
+            "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number", session, before
+        )
 
     def item_texts(self, session: str) -> Sequence[str]:
         """The JSON of the chat's items, in order."""
-        rows = self._store.read("SELECT json FROM items WHERE session = ? ORDER BY number", session)
-        return [text_or_empty(row[0]) for row in rows]
+        return self._texts("SELECT json FROM items WHERE session = ? ORDER BY number", session)
 
     def first_items(self, session: str, beginning: str, most: int) -> Sequence[str]:
         """Return the JSON of the first items of the chat that begins so."""
         sql = "SELECT json FROM items WHERE session = ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
-        return [text_or_empty(row[0]) for row in self._store.read(sql, session, len(beginning), beginning, most)]
+        return self._texts(sql, session, len(beginning), beginning, most)
 
     def models(self, session: str) -> Sequence[tuple[str, str]]:
         """Return the models of the turns with their tool protocols, in order, each pair once."""
@@ -245,10 +193,9 @@ class Sessions:
 
     def traffic(self, session: str) -> Sequence[tuple[str, int, int, int]]:
         """Return for each provider and server: the name, the requests to a model, the frames, and the bytes on the disk."""
-        rows = self._store.read(_TRAFFIC, session)
         return [
             (text_or_empty(peer), number_or_zero(requests), number_or_zero(frames), number_or_zero(size))
-            for peer, requests, frames, size in rows
+            for peer, requests, frames, size in self._store.read(_TRAFFIC, session)
         ]
 
     # Owning and deleting.
@@ -257,13 +204,14 @@ class Sessions:
         """Become the one process to write this session; False while another running process is the owner."""
 
         def take(connection: sqlite3.Connection) -> bool:
-            row: tuple[str | None] | None = connection.execute(_OWNER, (session,)).fetchone()
+            sql = "SELECT owner FROM sessions WHERE id = ?"
+            row: tuple[str | None] | None = connection.execute(sql, (session,)).fetchone()
             is_free = row is None or row[0] == self._store.owner or not self._store.is_live(row[0])
             if is_free:
-                connection.execute(_OWN, (self._store.owner, session))
+                connection.execute("UPDATE sessions SET owner = ? WHERE id = ?", (self._store.owner, session))
             return is_free
 
-        return self._store.run(in_transaction(take), makes_room=True)  # a full disk keeps nobody from what is kept
+        return self._store.change(take)
 
     def release(self, session: str, *, forgets: bool = False) -> None:
         """Let other processes write the session; `forgets` frees what the writer remembers of it, and of others."""
@@ -281,7 +229,7 @@ class Sessions:
         """
         with self._store.making_room():
             self.remove(session)
-            return give_back(partial(self._store.run, makes_room=True))
+            return give_back(self._store)
 
     def remove(self, session: str) -> None:
         """Remove the rows of a session; freed pages may still hold the content. Recording hardly waits.
@@ -292,29 +240,40 @@ class Sessions:
         if not self.claim(session):
             raise TuiHostError("another process writes this session", session, "end it first")
         is_live = self._store.is_live
-        run = partial(self._store.run, makes_room=True)
-        delete_all(run, run(lambda connection: doomed_keys(connection, session, is_live)))
+
+        def keys(connection: sqlite3.Connection) -> Sequence[int]:
+            return doomed_keys(connection, session, is_live)
 
         def remove(connection: sqlite3.Connection) -> None:
-            delete_records(connection, doomed_keys(connection, session, is_live))  # those that came meanwhile
+            came = ((key,) for key in keys(connection))  # meanwhile
+            connection.executemany("DELETE FROM records WHERE key = ?", came)
             delete_session(connection, session)
             delete_empty_captures(connection, is_live)
 
-        run(in_transaction(remove))
+        delete_all(self._store, self._store.run(keys, makes_room=True))
+        self._store.change(remove)
+
+    def _texts(self, sql: str, *values: SQLValue) -> Sequence[str]:
+        return [text_or_empty(row[0]) for row in self._store.read(sql, *values)]
+
+    def _infos(self, sql: str, *values: SQLValue) -> Sequence[SessionInfo]:
+        return [self._info(row) for row in self._store.read(sql, *values)]
 
     def _info(self, row: Sequence[SQLValue]) -> SessionInfo:
+        identity, title, _, _, _, source, model, protocol, profile, options, facts, owner = map(text_or_empty, row[:-1])
+        created, updated, turns = map(number_or_zero, row[2:5])
         return SessionInfo(
-            id=text_or_empty(row[0]),
-            title=text_or_empty(row[1]),
-            created_ns=min(max(number_or_zero(row[2]), 0), _LATEST_NS),
-            updated_ns=min(max(number_or_zero(row[3]), 0), _LATEST_NS),
-            turns=number_or_zero(row[4]),
-            source=_SOURCES.get(text_or_empty(row[5]), "chat"),
-            live=self._store.is_live(text_or_empty(row[11])),
-            model=text_or_empty(row[6]),
-            protocol=text_or_empty(row[7]),
-            profile=text_or_empty(row[8]),
-            options=text_or_empty(row[9]),
-            facts=text_or_empty(row[10]),
-            imported=bool(row[13]),
+            id=identity,
+            title=title,
+            created_ns=min(max(created, 0), _LATEST_NS),
+            updated_ns=min(max(updated, 0), _LATEST_NS),
+            turns=turns,
+            source=_SOURCES.get(source, "chat"),
+            live=self._store.is_live(owner),
+            model=model,
+            protocol=protocol,
+            profile=profile,
+            options=options,
+            facts=facts,
+            imported=bool(row[-1]),
         )

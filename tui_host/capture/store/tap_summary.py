@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tui_host.capture.store.deletion import in_transaction
-
 if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
 
@@ -53,4 +51,4 @@ def save_tap_links(store: Store, pairs: Iterable[tuple[str, str]], *, joined: bo
     def save(connection: sqlite3.Connection) -> None:
         connection.executemany(_LINK, rows)
 
-    store.run(in_transaction(save), makes_room=True)
+    store.change(save)

@@ -19,8 +19,7 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TypeAlias, TypeVar
 
-from tui_host.capture.store.database import FileWatch, doubt
-from tui_host.capture.store.deletion import give_pages_back
+from tui_host.capture.store.database import FileWatch, doubt, give_pages_back
 from tui_host.capture.store.pending_records import Slot, Source, finish_all
 from tui_host.capture.store.rows import RecordTable, Row
 from tui_host.capture.store.store_faults import DAMAGED, is_damage, is_storage, reason_of
