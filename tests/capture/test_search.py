@@ -12,47 +12,52 @@ from hypothesis import strategies as st
 from tests.capture.ladder_wires import two_turns
 from tests.capture.stores import record, save, settle
 from tests.capture.wires import rpc
-from tui_host.capture.ladder.filter_language import (
-    Both,
-    Either,
-    Field,
-    Not,
-    Query,
-    Quoted,
-    Word,
-    completions,
-    leaves,
-    read_filter,
-)
-from tui_host.capture.ladder.row_filter import Needles
+from tui_host.capture.ladder.filter_fields import Needles, Term
+from tui_host.capture.ladder.filter_language import Group, Query, completions, read_filter, terms
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import foreign_session
 from tui_host.capture.store.search import RecordSearch, search_chats
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, UserItem, item_to_text
 
-MATH, FAILED = Field("server", ":", "math"), Field("status", ":", "failed")
+MATH, FAILED = Term("server", "math"), Term("status", "failed")
+
+
+def word(text: str) -> Query:
+    return Term("", text)
+
+
+def both(*parts: Query) -> Query:
+    return Group("and", parts)
+
+
+def either(*parts: Query) -> Query:
+    return Group("or", parts)
+
+
+def no(part: Query) -> Query:
+    return Group("not", (part,))
 
 
 @pytest.mark.parametrize(
     ("text", "query"),
     [
         ("", None),
-        ("  Two words ", Both((Word("two"), Word("words")))),
+        ("  Two words ", both(word("two"), word("words"))),
         ("server:math", MATH),
-        ("server:math or status:failed", Either((MATH, FAILED))),
-        ("a server:math OR status:failed b", Either((Both((Word("a"), MATH)), Both((FAILED, Word("b")))))),
-        ("not not a", Not(Not(Word("a")))),
-        ("not (a or b) c", Both((Not(Either((Word("a"), Word("b")))), Word("c")))),
-        ("(server:math or b)", Either((MATH, Word("b")))),
-        ("add(3) f(x", Both((Word("add(3)"), Word("f(x")))),
-        ("size>1.5k", Field("size", ">", "1.5k", 1500)),
-        ("ms<20", Field("ms", "<", "20", 20)),
-        ("tokens>8K", Field("tokens", ">", "8k", 8000)),
-        ('"two words" a', Both((Quoted("two words"), Word("a")))),
-        ('tool:"a b"', Field("tool", ":", "a b")),
-        ("http://x:1 no:field", Both((Word("http://x:1"), Word("no:field")))),
-        ("status:4xx and kind:error", Both((Field("status", ":", "4xx"), Field("kind", ":", "error")))),
+        ("server:math or status:failed", either(MATH, FAILED)),
+        ("a server:math OR status:failed b", either(both(word("a"), MATH), both(FAILED, word("b")))),
+        ("not not a", no(no(word("a")))),
+        ("not (a or b) c", both(no(either(word("a"), word("b"))), word("c"))),
+        ("(server:math or b)", either(MATH, word("b"))),
+        ("add(3) f(x", both(word("add(3)"), word("f(x"))),
+        ("size>1.5k", Term("size", "1.5k", ">", 1500)),
+        ("ms<20", Term("ms", "20", "<", 20)),
+        ("tokens>8K", Term("tokens", "8k", ">", 8000)),
+        ('"two words" a', both(Term('"', "two words"), word("a"))),
+        ('tool:"a b"', Term("tool", "a b")),
+        ("http://x:1 no:field", both(word("http://x:1"), word("no:field"))),
+        ("status:4xx and kind:error", both(Term("status", "4xx"), Term("kind", "error"))),
     ],
 )
 def test_terms_are_joined_by_blanks_or_not_and_brackets(text: str, query: Query | None) -> None:
@@ -76,7 +81,7 @@ def test_terms_are_joined_by_blanks_or_not_and_brackets(text: str, query: Query 
 def test_a_term_that_is_unfinished_or_wrong_removes_no_row(text: str, mistake: str) -> None:
     for whole in (text, f"a {text}"):
         reading = read_filter(whole)
-        assert reading.query == (Word("a") if whole != text else None)
+        assert reading.query == (word("a") if whole != text else None)
         assert list(reading.mistakes) == [mistake] * bool(mistake)
 
 
@@ -88,8 +93,8 @@ def test_a_field_that_does_not_exist_is_a_word_with_a_hint_and_an_address_is_not
 
 @given(st.lists(st.sampled_from(["a", "(", ")", "or", "not", '"b c"', "size>1", "size>", "f(x)", '"', "and"])))
 def test_any_order_of_terms_is_read(words: list[str]) -> None:
-    terms = [leaf for leaf in leaves(read_filter(" ".join(words)).query, negated=True) if leaf == Word("a")]
-    assert len(terms) == words.count("a") or '"' in words
+    left = [term for term in terms(read_filter(" ".join(words)).query, negated=True) if term == word("a")]
+    assert len(left) == words.count("a") or '"' in words
 
 
 @pytest.mark.parametrize("data", ["问题: 工具", r"\u5de5\u5177", r"\u5DE5\u5177", "a 工具 b"])

@@ -1,42 +1,225 @@
-"""The fields of the filter: an entry for each, with its help, the values that it takes, and how it tests a row."""
+"""The terms of the filter: an entry for each field, with its help, the values that it takes, and how it tests a row."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Protocol, TypeAlias
 
 from tui_host.capture.ladder.row import KINDS, STATES
-from tui_host.capture.ladder.rows import CHOICES, UNKNOWN_TIME, LadderRows, RowTable
+from tui_host.capture.ladder.rows import UNKNOWN_TIME, LadderRows, RowTable
 from tui_host.capture.record import MISSING
 
-Claim: TypeAlias = Callable[[int], bool]
-"""Returns whether the row with a number has something."""
-RowFact: TypeAlias = Callable[[LadderRows], Claim]
-
-_TELLING_LETTERS = 4
+WORD, QUOTED = "", '"'
+"""The fields of terms that name none: a word in any value, and a text in the body."""
+_DISTINCT = 4
 """Shortest part by which one of this program's words matches: shorter parts occur in too many words."""
-_STATUS = re.compile(r"\d{3}|\dxx")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A condition on a row.
+
+    Attributes:
+        value: In lower case, but for a quoted text.
+        sign: `:` for equal or containing, `<` and `>` for numbers.
+        number: The value of a comparison.
+    """
+
+    field: str
+    value: str
+    sign: str = ":"
+    number: float = 0
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a word or a quoted text."""
+        return self.field in {WORD, QUOTED}
+
+    @property
+    def cost(self) -> int:
+        """What is to be read for it: a row's values alone (0), what it shows, its body, its tokens (3)."""
+        return {WORD: 1, QUOTED: 2, "tokens": 3}.get(self.field, 0)
+
+
+class RowTexts(Protocol):
+    """Reads the texts of rows; every answer may be None while it is unknown."""
+
+    def shows(self, number: int, word: str) -> Verdict:
+        """Whether the shown text of a row contains a word in lower case."""
+        ...
+
+    def contains(self, number: int, text: str) -> Verdict:
+        """Whether the body of a row contains a text."""
+        ...
+
+    def tokens(self, number: int) -> int | None:
+        """Return the tokens of a request or an answer; 0 for other rows."""
+        ...
+
+
+Verdict: TypeAlias = "bool | None"
+Test: TypeAlias = Callable[[int], Verdict]
+"""Returns whether the row with a number matches; None while unknown."""
+_Values: TypeAlias = Callable[[LadderRows], Iterable[str]]
+
+
+class Needles:
+    """Texts to find in the bytes of bodies, in any case, also where JSON writes them with escapes.
+
+    Attributes:
+        texts: The texts, as the filter has them.
+        overlap: Bytes that two pieces of a body must share, so that no text is cut in two.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._forms = {text: tuple(dict.fromkeys(_forms(text))) for text in texts if text}
+        self.texts = frozenset(self._forms)
+        self.overlap = max((len(form) for forms in self._forms.values() for form in forms), default=1) - 1
+
+    def contained(self, data: bytes) -> frozenset[str]:
+        """Return the texts in some bytes."""
+        lowered = data.lower()
+        return frozenset(text for text, forms in self._forms.items() if any(map(lowered.__contains__, forms)))
+
+
+def _forms(text: str) -> Iterator[bytes]:
+    """Yield the bytes that a text may have; `bytes.lower` changes the letters of ASCII alone."""
+    for variant in (text.lower(), text.upper()):
+        for written in (variant, *(json.dumps(variant, ensure_ascii=escaped)[1:-1] for escaped in (False, True))):
+            yield written.encode("utf-8", "backslashreplace").lower()
+
+
+_FACTS: Mapping[str, Callable[[RowTable, int], bool]] = {
+    "error": lambda rows, number: rows.columns["error"][number] != 0,
+    "result": lambda rows, number: rows.columns["answer"][number] != 0 and not rows.columns["error"][number],
+    "malformed": lambda rows, number: rows.columns["malformed"][number] != 0,
+    "inferred": lambda rows, number: rows.columns["inferred"][number] != 0,
+    "maybe": lambda rows, number: rows.columns["maybe"][number] != 0,
+    "stderr": lambda rows, number: rows.choice("kind", number) == "line",
+    "redacted": lambda rows, number: rows.columns["redacted"][number] != 0,
+    MISSING: lambda rows, number: rows.columns["missing"][number] != 0,
+    "events": lambda rows, number: rows.columns["events"][number] > 1 and rows.choice("kind", number) == "response",
+    "cut": lambda rows, number: rows.choice("state", number) == "cut",
+    "unanswered": lambda rows, number: rows.choice("state", number) == "unanswered",
+    "failed": lambda rows, number: (
+        rows.columns["error"][number] != 0 or rows.choice("state", number) in {"failed", "unanswered"}
+    ),
+}
+"""Our words on the lines of rows, each with what it says."""
+_OUTCOMES = ("error", "result", "notification", "malformed", "inferred", "maybe", "stderr")
+_KINDS = (*KINDS, *_OUTCOMES)
+
+
+def _is_of_kind(ladder: LadderRows, value: str, number: int) -> bool:
+    if value in KINDS:
+        return ladder.rows.choice("kind", number) == value
+    if value == "notification":
+        return ladder.rows.choice("kind", number) == "frame" and not ladder.rows.own["rpc_id"][number]
+    return _FACTS[value](ladder.rows, number)
+
+
+def _has_status(ladder: LadderRows, value: str, number: int) -> bool:
+    if value in STATES:
+        return ladder.rows.choice("state", number) == value or (
+            value == "failed" and _FACTS[value](ladder.rows, number)
+        )
+    status = str(ladder.rows.columns["status"][number])
+    return status == value or (value.endswith("xx") and status[0] == value[0])
+
+
+def _is_of_server(ladder: LadderRows, value: str, number: int) -> bool:
+    return ladder.rows.choice("lane", number) != "llm" and value in ladder.rows.text("peer", number).casefold()
+
+
+def _is_of_turn(ladder: LadderRows, value: str, number: int) -> bool:
+    return ladder.sections.turn_of(number) == int(value)
+
+
+def _has_method(ladder: LadderRows, value: str, number: int) -> bool:
+    return value in ladder.rows.text("method", number).casefold()
+
+
+def _has_id(ladder: LadderRows, value: str, number: int) -> bool:
+    return ladder.rows.own["rpc_id"][number].casefold() in {value, f'"{value}"'}
+
+
+def _has_direction(ladder: LadderRows, value: str, number: int) -> bool:
+    is_right = ladder.rows.columns["outward"][number] == (value == "out")
+    return is_right and ladder.rows.choice("lane", number) != "host"
+
+
+def _has_tool(ladder: LadderRows, value: str, number: int) -> bool:
+    """Whether a frame, a decision or a call of a row is of a tool."""
+    rows, tools = ladder.rows, ladder.tools
+    if value in rows.text("tool", number).casefold():
+        return True
+    return any(value in tools.get(call, "").casefold() for call in rows.calls_of(number))
+
+
+def _has_call(ladder: LadderRows, value: str, number: int) -> bool:
+    """Whether a row has a call with such an id, or with such a turn, step and place: `1.1.2`."""
+    return any(f".{call.casefold()}".endswith(f".{value}") for call in ladder.rows.calls_of(number))
+
+
+def _size(ladder: LadderRows, number: int) -> int:
+    return ladder.rows.columns["size"][number]
+
+
+def _milliseconds(ladder: LadderRows, number: int) -> float:
+    """Return the time from a question to the end of its answer."""
+    rows, partner = ladder.rows, ladder.partner(number)
+    is_answer = rows.columns["answer"][number] or rows.choice("kind", number) == "response"
+    if partner is None or partner >= number or not is_answer:
+        return -1
+    began, ended = rows.columns["mono_ns"][partner], rows.columns["end_mono_ns"][number]
+    return -1 if UNKNOWN_TIME in {began, ended} else (ended - began) / 1e6
+
+
+def _texts_of(name: str) -> _Values:
+    return lambda ladder: sorted(ladder.rows.texts[text] for text in set(ladder.rows.columns[name]) if text)
+
+
+def _numbers_of(name: str) -> _Values:
+    return lambda ladder: [str(number) for number in sorted(set(ladder.rows.columns[name])) if number]
+
+
+def _statuses(ladder: LadderRows) -> Iterable[str]:
+    return (*_numbers_of("status")(ladder), *STATES)
+
+
+def _servers(ladder: LadderRows) -> Iterable[str]:
+    rows = ladder.rows
+    servers = {rows.columns["peer"][number] for number in range(len(rows)) if rows.choice("lane", number) != "llm"}
+    return sorted(rows.texts[peer] for peer in servers if peer)
+
+
+def _tools(ladder: LadderRows) -> Iterable[str]:
+    tools = {*ladder.tools.values(), *_texts_of("tool")(ladder)} - {""}
+    return sorted(tools - {tool.partition(".")[2] for tool in tools})
+
+
+@dataclass(frozen=True, slots=True)
 class FilterField:
     """A field of the filter: `name:value`, or `name>number` and `name<number`.
 
     Attributes:
         help: What it finds.
-        test: Returns the test for a value in lower case; None for a number.
-        number: Returns what gives a row's number, below 0 where it has none; None for a value, and for what must be read.
-        mistake: Returns what is wrong with a value, or with what stands in place of a number; empty if nothing is.
+        test: Whether a row has a value in lower case; None for a number.
+        number: Returns a row's number, below 0 where it has none; None for a value, and for tokens, which must be read.
+        pattern: What a value must be, as a regular expression.
+        must_be: What is said of another value.
         values: Returns the values that complete the field.
     """
 
     help: str
-    test: Callable[[str, LadderRows], Claim] | None = None
-    number: Callable[[LadderRows], Callable[[int], float]] | None = None
-    mistake: Callable[[str], str] = lambda _: ""
-    values: Callable[[LadderRows], Iterable[str]] = lambda _: ()
+    test: Callable[[LadderRows, str, int], bool] | None = None
+    _: KW_ONLY
+    number: Callable[[LadderRows, int], float] | None = None
+    pattern: str = ".*"
+    must_be: str = "needs a number such as 10k"
+    values: _Values = lambda _: ()
 
     @property
     def sign(self) -> str:
@@ -44,235 +227,87 @@ class FilterField:
         return ">" if self.test is None else ":"
 
 
-def _is(name: str, *choices: str) -> RowFact:
-    """Return what tells whether a row is one of some lanes, kinds or states."""
-    wanted = {place for place, choice in enumerate(CHOICES[name]) if choice in choices}
-
-    def fact(ladder: LadderRows) -> Claim:
-        column = ladder.rows.columns[name]
-        return lambda number: column[number] in wanted
-
-    return fact
-
-
-def _has(name: str) -> RowFact:
-    """Return what tells whether a flag of a row is set, or whether it has a shared text."""
-
-    def fact(ladder: LadderRows) -> Claim:
-        column = ladder.rows.columns[name]
-        return lambda number: column[number] != 0
-
-    return fact
-
-
-def _result(ladder: LadderRows) -> Claim:
-    answer, error = ladder.rows.columns["answer"], ladder.rows.columns["error"]
-    return lambda number: answer[number] != 0 and not error[number]
-
-
-def _notification(ladder: LadderRows) -> Claim:
-    is_frame, ids = _is("kind", "frame")(ladder), ladder.rows.own["rpc_id"]
-    return lambda number: is_frame(number) and not ids[number]
-
-
-def _events(ladder: LadderRows) -> Claim:
-    is_response, events = _is("kind", "response")(ladder), ladder.rows.columns["events"]
-    return lambda number: events[number] > 1 and is_response(number)
-
-
-def _failed(ladder: LadderRows) -> Claim:
-    """What failed is an error, or has no answer."""
-    states, error = _is("state", "failed", "unanswered")(ladder), ladder.rows.columns["error"]
-    return lambda number: states(number) or error[number] != 0
-
-
-_OUTCOMES: Mapping[str, RowFact] = {
-    "error": _has("error"),
-    "result": _result,
-    "malformed": _has("malformed"),
-    "inferred": _has("inferred"),
-    "maybe": _has("maybe"),
-    "stderr": _is("kind", "line"),
+_STATUS = rf"\d{{3}}|\dxx|{'|'.join(STATES)}"
+_STATUS_IS = f"is a number such as 429 or 4xx, or {', '.join(STATES)}"
+_KIND_IS = f"is one of {', '.join(_KINDS)}"
+_TURN_IS = "needs a number such as 3"
+_MS_IS = "needs a number such as 2000"
+FIELDS: Mapping[str, FilterField] = {
+    "server": FilterField("rows of a server", _is_of_server, values=_servers),
+    "tool": FilterField("a tool's calls, decisions and frames", _has_tool, values=_tools),
+    "method": FilterField("method of a frame or an HTTP request", _has_method, values=_texts_of("method")),
+    "kind": FilterField(
+        "request, response, frame, decision, error, …",
+        _is_of_kind,
+        pattern="|".join(_KINDS),
+        must_be=_KIND_IS,
+        values=lambda _: _KINDS,
+    ),
+    "status": FilterField(
+        "429, 4xx, open, failed, cut, unanswered", _has_status, pattern=_STATUS, must_be=_STATUS_IS, values=_statuses
+    ),
+    "turn": FilterField(
+        "rows of a turn, such as turn:3", _is_of_turn, pattern=r"\d{1,8}", must_be=_TURN_IS, values=_numbers_of("turn")
+    ),
+    "call": FilterField("rows of a call, such as call:1.1.2", _has_call),
+    "id": FilterField("id of a frame", _has_id),
+    "dir": FilterField(
+        "out from the host, in to the host",
+        _has_direction,
+        pattern="in|out",
+        must_be="is in or out",
+        values=lambda _: ("in", "out"),
+    ),
+    "size": FilterField("bytes, such as size>10k (also size<)", number=_size),
+    "tokens": FilterField("tokens of a request or an answer, such as tokens>8k"),
+    "ms": FilterField("milliseconds until an answer, such as ms>2000", number=_milliseconds, must_be=_MS_IS),
 }
-_KINDS: Mapping[str, RowFact] = {
-    **{kind: _is("kind", kind) for kind in KINDS},
-    **_OUTCOMES,
-    "notification": _notification,
-}
-_STATES: Mapping[str, RowFact] = {**{state: _is("state", state) for state in STATES}, "failed": _failed}
-_SHOWN_WORDS: Mapping[str, RowFact] = {
-    **_OUTCOMES,
-    **{state: _STATES[state] for state in ("cut", "failed", "unanswered")},
-    "redacted": _has("redacted"),
-    MISSING: _has("missing"),
-    "events": _events,
-}
-"""Our words on the lines of rows."""
+"""The fields by name, in the order of completion."""
 
 
-def shown_facts(word: str, ladder: LadderRows) -> Sequence[Claim]:
-    """Return our words about a row in which a word stands."""
-    facts = [
-        fact(ladder)
-        for words, fact in _SHOWN_WORDS.items()
-        if word in words.split() or (len(word) >= _TELLING_LETTERS and word in words)
-    ]
-    return [*facts, _status(word, ladder)] if word.isdecimal() else facts
+def term_test(term: Term, ladder: LadderRows, texts: RowTexts | None) -> Test:
+    """Return a test of rows for one term; without `texts`, what must be read is unknown."""
+    field = FIELDS.get(term.field)
+    if field is None:
+        return _text_test(term, ladder, texts)
+    if field.test is not None:
+        has_value = field.test
+        return lambda number: has_value(ladder, term.value, number)
+    if field.number is not None:
+        number_of = field.number
+        return lambda number: _is_in_limit(number_of(ladder, number), term)
 
-
-def hits(rows: RowTable, value: str) -> bytearray:
-    """Return for each text that rows share whether it contains the value."""
-    return bytearray(value in text.casefold() for text in rows.texts)
-
-
-def _contains(name: str) -> Callable[[str, LadderRows], Claim]:
-    def test(value: str, ladder: LadderRows) -> Claim:
-        matches, column = hits(ladder.rows, value), ladder.rows.columns[name]
-        return lambda number: matches[column[number]] != 0
+    def test(number: int) -> Verdict:
+        tokens = None if texts is None else texts.tokens(number)
+        return None if tokens is None else _is_in_limit(tokens or -1, term)
 
     return test
 
 
-def has_tool(value: str, ladder: LadderRows) -> Claim:
-    """Return a test for the tool of a frame, a decision, or a call of the row."""
-    own, calls_of = _contains("tool")(value, ladder), ladder.rows.calls_of
-    calls = {call for call, tool in ladder.tools.items() if value in tool.casefold()}
-    if not calls:
-        return own
-    return lambda number: own(number) or not calls.isdisjoint(calls_of(number))
+def _is_in_limit(value: float, term: Term) -> bool:
+    return value > term.number if term.sign == ">" else 0 <= value < term.number
 
 
-def _server(value: str, ladder: LadderRows) -> Claim:
-    """Return a test for a server, the peer of every row but a model's."""
-    is_peer, is_model = _contains("peer")(value, ladder), _is("lane", "llm")(ladder)
-    return lambda number: is_peer(number) and not is_model(number)
+def _text_test(term: Term, ladder: LadderRows, texts: RowTexts | None) -> Test:
+    """Test a word in any value of a row and in our words about it, or a text in its body; and both in its headers."""
+    rows, text, is_word = ladder.rows, term.value.casefold(), term.field == WORD
+    hits = bytearray(text in shared.casefold() for shared in rows.texts)  # a text that many rows share is tested once
+    columns = [rows.columns[name] for name in ("peer", "method", "url", "malformed")] if is_word else []
+    heads, ids, words = rows.heads, rows.own["rpc_id"], rows.own["words"]
+    facts = [fact for ours, fact in _FACTS.items() if text in ours.split() or (len(text) >= _DISTINCT and text in ours)]
 
+    def has_word(number: int) -> bool:
+        if any(hits[column[number]] for column in columns) or text in words[number].casefold():
+            return True
+        if text in ids[number].casefold() or any(fact(rows, number) for fact in facts):
+            return True
+        return _has_tool(ladder, text, number) or (text.isdecimal() and _has_status(ladder, text, number))
 
-def _call(value: str, ladder: LadderRows) -> Claim:
-    """Return a test for a call by its whole id, or by turn, step and place: `1.1.2`."""
-    calls_of, ending = ladder.rows.calls_of, f".{value}"
-    return lambda number: any(f".{call.casefold()}".endswith(ending) for call in calls_of(number))
+    def test(number: int) -> Verdict:
+        if (is_word and has_word(number)) or any(hits[line] for line in heads[number]):
+            return True
+        if texts is None:
+            return None
+        return texts.shows(number, text) if is_word else texts.contains(number, term.value)
 
-
-def _id(value: str, ladder: LadderRows) -> Claim:
-    ids, wanted = ladder.rows.own["rpc_id"], {value, f'"{value}"'}
-    return lambda number: ids[number].casefold() in wanted
-
-
-def _direction(value: str, ladder: LadderRows) -> Claim:
-    outward, is_host = ladder.rows.columns["outward"], _is("lane", "host")(ladder)
-    wanted = value == "out"
-    return lambda number: outward[number] == wanted and not is_host(number)
-
-
-def _turn(value: str, ladder: LadderRows) -> Claim:
-    """Return a test for the rows under the heading of a turn."""
-    wanted = int(value)
-    return lambda number: ladder.sections.turn_of(number) == wanted
-
-
-def _status(value: str, ladder: LadderRows) -> Claim:
-    """Return a test for an HTTP status, `4xx`, or how a row stands."""
-    if value in _STATES:
-        return _STATES[value](ladder)
-    status = ladder.rows.columns["status"]
-    if value.endswith("xx"):
-        hundreds = int(value[0])
-        return lambda number: status[number] // 100 == hundreds
-    exact = int(value)
-    return lambda number: status[number] == exact
-
-
-def _size(ladder: LadderRows) -> Callable[[int], float]:
-    return ladder.rows.columns["size"].__getitem__
-
-
-def _milliseconds(ladder: LadderRows) -> Callable[[int], float]:
-    """Return the time from a question to the end of its answer; below 0 for other rows."""
-    answer, is_response = ladder.rows.columns["answer"], _is("kind", "response")(ladder)
-    began, ended = ladder.rows.columns["mono_ns"], ladder.rows.columns["end_mono_ns"]
-
-    def milliseconds(number: int) -> float:
-        if not answer[number] and not is_response(number):
-            return -1
-        partner = ladder.partner(number)
-        if partner is None or partner >= number or UNKNOWN_TIME in {began[partner], ended[number]}:
-            return -1
-        return (ended[number] - began[partner]) / 1e6
-
-    return milliseconds
-
-
-def _turn_mistake(value: str) -> str:
-    return "" if value.isdecimal() and len(value) <= 8 else "turn: needs a number such as 3"
-
-
-def _direction_mistake(value: str) -> str:
-    return "" if value in {"in", "out"} else "dir: is in or out"
-
-
-def _kind_mistake(value: str) -> str:
-    return "" if value in _KINDS else f"kind: is one of {', '.join(_KINDS)}"
-
-
-def _status_mistake(value: str) -> str:
-    is_known = value in STATES or _STATUS.fullmatch(value)
-    return "" if is_known else f"status: is a number such as 429 or 4xx, or {', '.join(STATES)}"
-
-
-def _servers(ladder: LadderRows) -> Iterable[str]:
-    columns = ladder.rows.columns
-    peers = {
-        peer for peer, lane in zip(columns["peer"], columns["lane"], strict=True) if CHOICES["lane"][lane] != "llm"
-    }
-    return sorted(ladder.rows.texts[peer] for peer in peers if peer)
-
-
-def _tools(ladder: LadderRows) -> Iterable[str]:
-    tools = {*ladder.tools.values(), *_named("tool")(ladder)}
-    with_server = {tool.partition(".")[2] for tool in tools}
-    return sorted(tool for tool in tools if tool and tool not in with_server)
-
-
-def _named(name: str) -> Callable[[LadderRows], Iterable[str]]:
-    return lambda ladder: sorted(ladder.rows.texts[text] for text in set(ladder.rows.columns[name]) if text)
-
-
-def _numbered(name: str) -> Callable[[LadderRows], Sequence[str]]:
-    return lambda ladder: [str(number) for number in sorted(set(ladder.rows.columns[name])) if number]
-
-
-FIELDS: Mapping[str, FilterField] = {
-    "server": FilterField(help="rows of a server", test=_server, values=_servers),
-    "tool": FilterField(help="a tool's calls, decisions and frames", test=has_tool, values=_tools),
-    "method": FilterField(
-        help="method of a frame or an HTTP request", test=_contains("method"), values=_named("method")
-    ),
-    "kind": FilterField(
-        help="request, response, frame, decision, error, …",
-        test=lambda value, ladder: _KINDS[value](ladder),
-        mistake=_kind_mistake,
-        values=lambda _: _KINDS,
-    ),
-    "status": FilterField(
-        help="429, 4xx, open, failed, cut, unanswered",
-        test=_status,
-        mistake=_status_mistake,
-        values=lambda ladder: (*_numbered("status")(ladder), *STATES),
-    ),
-    "turn": FilterField(
-        help="rows of a turn, such as turn:3", test=_turn, mistake=_turn_mistake, values=_numbered("turn")
-    ),
-    "call": FilterField(help="rows of a call, such as call:1.1.2", test=_call),
-    "id": FilterField(help="id of a frame", test=_id),
-    "dir": FilterField(
-        help="out from the host, in to the host",
-        test=_direction,
-        mistake=_direction_mistake,
-        values=lambda _: ("in", "out"),
-    ),
-    "size": FilterField(help="bytes, such as size>10k (also size<)", number=_size),
-    "tokens": FilterField(help="tokens of a request or an answer, such as tokens>8k"),
-    "ms": FilterField(help="milliseconds until an answer, such as ms>2000", number=_milliseconds),
-}
-"""The fields by name, in the order of completion."""
+    return test

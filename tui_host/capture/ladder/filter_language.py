@@ -3,75 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from tui_host.capture.ladder.filter_fields import FIELDS
+from tui_host.capture.ladder.filter_fields import FIELDS, QUOTED, WORD, RowTexts, Term, Test, Verdict, term_test
 from tui_host.capture.ladder.rows import LadderRows
 
 MOST_COMPLETIONS = 20
 _JOINERS = {"and", "or", "not", "AND", "OR", "NOT"}
 _TOKEN = re.compile(r'(?P<field>\w+[:<>])?"(?P<quoted>[^"]*)"?(?=[\s)]|$)|(?P<bracket>[()])|(?P<word>\S+)')
 _FIELD = re.compile(r"(\w+)([:<>])(.*)", re.DOTALL)
+_LIKE_FIELD = re.compile(r"([^\W\d_]+):[^/]")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)b?")
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """A word in lower case, in any value or in the shown text of a row."""
+class Group:
+    """Conditions of which all or one must be met, or one that must not."""
 
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Quoted:
-    """A text in the body of a row."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A condition on one value of a row.
-
-    Attributes:
-        name: The name of the field.
-        sign: `:` for equal or containing, `<` and `>` for numbers.
-        value: The value in lower case.
-        number: The value of a comparison.
-    """
-
-    name: str
-    sign: str
-    value: str
-    number: float = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """The opposite of a query."""
-
-    part: Query
-
-
-@dataclass(frozen=True, slots=True)
-class Both:
-    """All parts together."""
-
+    join: Literal["and", "or", "not"]
     parts: tuple[Query, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
-    """At least one part."""
-
-    parts: tuple[Query, ...]
-
-
-Leaf: TypeAlias = "Word | Quoted | Field"
-Query: TypeAlias = "Leaf | Not | Both | Either"
+Query: TypeAlias = "Term | Group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,123 +46,147 @@ class Reading:
     @property
     def texts(self) -> Sequence[str]:
         """The words and quoted texts that a matching row may contain, without those behind `not`."""
-        return [part.text for part in leaves(self.query) if isinstance(part, Word | Quoted)]
+        return [term.value for term in terms(self.query) if term.is_text]
 
     @property
     def hints(self) -> Sequence[str]:
         """The mistakes, and a sentence for each word that is written like a field but is none: `bogus:1`, not `http://`."""
-        words = [_FIELD.fullmatch(part.text) for part in leaves(self.query, negated=True) if isinstance(part, Word)]
-        names = [
-            word[1] for word in words if word and word[1].isalpha() and word[2] == ":" and word[3][:1] not in {"", "/"}
-        ]
+        words = [term.value for term in terms(self.query, negated=True) if term.field == WORD]
+        names = [match[1] for match in map(_LIKE_FIELD.match, words) if match is not None]
         return (*self.mistakes, *(f"{name}: is no field, so this is searched as a word" for name in names))
 
     @property
     def whole_texts(self) -> Sequence[str]:
         """The words and quoted texts of a filter of nothing else, all of them needed; empty for other filters."""
-        parts = self.query.parts if isinstance(self.query, Both) else (self.query,)
-        texts = [part.text for part in parts if isinstance(part, Word | Quoted)]
-        return texts if len(texts) == len(parts) else ()
+        is_all = isinstance(self.query, Term) or (self.query is not None and self.query.join == "and")
+        every = list(terms(self.query, negated=True)) if is_all else []
+        is_flat = isinstance(self.query, Term) or (self.query is not None and len(every) == len(self.query.parts))
+        return [term.value for term in every] if is_flat and all(term.is_text for term in every) else ()
 
 
-def leaves(query: Query | None, *, negated: bool = False) -> Iterator[Leaf]:
-    """Yield the words, quoted texts and fields of a query; those behind `not` only if asked for."""
-    match query:
-        case None:
-            return
-        case Not():
-            if negated:
-                yield from leaves(query.part, negated=True)
-        case Both() | Either():
-            for part in query.parts:
-                yield from leaves(part, negated=negated)
-        case _:
-            yield query
+def terms(query: Query | None, *, negated: bool = False) -> Iterator[Term]:
+    """Yield the terms of a query; those behind `not` only if asked for."""
+    if isinstance(query, Term):
+        yield query
+    elif query is not None and (negated or query.join != "not"):
+        for part in query.parts:
+            yield from terms(part, negated=negated)
+
+
+def row_test(query: Query | None, ladder: LadderRows, texts: RowTexts | None = None) -> Test:
+    """Return a test for rows, valid for one revision of the ladder; without `texts`, what must be read is unknown."""
+    if query is None:
+        return lambda _: True
+    if isinstance(query, Term):
+        return term_test(query, ladder, texts)
+    tests = [row_test(part, ladder, texts) for part in sorted(query.parts, key=_cost)]
+    if query.join == "not":
+        return _opposite(*tests)
+    return _combined(tests, decisive=query.join == "or")
+
+
+def _opposite(test: Test) -> Test:
+    def opposite(number: int) -> Verdict:
+        verdict = test(number)
+        return None if verdict is None else not verdict
+
+    return opposite
+
+
+def _combined(tests: Sequence[Test], *, decisive: bool) -> Test:
+    """Return a test that takes the value of the first decisive part, or is unknown as long as a part is."""
+
+    def combined(number: int) -> Verdict:
+        verdict: Verdict = not decisive
+        for test in tests:
+            part = test(number)
+            if part is decisive:
+                return decisive
+            if part is None:
+                verdict = None
+        return verdict
+
+    return combined
+
+
+def needs_values(query: Query | None) -> bool:
+    """Whether the values of a row may decide, before anything is read."""
+    return query is None or any(term.cost < 2 for term in terms(query, negated=True))
+
+
+def _cost(query: Query) -> int:
+    return max(term.cost for term in terms(query, negated=True))
 
 
 def read_filter(text: str) -> Reading:
     """Read a filter. A term that is unfinished or wrong never removes rows: only a sentence tells of it."""
     parser = _Parser(text)
     parts = [parser.either()]
-    while parser.place < len(parser.tokens):  # a bracket that closes nothing
-        parser.place += 1
+    while parser.tokens:  # a bracket that closes nothing
+        parser.tokens.popleft()
         parts.append(parser.either())
-    return Reading(_joined(Both, parts), tuple(dict.fromkeys(parser.mistakes)))
+    return Reading(_joined("and", parts), tuple(dict.fromkeys(parser.mistakes)))
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self.tokens = _tokens(text)
-        self.place = 0
+        self.tokens = deque(_tokens(text))
         self.mistakes: list[str] = []
 
     def either(self) -> Query | None:
         parts = [self._both()]
-        while self._word() == "or":
-            self.place += 1
+        while self._joiner() == "or":
+            self.tokens.popleft()
             parts.append(self._both())
-        return _joined(Either, parts)
+        return _joined("or", parts)
 
     def _both(self) -> Query | None:
         parts: list[Query | None] = []
-        while self.place < len(self.tokens) and self._word() not in {"or", ")"}:
+        while self.tokens and self._joiner() not in {"or", ")"}:
             parts.append(self._one())
-        return _joined(Both, parts)
+        return _joined("and", parts)
 
     def _one(self) -> Query | None:
-        word, (kind, text) = self._word(), self.tokens[self.place]
-        self.place += 1
-        match word:
-            case "not":
-                if self.place == len(self.tokens) or self._word() in {"or", ")"}:
-                    return None  # still being typed
-                part = self._one()
-                return None if part is None else Not(part)
-            case "(":
-                query = self.either()
-                self.place += self._word() == ")"
-                return query
-            case "and":
-                return None
-            case _ if kind == "quoted":
-                return Quoted(text) if text.strip() else None
-            case _:
-                return self._term(text)
+        joiner, (kind, text) = self._joiner(), self.tokens.popleft()
+        if joiner == "not":
+            is_typed = self.tokens and self._joiner() not in {"or", ")"}
+            part = self._one() if is_typed else None
+            return None if part is None else Group("not", (part,))
+        if joiner == "(":
+            query = self.either()
+            if self._joiner() == ")":
+                self.tokens.popleft()
+            return query
+        if kind == "quoted":
+            return Term(QUOTED, text) if text.strip() else None
+        return self._term(text) if kind == "term" else None
 
-    def _word(self) -> str:
-        """Return the joiner or bracket at the present place, in lower case; empty for a term."""
-        kind, text = self.tokens[self.place] if self.place < len(self.tokens) else ("term", "")
-        return "" if kind else text.lower()
+    def _joiner(self) -> str:
+        """Return the joiner or bracket that comes next, in lower case; empty for a term."""
+        return self.tokens[0][1].lower() if self.tokens and self.tokens[0][0] == "joiner" else ""
 
     def _term(self, text: str) -> Query | None:
         match = _FIELD.fullmatch(text)
         field = FIELDS.get(match[1].lower()) if match is not None else None
         if match is None or field is None:
-            return Word(text.casefold())
+            return Term(WORD, text.casefold())
         name, sign, value = match[1].lower(), match[2], match[3].casefold()
-        if field.sign == ">":
-            return self._comparison(name, sign, value)
-        if sign != ":":
-            self.mistakes.append(f"{name} takes a colon, such as {name}:{value or '…'}")
-            return None
-        if not value:
-            return None
-        if mistake := field.mistake(value):
-            self.mistakes.append(mistake)
-            return None
-        return Field(name, ":", value)
-
-    def _comparison(self, name: str, sign: str, value: str) -> Query | None:
         number = _NUMBER.fullmatch(value)
-        if sign == ":" or number is None:
-            sign = ">" if sign == ":" else sign
-            self.mistakes.append(f"{name}{sign} needs a number such as {'2000' if name == 'ms' else '10k'}")
-            return None
-        return Field(name, sign, value, float(number[1]) * _UNITS[number[2]])
+        if field.sign == ">" and (sign == ":" or number is None):
+            self.mistakes.append(f"{name}{'<' if sign == '<' else '>'} {field.must_be}")
+        elif field.sign == ">" and number is not None:
+            return Term(name, value, sign, float(number[1]) * _UNITS[number[2]])
+        elif sign != ":":
+            self.mistakes.append(f"{name} takes a colon, such as {name}:{value or '…'}")
+        elif value and not re.fullmatch(field.pattern, value, re.DOTALL):
+            self.mistakes.append(f"{name}: {field.must_be}")
+        elif value:
+            return Term(name, value)
+        return None
 
 
 def _tokens(text: str) -> list[tuple[str, str]]:
-    """Return the terms, joiners and brackets, each with `quoted`, `term` or nothing before a bracket or joiner."""
+    """Return the terms, joiners and brackets, each with `quoted`, `term` or `joiner`."""
     tokens: list[tuple[str, str]] = []
     place, depth = 0, 0
     while match := _TOKEN.search(text, place):
@@ -219,16 +200,16 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if match["word"]:  # brackets belong to a word unless they close what stands before it
             while closing < depth and len(word) > 1 and word.endswith(")"):
                 word, closing = word[:-1], closing + 1
-        tokens.append(("" if word in _JOINERS or match["bracket"] else "term", word))
-        tokens += [("", ")")] * closing
+        tokens.append(("joiner" if word in _JOINERS or match["bracket"] else "term", word))
+        tokens += [("joiner", ")")] * closing
         depth = max(0, depth + (word == "(") - (word == ")") - closing)
     return tokens
 
 
-def _joined(join: type[Both | Either], parts: Sequence[Query | None]) -> Query | None:
+def _joined(join: Literal["and", "or"], parts: Sequence[Query | None]) -> Query | None:
     queries = tuple(part for part in parts if part is not None)
     if len(queries) > 1:
-        return join(queries)
+        return Group(join, queries)
     return queries[0] if queries else None
 
 

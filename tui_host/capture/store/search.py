@@ -12,9 +12,9 @@ from itertools import chain
 from typing import TypeAlias
 
 from tui_host.capture.content_codings import decode_records
-from tui_host.capture.ladder.filter_language import Field, Quoted, Reading, Word, leaves, read_filter
+from tui_host.capture.ladder.filter_fields import Needles, Verdict
+from tui_host.capture.ladder.filter_language import Reading, read_filter, row_test, terms
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.ladder.row_filter import Needles, Verdict, row_test
 from tui_host.capture.record import Head, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
@@ -154,9 +154,9 @@ class RecordSearch:
         self._query = reading.query
         self._left = most_bytes
         self._goes_on = goes_on
-        terms = list(leaves(reading.query, negated=True))
-        counts = any(isinstance(term, Field) and term.name == "tokens" for term in terms)
-        self._needles = Needles(term.text for term in terms if isinstance(term, Word | Quoted))
+        wanted = list(terms(reading.query, negated=True))
+        counts = any(term.field == "tokens" for term in wanted)
+        self._needles = Needles(term.value for term in wanted if term.is_text)
         self._texts = frozenset(reading.whole_texts)
         self._readers = answer, estimate if counts else None
 

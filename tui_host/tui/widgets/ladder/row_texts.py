@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from tui_host.answers.steps import PIECE, Making, Steps
-from tui_host.capture.ladder.filter_language import Field, Quoted, Reading, leaves
+from tui_host.capture.ladder.filter_fields import QUOTED, Needles, Verdict
+from tui_host.capture.ladder.filter_language import Reading, terms
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.row_filter import Needles, Verdict
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.ladder_filter import TextReader
@@ -92,9 +92,9 @@ class LadderTexts(TextReader):
 
     @override
     def begin(self, ladder: Ladder, reading: Reading) -> None:
-        parts = list(leaves(reading.query, negated=True))
-        self._needles = Needles(part.text for part in parts if isinstance(part, Quoted))
-        self._counts = any(isinstance(part, Field) and part.name == "tokens" for part in parts)
+        wanted = list(terms(reading.query, negated=True))
+        self._needles = Needles(term.value for term in wanted if term.field == QUOTED)
+        self._counts = any(term.field == "tokens" for term in wanted)
         self._last_shown, self._making = (-1, ""), None
         self._plain.clear()
         self._facts.clear()
