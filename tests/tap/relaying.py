@@ -142,11 +142,6 @@ async def until_has(client: SocketStream, wanted: bytes) -> bytes:
     return data
 
 
-def descriptors() -> int:
-    """How many this process has."""
-    return len(list(Path("/dev/fd").iterdir()))
-
-
 def ending(relay: Relaying) -> Ending:
     """How the last exchange ended."""
     (record,) = [record for record in relay.records() if record.kind in {"end", "error"}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from itertools import count, product
+from itertools import count
 
 import anyio
 import pytest
@@ -14,8 +14,7 @@ from anyio.abc import SocketStream
 from tests.cases import first_values
 from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import Relaying, answer, relaying, request, rest_of, says, until_has
-from tui_host.tap.message_heads import HeadBuffer
+from tests.tap.relaying import answer, relaying, request, rest_of, says, until_has
 
 BODY = b'{"model":"m","text":"\xe4\xb8\xad\xe6\x96\x87 \\u2028 \xff not utf-8","messages":[]}'
 ANSWER = b'data: {"choices":[{"delta":{"content":"\xe4\xb8\xad"}}]}\r\n\r\ndata: [DONE]\n\n\x00\xff'
@@ -252,30 +251,6 @@ async def test_a_websocket_passes_as_it_is() -> None:
     assert relay.body() == b"\x81\x05GET /"
 
 
-async def test_streams_at_once_each_get_their_own() -> None:
-    async def script(stream: Link) -> None:
-        asked = await stream.head()
-        while not asked.endswith(b"."):
-            asked += await stream.receive()
-        mine = asked.rpartition(b"\r\n\r\n")[2]
-        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (20 * len(mine)))
-        for _ in range(20):
-            await stream.send(mine)
-
-    async def ask(relay: Relaying, body: bytes) -> None:
-        assert (await relay.ask(request(relay.host, body=body))).endswith(b"\r\n\r\n" + 20 * body)
-
-    async with peer(connection=script) as up, relaying(up.origin) as relay:
-        async with anyio.create_task_group() as group:
-            for number in range(30):
-                group.start_soon(ask, relay, b"stream %d." % number)
-        recorded = {record.exchange: bytearray() for record in relay.records("request")}
-        for record in relay.records("chunk"):
-            recorded[record.exchange] += record.data
-        assert all(recorded[record.exchange] == 20 * record.data for record in relay.records("request"))
-        assert len(recorded) == 30
-
-
 SIZE, KERNEL = 64 << 20, 48 << 20
 """Bytes to send, and most of what the kernel's own buffers hold of them, of both connections."""
 
@@ -334,19 +309,3 @@ async def test_what_the_upstream_does_not_take_is_not_read_from_the_client() -> 
                 assert await stalled(lambda: sent) < KERNEL
                 while sent < SIZE:
                     await loop.sock_recv(accepted, 1 << 20)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_the_end_of_a_head_is_found_whatever_its_lines_end_with_and_however_it_comes(size: int) -> None:
-    for lines in product((b"a", b"\r", b"\n"), repeat=6):
-        whole = b"a" + b"".join(lines)
-        ends = (end for end in range(len(whole) + 1) if whole[:end].endswith((b"\n\n", b"\n\r\n")))
-        waiting = HeadBuffer()
-        found = None
-        for start in range(0, len(whole), size):
-            waiting.add(whole[start : start + size])
-            found = waiting.take_head()
-            if found is not None:
-                break
-        expected = next(ends, None)
-        assert found == (None if expected is None else whole[:expected]), whole

@@ -129,11 +129,6 @@ class ResponseHead(MessageHead):
 
     status: int
 
-    @property
-    def is_final(self) -> bool:
-        """Whether this is the final response, or switches protocols; an interim response is neither."""
-        return self.status >= 200 or self.status == 101
-
 
 class HeadBuffer:
     """Bytes that wait for the end of a head. Each byte is examined only once."""

@@ -192,7 +192,7 @@ class ClientLink:
                 if block is None:
                     return
                 response = heads.read_response(block)
-                if response.is_final:
+                if response.status >= 200 or response.status == 101:  # not an interim one
                     self._begin_answer(exchange, route, response)
                     return
                 self.client.write(for_next_hop(response).block)
@@ -208,7 +208,8 @@ class ClientLink:
         self._from_upstream(self._answers.take())
         if is_switch:
             self._is_tunnel = True
-            self._from_client(self._requests.take())
+            if self._requests:
+                self._from_client(self._requests.take())
             if self._has_ended:
                 self._client_ended()
 
