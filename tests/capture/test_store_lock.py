@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import tempfile
 from pathlib import Path
 
@@ -41,11 +42,12 @@ def test_a_lock_that_is_released_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_without_locks_is_told_and_used_all_the_same(tmp_path: Path) -> None:
+def test_a_folder_without_locks_is_told_and_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unable(_file: int, _how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    lock = Lock(tmp_path / "tui-host.db", _flock=unable)
+    monkeypatch.setattr(fcntl, "flock", unable)
+    lock = Lock(tmp_path / "tui-host.db")
 
     assert "allows no locks (No locks available)" in lock.fault
     lock.release()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple
 
 from tui_host.capture.store.schema import SEQ_BITS
 
@@ -30,19 +30,11 @@ SESSIONS = 8
 RECENT = 8 << 20
 """Bytes of bodies held in memory, at most."""
 
-T = TypeVar("T")
 _PACKED = "SELECT data, size, base FROM records WHERE key = ?"
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """Data as it is stored, possibly compressed.
-
-    Attributes:
-        data: A zstd frame, or the bytes as they are.
-        size: Number of bytes after unpacking; None for data that is not compressed.
-        base: Key of the record whose data is the frame's prefix; None without a prefix.
-    """
+class Packed(NamedTuple):
+    """Data as it is stored: a zstd frame with the number of its bytes and the key of its prefix; or the bytes as they are."""
 
     data: bytes
     size: int | None = None
@@ -56,11 +48,6 @@ class Bodies:
         self._held = 0
         self._recent: OrderedDict[int, bytes] = OrderedDict()
 
-    def forget(self) -> None:
-        """Forget the cache, to read from the database again."""
-        self._recent.clear()
-        self._held = 0
-
     def hold(self, key: int, data: bytes) -> None:
         """Remember a body."""
         self._held += len(data) - len(self._recent.pop(key, b""))
@@ -68,20 +55,11 @@ class Bodies:
         while self._held > RECENT and len(self._recent) > 1:
             self._held -= len(self._recent.popitem(last=False)[1])
 
-    def read(self, connection: sqlite3.Connection, key: int) -> bytes:
-        """Return the data of a record, unpacked.
-
-        Raises:
-            ValueError: The data is damaged or missing.
-        """
-        body = self._recent.get(key)
-        return self.unpack(connection, key, _packed(connection, key)) if body is None else body
-
     def unpack(self, connection: sqlite3.Connection, key: int, packed: Packed) -> bytes:
-        """Return the data of a record with a row at hand.
+        """Return the data of a record.
 
         Raises:
-            ValueError: The data, or its base, is damaged.
+            ValueError: The data, or its base, is damaged or missing.
         """
         if packed.size is None:
             return packed.data
@@ -92,18 +70,24 @@ class Bodies:
             if base in self._recent:
                 prefix = self._recent[base]
                 break
-            waiting.append((base, _packed(connection, base)))
+            row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (base,)).fetchone()
+            if row is None:
+                raise ValueError("what it stands against is not there")
+            waiting.append((base, Packed(*row)))
         for base, part in reversed(waiting):
             prefix = part.data if part.size is None else decompress(part.data, prefix)
             self.hold(base, prefix)
         return prefix
 
-
-def _packed(connection: sqlite3.Connection, key: int) -> Packed:
-    row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (key,)).fetchone()
-    if row is None:
-        raise ValueError("what it stands against is not there")
-    return Packed(*row)
+    def prefix(self, connection: sqlite3.Connection, base: int | None) -> bytes:
+        """Return the bytes of a base; empty without one, and where it is damaged or was deleted meanwhile."""
+        row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (base,)).fetchone()
+        if row is None or base is None:
+            return b""
+        try:
+            return self._recent.get(base) or self.unpack(connection, base, Packed(*row))
+        except ValueError:
+            return b""
 
 
 @dataclass(slots=True)
@@ -125,6 +109,17 @@ class _Conversation:
         self.count += 1
         self.size = size
 
+    def unlikeness(self, size: int) -> float:
+        return max(size, self.size) / min(size, self.size)
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is remembered of a session; of a capture, for what belongs to no session: both are deleted as a whole."""
+
+    conversations: list[_Conversation]
+    first_answer: int | None = None
+
 
 class Packer:
     """Compresses data before insertion, in the writer's transaction."""
@@ -132,14 +127,12 @@ class Packer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._bodies = Bodies()
-        self._conversations: OrderedDict[str, list[_Conversation]] = OrderedDict()
-        self._answers: OrderedDict[str, int] = OrderedDict()
+        self._groups: OrderedDict[str, _Group] = OrderedDict()
 
     def forget(self) -> None:
         """Forget earlier bodies, which may be rolled back or deleted."""
-        self._conversations.clear()
-        self._answers.clear()
-        self._bodies.forget()
+        self._groups.clear()
+        self._bodies = Bodies()
 
     def pack(self, data: bytes) -> Packed:
         """Compress data by itself."""
@@ -149,13 +142,12 @@ class Packer:
         """Compress the records of a model's answer; returns a frame, whether it is smaller or not."""
         from tui_host.capture.content_codings import compress
 
-        name = _name(key, session)
-        base = self._answers.get(name)
-        prefix = self._prefix(base)
+        group = self._group(key, session)
+        prefix = self._bodies.prefix(self._connection, group.first_answer)
         if not prefix and len(whole) > SMALL:
             self._bodies.hold(key, whole)
-            _remember(self._answers, name, key)
-        return Packed(compress(whole, prefix), len(whole), base if prefix else None)
+            group.first_answer = key
+        return Packed(compress(whole, prefix), len(whole), group.first_answer if prefix else None)
 
     def pack_request(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the body of a model's request against an earlier one of the session.
@@ -167,9 +159,9 @@ class Packer:
         """
         if not SMALL <= len(data) <= GREAT:
             return self.pack(data)
-        conversation = self._conversation(_name(key, session), len(data))
+        conversation = _conversation(self._group(key, session).conversations, len(data))
         base = conversation.head if conversation.count % WHOLE else None
-        prefix = self._prefix(base)
+        prefix = self._bodies.prefix(self._connection, base)
         packed = _smaller(data, prefix, base)
         if packed.base is None or len(packed.data) * ALIKE > len(data):
             conversation.count = 0  # what comes will not repeat what came before either
@@ -178,40 +170,21 @@ class Packer:
         self._bodies.hold(key, data)
         return packed
 
-    def _prefix(self, base: int | None) -> bytes:
-        """Return the bytes of a base; empty without one, and where it is damaged, or deleted meanwhile."""
-        if base is None or self._connection.execute("SELECT 1 FROM records WHERE key = ?", (base,)).fetchone() is None:
-            return b""
-        try:
-            return self._bodies.read(self._connection, base)
-        except ValueError:
-            return b""
-
-    def _conversation(self, name: str, size: int) -> _Conversation:
-        """Return the one of a session's two conversations, its own and other calls in between, whose size is nearer."""
-        conversations = self._conversations.get(name) or []
-        _remember(self._conversations, name, conversations)
-        near = min(conversations, key=lambda other: _unlikeness(other.size, size), default=None)
-        if near is None or (len(conversations) == 1 and _unlikeness(near.size, size) > 2):
-            near = _Conversation(size)
-            conversations.append(near)
-        return near
+    def _group(self, key: int, session: str | None) -> _Group:
+        name = session or str(key >> SEQ_BITS)
+        group = self._groups[name] = self._groups.pop(name, None) or _Group([])
+        if len(self._groups) > SESSIONS:
+            self._groups.popitem(last=False)
+        return group
 
 
-def _name(key: int, session: str | None) -> str:
-    """Return the group within which bodies may be bases: a session is deleted as a whole, and so is a capture."""
-    return session or str(key >> SEQ_BITS)
-
-
-def _unlikeness(size: int, other: int) -> float:
-    return max(size, other) / min(size, other)
-
-
-def _remember(recent: OrderedDict[str, T], name: str, value: T) -> None:
-    recent[name] = value
-    recent.move_to_end(name)
-    if len(recent) > SESSIONS:
-        recent.popitem(last=False)
+def _conversation(conversations: list[_Conversation], size: int) -> _Conversation:
+    """Return the one of a session's two conversations, its own and other calls in between, whose size is nearer."""
+    near = min(conversations, key=lambda conversation: conversation.unlikeness(size), default=None)
+    if near is None or (len(conversations) == 1 and near.unlikeness(size) > 2):
+        near = _Conversation(size)
+        conversations.append(near)
+    return near
 
 
 def _smaller(data: bytes, prefix: bytes, base: int | None) -> Packed:

@@ -5,14 +5,11 @@ A number of a process says less: it is given again, and means nothing in another
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-
-_TRIES = 10
 
 
 class Lock:
@@ -26,26 +23,24 @@ class Lock:
         OSError: No file can be created in the folder.
     """
 
-    def __init__(self, database: Path, *, _flock: Callable[[int, int], None] = fcntl.flock) -> None:
+    def __init__(self, database: Path) -> None:
         self.fault = ""
-        for _ in range(_TRIES):
+        while True:
             self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
             self._path = _lock_file(database, self.token)
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
-                _flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                pass  # somebody looks at it just now, and takes it for one left behind
+                self.release()  # somebody looks at it just now, and takes it for one left behind
+                continue
             except OSError as error:  # some network file systems
-                self.fault = (
-                    f"the data folder allows no locks ({error.strerror}): open no session in two places at once"
-                )
+                why = f"the data folder allows no locks ({error.strerror})"
+                self.fault = f"{why}: open no session in two places at once"
                 return
-            else:
-                if self._path.exists():
-                    return
+            if self._path.exists():
+                return
             self.release()
-        raise BlockingIOError(errno.EWOULDBLOCK, "no lock can be had", str(database.parent))
 
     def release(self) -> None:
         """Free the lock."""
@@ -61,7 +56,7 @@ def is_live(database: Path, token: str | None) -> bool:
 
 def is_any_live(database: Path) -> bool:
     """Return whether any process has the database open for writing."""
-    return any(_is_held(path) for path in database.parent.glob(f"{database.name}.live-*"))
+    return any(map(_is_held, database.parent.glob(f"{database.name}.live-*")))
 
 
 def remove_left_behind(database: Path) -> None:

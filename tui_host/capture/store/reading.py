@@ -1,19 +1,17 @@
-"""Makes records from rows of the database. What is damaged in a row says so, and hides no other."""
+"""Makes records from rows of the database. A record whose bytes are damaged says so, and hides no other."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from heapq import heappop, heappush
-from types import NoneType
 from typing import TypeAlias
 
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
 from tui_host.capture.store.answers import Piece, unpack_run
 from tui_host.capture.store.bodies import Bodies, Packed
-from tui_host.capture.store.rows import NO_TIME, SQLValue
+from tui_host.capture.store.rows import NO_TIME
 from tui_host.capture.store.schema import SEQ_BITS
 
 Text: TypeAlias = "str | None"
@@ -32,20 +30,6 @@ SELECT = """
         CROSS JOIN captures ON captures.key = places.capture
 """  # CROSS: records first, in their order
 
-_S, _SN, _I, _IN = {str}, {str, NoneType}, {int}, {int, NoneType}
-_TYPES: Sequence[set[type]] = (
-    *(_I, _I, _I, _S, _SN, _SN, _SN, {str, int, NoneType}, _SN, _IN, _IN, _IN, {bytes}),
-    *(_S, _S, _SN, _IN, _IN, _SN, _SN, _SN, _S),
-)
-"""What may stand in the columns of such a row, where the file is as it was written."""
-_TIME_BITS = 62
-"""No time has more; a negative one is none."""
-
-
-def record_key(capture_key: int, seq: int) -> int:
-    """Return a record's key in the database."""
-    return (capture_key << SEQ_BITS) + seq
-
 
 def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
     """Yield records in the order of keys, from rows in the order of first keys; an answer may overlap later rows."""
@@ -61,9 +45,7 @@ def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
 
 
 def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
-    """Return the records of a row, with keys. A record whose bytes are damaged says so and has no data."""
-    if not _is_sound(*map(type, row)) or row[1] >> _TIME_BITS or (row[2] + 1) >> _TIME_BITS:
-        return _damaged(row)
+    """Return the records of a row, with keys."""
     (key, time_ns, mono_ns, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
     (wire, peer, session, turn, step, call, connected, exchange, capture) = row[13:]
     marks: tuple[Redaction, ...] = ()
@@ -105,33 +87,13 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
     ]
 
 
-@lru_cache(256)
-def _is_sound(*types: type) -> bool:
-    return all(kind in allowed for kind, allowed in zip(types, _TYPES, strict=True))
-
-
-def _damaged(row: Sequence[SQLValue]) -> Sequence[Keyed]:
-    """Return one record that tells of a damaged row, at the row's place in its capture."""
-    key, capture = row[0], row[-1]
-    if not isinstance(key, int) or not isinstance(capture, str):
-        key, capture = 0, "damaged"
-    words = "its row in the database is damaged"
-    return [(key, Record(wire="host", kind="line", malformed=words, capture=capture, seq=key & ((1 << SEQ_BITS) - 1)))]
-
-
 def _head_from_json(text: str | None) -> Head | None:
     if text is None:
         return None
     match json.loads(text):
         case [str() | None as method, str() | None as url, int() | None as status, [*pairs]]:
-            headers: list[tuple[str, str]] = []
-            for pair in pairs:
-                match pair:
-                    case [str(name), str(value)]:
-                        headers.append((name, value))
-                    case _:
-                        raise ValueError("this is no header")
-            return Head(method=method, url=url, status=status, headers=tuple(headers))
+            headers = tuple((str(name), str(value)) for name, value in pairs)
+            return Head(method=method, url=url, status=status, headers=headers)
         case _:
             raise ValueError("this is no head")
 

@@ -20,8 +20,7 @@ from tui_host.capture.store.store_faults import is_damage
 
 AT_ONCE = 512
 _LAST = (1 << 63) - 1
-_PAGE = 4096
-_HEADER, _INTERIOR = 100, 5
+_PAGE, _HEADER, _INTERIOR = 4096, 100, 5
 _NUMBER, _SHORT = Struct(">I"), Struct(">H")
 _SCHEMA = "SELECT type, name, rootpage, sql FROM sqlite_master ORDER BY name"
 
@@ -48,80 +47,48 @@ _MENDED = (
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The result of copying a damaged database.
+    """The result of copying a damaged database, in words."""
 
-    Attributes:
-        records: Rows of records; an answer is one.
-        fault: Why nothing was; empty if something was, or there is nothing that could have been read.
-        damaged_tables: The tables of which some rows could not be read.
-    """
-
-    sessions: int = 0
-    records: int = 0
-    fault: str = ""
-    damaged_tables: tuple[str, ...] = ()
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether nothing was copied."""
-        return not (self.sessions or self.records)
-
-    @property
-    def words(self) -> str:
-        """Describe the result for the user."""
-        if self.fault:
-            return f"what can be read of it could not be carried over: {self.fault}; to try again, end this and move it back"
-        if self.is_nothing:
-            return "nothing in it could be read"
-        lost = f"; some rows of {', '.join(self.damaged_tables)} could not" if self.damaged_tables else ""
-        return f"{self.sessions:,} sessions and {self.records:,} records could be read, and are in the new one{lost}"
+    words: str
+    is_nothing: bool = True
 
 
 def salvage(damaged: Path, fresh: Path) -> Carried:
     """Make a new database of everything readable in a damaged one. Blocks. What stands at `fresh` is overwritten."""
     mended = fresh.with_name(fresh.name + ".schema")
     try:
-        carried = Carried()
-        with_log, without_log = "mode=ro", "mode=ro&immutable=1"  # its log may be what is damaged
-        for source, how in ((damaged, with_log), (mended, with_log), (damaged, without_log), (mended, without_log)):
-            if source == mended and not mended.exists():
-                _copy_with_schema(damaged, fresh, mended)
-            carried = _copied(source, fresh, how)
-            if not carried.is_nothing:
-                break
+        if not (carried := _copied(damaged, fresh)):
+            _copy_with_schema(damaged, fresh, mended)
+            carried = _copied(mended, fresh)
     except (sqlite3.Error, OSError) as error:
-        return Carried(fault=str(error))
+        words = f"what can be read of it could not be carried over: {error}; to try again, end this and move it back"
+        return Carried(words)
     finally:
         for path in (mended, *mended.parent.glob(f"{mended.name}-*")):
             path.unlink(missing_ok=True)
-    return carried
+    return Carried(carried, is_nothing=False) if carried else Carried("nothing in it could be read")
 
 
-def _copied(damaged: Path, fresh: Path, how: str) -> Carried:
-    with closing(_new_file(fresh)) as target:
+def _copied(damaged: Path, fresh: Path) -> str:
+    """Copy the rows of a file; return how much that was, empty where the file cannot be read."""
+    fresh.unlink(missing_ok=True)
+    make_private(fresh)
+    with closing(connect(fresh)) as target:
+        for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF"):
+            target.execute(f"PRAGMA {pragma}")
+        make_tables(target)
         try:
-            with closing(connect(damaged, uri=f"{damaged.absolute().as_uri()}?{how}")) as source:
+            with closing(connect(damaged, uri=f"{damaged.absolute().as_uri()}?mode=ro")) as source:
                 source.text_factory = damaged_text
                 source.execute("PRAGMA cell_size_check = ON")
-                if source.execute(_SCHEMA).fetchall() != target.execute(_SCHEMA).fetchall():
-                    return Carried()
-                return _carried(source, target)
+                is_whole = source.execute(_SCHEMA).fetchall() == target.execute(_SCHEMA).fetchall()
+                return _carried(source, target) if is_whole else ""
         except UnicodeDecodeError:  # in what SQLite says of a damaged name
-            return Carried()
+            return ""
         except sqlite3.Error as error:
             if is_damage(error):
-                return Carried()
+                return ""
             raise
-
-
-def _new_file(path: Path) -> sqlite3.Connection:
-    path.unlink(missing_ok=True)
-    make_private(path)
-    connection = connect(path)
-    for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF"):
-        connection.execute(f"PRAGMA {pragma}")
-    make_tables(connection)
-    return connection
 
 
 def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
@@ -150,12 +117,10 @@ def _schema_pages(new: bytes) -> list[int]:
     return [_NUMBER.unpack_from(new, place)[0] for place in (*places, _HEADER + 8)]
 
 
-def _carried(source: sqlite3.Connection, target: sqlite3.Connection) -> Carried:
-    damaged_tables: list[str] = []
+def _carried(source: sqlite3.Connection, target: sqlite3.Connection) -> str:
     target.execute("BEGIN")
-    for (table,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        if not _copy_table(source, target, table):
-            damaged_tables.append(table)
+    tables: list[str] = [name for (name,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    damaged = ", ".join([table for table in tables if not _copy_table(source, target, table)])
     for statement in _MENDED:
         target.execute(statement)
     target.execute("COMMIT")
@@ -163,18 +128,19 @@ def _carried(source: sqlite3.Connection, target: sqlite3.Connection) -> Carried:
     sessions, records = target.execute(counts).fetchone()
     target.execute("PRAGMA synchronous = FULL")
     target.execute("PRAGMA journal_mode = WAL").fetchall()  # and with that all of it is on the disk
-    return Carried(sessions, records, damaged_tables=tuple(damaged_tables))
+    if not (sessions or records):
+        return ""
+    lost = f"; some rows of {damaged} could not" if damaged else ""
+    return f"{sessions:,} sessions and {records:,} records could be read, and are in the new one{lost}"
 
 
 def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
     """Copy the readable rows of a table; returns whether these are all."""
-    columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
-    insert = (
-        f"INSERT OR IGNORE INTO {table} (rowid, {', '.join(columns)}) VALUES ({', '.join('?' * (len(columns) + 1))})"  # noqa: S608
-    )
-    read = f"SELECT rowid, {', '.join(columns)} FROM {table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"  # noqa: S608
+    columns: list[tuple[str, str]] = [(row[1], row[2].lower()) for row in target.execute(f"PRAGMA table_info({table})")]
+    names = ", ".join(name for name, _ in columns)
+    insert = f"INSERT OR IGNORE INTO {table} (rowid, {names}) VALUES ({', '.join('?' * (len(columns) + 1))})"  # noqa: S608
+    read = f"SELECT rowid, {names} FROM {table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"  # noqa: S608
     there = f"SELECT 1 FROM {table} NOT INDEXED WHERE rowid = ?"  # noqa: S608
-    is_whole, at, count = True, 0, AT_ONCE
 
     def rows(start: int, most: int) -> list[tuple[int, ...]] | None:
         """Read rows; None where the tree is broken, or the numbers of rows are not those by which they are found."""
@@ -190,6 +156,7 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: s
             raise
         return read_rows
 
+    is_whole, at, count = True, 0, AT_ONCE
     while at <= _LAST:
         read_rows = rows(at, count)
         if read_rows is not None:
@@ -201,6 +168,8 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: s
             count //= 2
         else:
             is_whole, at, count = False, _next_readable(at, lambda start: rows(start, 1) is not None), AT_ONCE
+    wrong = [f"typeof({name}) NOT IN ('{kind}', 'null')" for name, kind in columns if kind]
+    target.execute(f"DELETE FROM {table} WHERE {' OR '.join(wrong)}")  # noqa: S608 - a damaged page may hold anything
     return is_whole
 
 
