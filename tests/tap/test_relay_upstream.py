@@ -144,15 +144,6 @@ def test_what_can_be_no_upstream_is_told(typed: str, environment: dict[str, str]
     assert "secret" not in str(told.value)
 
 
-async def test_a_port_that_is_taken_is_told_with_what_to_do() -> None:
-    async with relaying("http://127.0.0.1:1") as relay:
-        with pytest.raises(TuiHostError) as told:
-            async with relaying("http://127.0.0.1:1", port=relay.port):
-                pass
-    assert told.value.what == f"port {relay.port} is taken"
-    assert "--port 0" in told.value.remedy
-
-
 async def test_a_tap_before_itself_is_refused() -> None:
     port = unused_port()
     with pytest.raises(TuiHostError, match="is this tap itself"):

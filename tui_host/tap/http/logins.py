@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from urllib.parse import quote, unquote_plus, unquote_to_bytes, urljoin
 
 from tui_host.errors import JSON, SettingsError
@@ -26,7 +26,6 @@ RESOURCE = b"/.well-known/oauth-protected-resource"
 SERVERS = (b"/.well-known/oauth-authorization-server", b"/.well-known/openid-configuration")
 FORM_LIMIT = 32 << 10
 """Largest form that is read whole before it is passed on, in bytes."""
-DOCUMENT_LIMIT = 1 << 20
 EVENT_LIMIT = 8 << 10
 REMEMBERED = 100
 """Largest number of URLs to remember of each kind."""
@@ -64,21 +63,6 @@ class Route:
     foreign_url: bytes = b""  # what a place behind PREFIX stands for
 
 
-class MetadataDocument:
-    """Changes a metadata document, which is held back until it is whole."""
-
-    def __init__(self, change: Callable[[bytes], bytes]) -> None:
-        self._change = change
-        self._held = b""
-
-    def feed(self, data: bytes, *, is_last: bool) -> bytes:
-        """Return nothing before the end, then the whole document. Raises HeadError if it is too long for one."""
-        self._held += data
-        if len(self._held) > DOCUMENT_LIMIT:
-            raise HeadError(502, f"login metadata of more than {DOCUMENT_LIMIT} bytes")
-        return self._change(self._held) if is_last else b""
-
-
 class EndpointEvent:
     """Changes the URL in the `endpoint` event that begins a stream of the older transport, HTTP with SSE.
 
@@ -107,6 +91,10 @@ class EndpointEvent:
             return held
         self.url = url[1]
         return held[:start] + event[: url.start(1)] + self._change(self.url) + held[start + url.end(1) :]
+
+
+BodyChange: TypeAlias = Callable[[bytes], bytes] | EndpointEvent
+"""Changes a whole document, or an event stream as it comes."""
 
 
 class TapPlaces:
@@ -172,7 +160,7 @@ class TapPlaces:
 
     def answer(
         self, request: RequestHead, route: Route, response: ResponseHead
-    ) -> tuple[ResponseHead, MetadataDocument | EndpointEvent | None]:
+    ) -> tuple[ResponseHead, BodyChange | None]:
         """Return a response's head for the client, and what changes its body; None for most bodies."""
         is_form = request.value(b"content-type").lower().startswith(_FORM)
         has_token = bool(self._left_alone) and request.value(b"authorization")[:7].lower() == b"bearer "
@@ -188,7 +176,7 @@ class TapPlaces:
             return head, None
         if kind.startswith(b"text/event-stream") and not response.values(b"content-length") and request.minor:
             return head, EndpointEvent(self._at_tap)
-        return head, MetadataDocument(self.document) if self._is_metadata(request.target) and b"json" in kind else None
+        return head, self.document if self._is_metadata(request.target) and b"json" in kind else None
 
     def _field(self, field: HeaderLine, foreign: bytes) -> HeaderLine:
         if field.key in {b"location", b"content-location"}:

@@ -15,7 +15,7 @@ from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.observer import BODY_LIMIT
 from tui_host.tap import relay as kinds
 from tui_host.tap.http.bodies import ChunkedBody, OpenBody, body_of, framed
-from tui_host.tap.http.logins import EndpointEvent, MetadataDocument
+from tui_host.tap.http.logins import BodyChange
 from tui_host.tap.message_heads import (
     Framing,
     HeaderLine,
@@ -37,6 +37,8 @@ _OF_ALL_HOPS = frozenset(
     (b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding", b"close", b"keep-alive")
 )
 _FRAMES = frozenset((b"content-length", b"transfer-encoding"))
+DOCUMENT_LIMIT = 1 << 20
+"""Largest metadata of a login, in bytes."""
 
 
 def for_next_hop(head: _H, *, upgrades: bool = False) -> _H:
@@ -71,7 +73,8 @@ class RelayedExchange:
         self._left_out = 0
         self._is_asked = self._is_over = False
         self._passed: ResponseHead | None = None  # the answer's head, until it is passed on with the body's beginning
-        self._change: MetadataDocument | EndpointEvent | None = None
+        self._change: BodyChange | None = None
+        self._held = b""
 
     # The request.
 
@@ -98,9 +101,7 @@ class RelayedExchange:
 
     # The answer.
 
-    def begin_answer(
-        self, response: ResponseHead, passed: ResponseHead, change: MetadataDocument | EndpointEvent | None = None
-    ) -> None:
+    def begin_answer(self, response: ResponseHead, passed: ResponseHead, change: BodyChange | None = None) -> None:
         """Take the head of the answer, and how it passes. Raises HeadError if it is unclear where the body ends."""
         framing = response_framing(response, self.head.method)
         self.answer = OpenBody() if response.status == 101 else body_of(framing)
@@ -125,7 +126,7 @@ class RelayedExchange:
             self._piece(kinds.CHUNK, content)
         if answer.fault:
             self._pass_unread(f"the upstream's answer: {answer.fault}")
-        if self._passed is not None and (answer.is_done or not isinstance(self._change, MetadataDocument)):
+        if self._passed is not None and (answer.is_done or not callable(self._change)):
             out = self._passed.block + out
             self._passed = None
             self.has_begun = True
@@ -133,14 +134,19 @@ class RelayedExchange:
             self._finish(kinds.COMPLETE)
         return out, rest
 
-    def _changed(self, change: MetadataDocument | EndpointEvent, answer: OpenBody, content: bytes) -> bytes:
-        out = change.feed(content, is_last=answer.is_done)
-        if isinstance(change, MetadataDocument):
-            if self._passed is not None and answer.is_done:
-                kept = (field for field in self._passed.fields if field.key not in _FRAMES)
-                fields = (*kept, new_field(b"Content-Length", b"%d" % len(out)))
-                self._passed = replace(self._passed, fields=fields)
+    def _changed(self, change: BodyChange, answer: OpenBody, content: bytes) -> bytes:
+        if callable(change):  # a document, which is held back until it is whole
+            self._held += content
+            if len(self._held) > DOCUMENT_LIMIT:
+                raise HeadError(502, f"login metadata of more than {DOCUMENT_LIMIT} bytes")
+            if not answer.is_done or self._passed is None:
+                return b""
+            out = change(self._held)
+            kept = (field for field in self._passed.fields if field.key not in _FRAMES)
+            fields = (*kept, new_field(b"Content-Length", b"%d" % len(out)))
+            self._passed = replace(self._passed, fields=fields)
             return out
+        out = change.feed(content, is_last=answer.is_done)
         if change.url:  # before the bytes that contain it, so that a session's id in it is not kept
             self._report(kinds.ANNOUNCED, self._number, change.url)
             change.url = b""
