@@ -43,8 +43,9 @@ def test_an_exchange_has_its_heads_its_bodies_and_its_end() -> None:
     live.end()
     (found,) = fold_exchanges(kept.records()).values()
 
-    assert found.request_head is not None
-    assert (found.request_head.method, found.request_head.url) == ("POST", "http://x")
+    assert found.request is not None
+    assert found.request.head is not None
+    assert (found.request.head.method, found.request.head.url) == ("POST", "http://x")
     assert (found.body("request"), found.body()) == (b'{"q":1}', EVENTS)
     assert found.ending == Ending(size=len(EVENTS), kept=len(EVENTS))
     assert open_exchange.ending is None

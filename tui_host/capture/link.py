@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias, get_args
 
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
@@ -75,24 +75,19 @@ class Link:
 
     def to_bytes(self) -> bytes:
         """Return the link as the data of a `link` record."""
-        span = {name: value for name in Span.__slots__ if (value := getattr(self.span, name)) not in (None, ())}
-        value = {
-            "relation": self.relation,
-            "call": self.call,
-            "span": span,
-            "known": self.known,
-            "server": self.server,
-            "tool": self.tool,
-            "words": self.words,
-        }
+        span = {name: value for name, value in asdict(self.span).items() if value not in (None, ())}
         # Half a character, which a model may write in a name, becomes the escape that JSON has for it.
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+        return _json({**asdict(self), "span": span}).encode("utf-8", "backslashreplace")
 
 
 def offered_link(exchange: str) -> bytes:
     """Return the data of a `link` without a call, for the first request of a session that offers the connection's tools."""
-    value = {"relation": "offered", "span": {"exchange": exchange, "side": "request", "layer": "wire"}, "known": "id"}
-    return json.dumps(value, separators=(",", ":")).encode()
+    span = {"exchange": exchange, "side": "request", "layer": "wire"}
+    return _json({"relation": "offered", "span": span, "known": "id"}).encode()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_link(data: bytes) -> Link | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_host.capture.http.exchange_end import Ending, read_ending
-from tui_host.capture.record import Head, Record
+from tui_host.capture.record import Record
 
 
 @dataclass(slots=True)
@@ -22,11 +22,6 @@ class Exchange:
     response: Record | None = None
     chunks: list[Record] = field(default_factory=list[Record])
     end: Record | None = None
-
-    @property
-    def request_head(self) -> Head | None:
-        """Method, URL and headers of the request."""
-        return self.request.head if self.request is not None else None
 
     @property
     def ending(self) -> Ending | None:

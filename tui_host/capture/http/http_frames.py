@@ -16,10 +16,10 @@ from tui_host.capture.recorder_protocol import Recording
 class HttpFrames:
     """Records the JSON-RPC messages of an exchange, each in the place of its call, which is found by id."""
 
-    def __init__(self, recorder: Recording, correlator: Correlator, draft: Record) -> None:
+    def __init__(self, recorder: Recording, correlator: Correlator, record: Record) -> None:
         self._recorder = recorder
         self._correlator = correlator
-        self._draft = draft
+        self._bare = record
         self._asked = self._is_refused = False
         self._open: list[str] = []
         self._decoder: Decoder | None = None
@@ -82,14 +82,14 @@ class HttpFrames:
 
     def _record(self, direction: Direction, data: bytes) -> None:
         head = read_frame(data).head
-        seen = self._correlator.see(direction, head, self._draft.place)
+        seen = self._correlator.see(direction, head, self._bare.place)
         if direction == "in":
             self._open.clear()
         elif head.kind == "request":
             self._open.append(head.id)
         self._recorder.append(
             replace(
-                self._draft,
+                self._bare,
                 kind="frame",
                 direction=direction,
                 place=seen.place,

@@ -57,13 +57,13 @@ class Observer:
         logins: Logins = "none",
         is_decoded: bool = False,
     ) -> None:
-        self._recorder = recorder
-        self._limit = limit
-        self._logins: Logins = logins
-        self._is_decoded = is_decoded
+        self.recorder = recorder
         self.connection = connection
-        self._draft = Record(wire=wire, kind="request", peer=peer, connection=connection)
-        self._correlator = Correlator(is_whole=is_whole)
+        self.limit = limit
+        self.is_decoded = is_decoded
+        self.correlator = Correlator(is_whole=is_whole)
+        self._logins: Logins = logins
+        self._record = Record(wire=wire, kind="request", peer=peer, connection=connection)
 
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0, lacks: str = ""
@@ -79,57 +79,47 @@ class Observer:
             missed: The number of the body's bytes that are not available.
             lacks: Why there is no body, such as `MISSING`.
         """
-        exchange = self._recorder.new_exchange()
-        draft = replace(self._draft, exchange=exchange, place=place, direction="out")
-        size = len(body) + missed
-        kept = body[: self._limit]
+        bare = replace(self._record, exchange=self.recorder.new_exchange(), place=place, direction="out")
+        kept, size = body[: self.limit], len(body) + missed
         if len(kept) < size:
             lacks = f"the body is kept up to {len(kept)} of its {size} bytes"
         head = Head(method=method or None, url=url, headers=tuple(headers))
-        request = replace(
-            draft,
-            head=head,
-            data=kept,
-            encoding=None if self._is_decoded else encoding_of(headers),
-            malformed=lacks or None,
-        )
+        request = replace(bare, head=head, data=kept, encoding=self.encoding_of(headers), malformed=lacks or None)
         of_login = self._logins == "all" or (self._logins == "some" and is_login(head, body))
         if self._logins != "none":
-            request = self._recorder.redactor.by_place(request, of_login=of_login)
-        self._recorder.append(request)
-        frames = HttpFrames(self._recorder, self._correlator, draft) if draft.wire == "mcp" else None
-        if frames is not None and method == "POST":
-            frames.sent(body)
-        answer = replace(draft, direction="in")
-        return ObservedExchange(
-            self._recorder, answer, self._limit, frames, of_login=of_login, is_decoded=self._is_decoded
-        )
+            request = self.recorder.redactor.by_place(request, of_login=of_login)
+        self.recorder.append(request)
+        exchange = ObservedExchange(self, replace(bare, direction="in"), of_login=of_login)
+        if method == "POST":
+            exchange.sent(body)
+        return exchange
+
+    def encoding_of(self, headers: Headers) -> str | None:
+        """Return the content coding in which a body comes."""
+        return None if self.is_decoded else encoding_of(headers)
 
 
 class ObservedExchange:
-    """An exchange in progress. After its end nothing more is recorded."""
+    """An exchange in progress, begun by an observer. After its end nothing more is recorded."""
 
-    def __init__(
-        self,
-        recorder: Recording,
-        draft: Record,
-        limit: int,
-        frames: HttpFrames | None,
-        *,
-        of_login: bool = False,
-        is_decoded: bool = False,
-    ) -> None:
-        self.id = draft.exchange or ""
-        self._recorder = recorder
-        self._draft = draft
-        self._limit = limit
-        self._is_decoded = is_decoded
-        self._frames = frames
+    def __init__(self, observer: Observer, record: Record, *, of_login: bool) -> None:
+        self.id = record.exchange or ""
+        self._observer = observer
+        self._recorder = observer.recorder
+        self._record = record
+        self._limit = observer.limit
         self._of_login = of_login
-        self._redactor = recorder.redactor.body()
+        is_mcp = record.wire == "mcp"
+        self._frames = HttpFrames(observer.recorder, observer.correlator, record) if is_mcp else None
+        self._redactor = observer.recorder.redactor.body()
         self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
+
+    def sent(self, body: bytes) -> None:
+        """Record the messages in the request's body."""
+        if self._frames is not None:
+            self._frames.sent(body)
 
     @contextmanager
     def sending(self) -> Generator[None]:
@@ -183,13 +173,11 @@ class ObservedExchange:
     def response(self, status: int, headers: Headers) -> None:
         """Record the response's head. The status is 0 if a file does not tell it."""
         head = Head(status=status or None, headers=tuple(headers))
-        self._recorder.append(replace(self._draft, kind="response", head=head))
-        encoding = None if self._is_decoded else encoding_of(headers)
-        self._draft = replace(self._draft, encoding=encoding)
+        self._recorder.append(replace(self._record, kind="response", head=head))
+        encoding = self._observer.encoding_of(headers)
+        self._record = replace(self._record, encoding=encoding)
         content_type = value_of(headers, "content-type").strip().lower()
-        is_stream = content_type.startswith(
-            "text/event-stream"
-        )  # which no login answers with, and whose end may never come
+        is_stream = content_type.startswith("text/event-stream")  # no login's, and its end may never come
         self._redactor = self._recorder.redactor.body(encoding, of_login=self._of_login and not is_stream)
         if self._frames is not None:
             self._frames.answered(status, content_type, encoding)
@@ -245,12 +233,12 @@ class ObservedExchange:
         if self._frames is not None:
             self._frames.finished(whole=reason == "complete")
         ending = Ending(reason=reason, error=error, size=self._size, kept=max(self._kept - self._redactor.left_out, 0))
-        self._recorder.append(replace(self._draft, kind=ending.kind, data=ending.to_bytes(), encoding=None))
+        self._recorder.append(replace(self._record, kind=ending.kind, data=ending.to_bytes(), encoding=None))
 
     def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:
         if data or redacted:
-            encoding = None if self._redactor.decoded_from else self._draft.encoding
-            self._recorder.append(replace(self._draft, kind="chunk", data=data, encoding=encoding, redacted=redacted))
+            encoding = None if self._redactor.decoded_from else self._record.encoding
+            self._recorder.append(replace(self._record, kind="chunk", data=data, encoding=encoding, redacted=redacted))
 
 
 def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
