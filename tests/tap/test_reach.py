@@ -10,9 +10,8 @@ import pytest
 from tests.kit.peer import Link, peer
 from tests.tap.relaying import answer
 from tui_host.errors import SettingsError
-from tui_host.tap.http.address_scope import MACHINE, NETWORK, PUBLIC, depth_of
 from tui_host.tap.http.llm_tap import base_url, instructions
-from tui_host.tap.http.upstream import upstream_of
+from tui_host.tap.http.upstream import MACHINE, NETWORK, PUBLIC, depth_of, upstream_of
 
 NOBODY = 3
 

@@ -1,4 +1,9 @@
-"""What all links of a relay share, and the answers that the relay makes itself."""
+"""The relay: what it decides about requests, and a link for each client, through which exchanges pass one after the other.
+
+A client's connection and the one to the upstream last equally long and end alike: closed, half closed or reset. The
+relay holds back only incomplete heads, forms and metadata of logins, and bytes that the other side does not accept; it
+then stops reading.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +14,24 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from itertools import count
 
+from tui_host.capture.http.client_faults import words_of
 from tui_host.capture.record import TAP
 from tui_host.errors import JSON
+from tui_host.tap import message_heads as heads
+from tui_host.tap.http.bodies import OpenBody
 from tui_host.tap.http.logins import Route, TapPlaces
 from tui_host.tap.http.relayed_exchange import RelayedExchange, Report, for_next_hop
 from tui_host.tap.http.request_gate import Gate
+from tui_host.tap.http.sides import Side
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import Framing, HeadError, RequestHead, ResponseHead, new_field
+from tui_host.tap.message_heads import Framing, HeadBuffer, HeadError, RequestHead, ResponseHead, new_field
 
 READ_BYTES = 1 << 20
 """Largest number of bytes to read at once. Larger reads make large bodies cheaper."""
 ENDED = "the tap was ended"
+PIPELINED_LIMIT = 64 << 10
+"""Bytes that a client may send before it has its answer; with more, reading pauses."""
+CUT = "the upstream ended the connection before its answer was complete"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +113,277 @@ class Relay:
         exchange = self.new_exchange(head, 0)
         exchange.begin(head, f"http://{head.value(b'host').decode('latin-1')}")
         exchange.refuse(response, body)
+
+
+class ClientLink:
+    """Relays between a client, whose side is `client`, and the upstream."""
+
+    def __init__(self, relay: Relay) -> None:
+        self.client = Side(relay.buffer, take=self._from_client, end=self._client_ended, lost=self._client_lost)
+        self._relay = relay
+        self._upstream: Side | None = None
+        self._route: Route | None = None  # to which the upstream's side is connected
+        self._exchange: RelayedExchange | None = None
+        self._requests, self._answers = HeadBuffer(), HeadBuffer()
+        self._arrived: tuple[RequestHead, Framing, Route] | None = None  # a request whose form has not come whole
+        self._method = b"GET"  # of the last request; assumed for an unreadable one, so that its answer has a body
+        self._is_tunnel = self._has_ended = False
+        relay.ends.add(self.end)
+
+    def end(self) -> None:
+        """End both connections. An answer in progress is broken off so that no client takes it for complete."""
+        exchange, self._exchange = self._exchange, None
+        self._drop_upstream()
+        if exchange is not None:
+            exchange.fail(ENDED, "failed")
+        self._end_client(was_reset=exchange is not None)
+
+    # The client.
+
+    def _from_client(self, data: bytes) -> None:
+        exchange = self._exchange
+        if self._is_tunnel and self._upstream is not None:
+            self._upstream.write(data)
+        elif exchange is not None and not exchange.request.is_done:
+            self._pass_request(exchange, data)
+        else:
+            self._add_ahead(data)
+            if exchange is None:
+                self._next_requests()
+
+    def _add_ahead(self, data: bytes) -> None:
+        self._requests.add(data)
+        if self._exchange is not None and len(self._requests) > PIPELINED_LIMIT:
+            self.client.pause(paused=True)
+
+    def _client_ended(self) -> bool:
+        """Close the upstream's sending side behind the client's data; returns False where the client counts as gone."""
+        self._has_ended = True
+        exchange, route = self._exchange, self._route
+        if exchange is not None and exchange.request.is_done and self._requests and not self._is_tunnel:
+            return True
+        # TLS has no half-closed connection: an upstream that could not be told would go on for nobody.
+        if exchange is None or self._upstream is None or route is None or route.upstream.trust is not None:
+            return False
+        self._upstream.end_writing()
+        return True
+
+    def _client_lost(self, exc: Exception | None) -> None:
+        self._relay.ends.discard(self.end)
+        exchange, self._exchange = self._exchange, None
+        in_order = Side.close if exchange is None else Side.abort
+        self._drop_upstream(in_order if exc is None else Side.reset)
+        if exchange is not None:
+            exchange.close()
+
+    # Requests.
+
+    def _next_requests(self) -> None:
+        """Pass on the requests that are ready, one at a time."""
+        try:
+            while self._exchange is None and not self.client.is_closed and self._next_request():
+                pass
+        except HeadError as error:
+            self._say(*refusal(error.status, error.words, self._method))
+
+    def _next_request(self) -> bool:
+        """Pass on the next request; returns whether it has come. Raises HeadError to refuse it."""
+        places = self._relay.places
+        if self._arrived is None:
+            self._method = b"GET"
+            block = self._requests.take_head()
+            if block is None:
+                return False
+            head = heads.read_request(block)
+            self._method = head.method
+            self._arrived = head, heads.request_framing(head), self._relay.admit(head)
+        head, framing, route = self._arrived
+        size = places.form_size(head)
+        if len(self._requests) < size:
+            return False
+        self._arrived = None
+        form = places.with_server_url(self._requests.take(size)) if size else b""
+        if len(form) != size:
+            framing, length = len(form), b"%d" % len(form)
+            fields = [field.with_value(length) if field.key == b"content-length" else field for field in head.fields]
+            head = replace(head, fields=tuple(fields))
+        self._begin(head, framing, route, form)
+        return True
+
+    def _begin(self, head: RequestHead, framing: Framing, route: Route, form: bytes) -> None:
+        relay, server, previous = self._relay, route.upstream, self._route
+        if route.redirect_url:  # send a browser to the real page
+            answer = redirection(route.redirect_url)
+            relay.record_answer(head, answer, b"")
+            self._say(answer, b"")
+            return
+        passed = relay.head_for(head, route)
+        if self._upstream is None or previous is None or previous.upstream is not server:
+            self._drop_upstream()
+            self._connect(server)
+        exchange = self._exchange = relay.new_exchange(head, framing)
+        self._route = route
+        exchange.begin(passed, server.origin)
+        self._pass_request(exchange, form + self._requests.take(), server.head_bytes(passed))
+
+    def _connect(self, server: Upstream) -> None:
+        side = Side(self._relay.buffer, take=self._from_upstream, lost=lambda exc: self._upstream_lost(side, exc))
+        self._upstream = side
+        side.peer, self.client.peer = self.client, side
+        self._answers.take()
+
+        async def connect() -> None:
+            try:
+                await server.connect(lambda: side)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the client is not to wait for what does not come
+                if self._upstream is side:
+                    self._fail(502, server.failure_words(error))
+
+        self._relay.start(connect())
+
+    def _pass_request(self, exchange: RelayedExchange, data: bytes, before: bytes = b"") -> None:
+        """Pass on a piece of a request's body; before the first piece, the request's head."""
+        size = exchange.feed_request(data)
+        if exchange.request.fault:
+            self._fail(400, exchange.request.fault)
+            return
+        if self._upstream is not None:
+            self._upstream.write(before + data[:size])
+        if exchange.request.is_done:
+            self._add_ahead(data[size:])
+            if exchange.answer is not None and exchange.answer.is_done:
+                self._finish(exchange)
+
+    # Answers.
+
+    def _from_upstream(self, data: bytes) -> None:
+        exchange = self._exchange
+        if exchange is None or (answer := exchange.answer) is None:
+            self._answers.add(data)
+            self._next_answer()
+            return
+        try:
+            out, rest = exchange.feed_answer(answer, data)
+        except HeadError as error:
+            self._fail(error.status, error.words)
+            return
+        self.client.write(out)
+        if answer.is_done:
+            self._answered(exchange, rest)
+
+    def _next_answer(self) -> None:
+        """Pass on the head of the answer, with interim ones before it."""
+        try:
+            while self._answers:
+                exchange, route = self._exchange, self._route
+                if exchange is None or route is None:
+                    self._cut("the upstream sent bytes without a request", was_reset=True)
+                    return
+                block = self._answers.take_head()
+                if block is None:
+                    return
+                response = heads.read_response(block)
+                if response.status >= 200 or response.status == 101:  # not an interim one
+                    self._begin_answer(exchange, route, response)
+                    return
+                self.client.write(for_next_hop(response).block)
+        except HeadError as error:
+            self._fail(502, error.words)
+
+    def _begin_answer(self, exchange: RelayedExchange, route: Route, response: ResponseHead) -> None:
+        is_switch = response.status == 101
+        if is_switch and not exchange.head.wants_websocket:
+            raise HeadError(502, "the upstream switches to a protocol that the host did not request")
+        passed, change = self._relay.places.answer(exchange.head, route, response)
+        exchange.begin_answer(response, for_next_hop(passed, upgrades=is_switch), change)
+        self._from_upstream(self._answers.take())
+        if is_switch:
+            self._is_tunnel = True
+            if self._requests:
+                self._from_client(self._requests.take())
+            if self._has_ended:
+                self._client_ended()
+
+    def _answered(self, exchange: RelayedExchange, rest: bytes = b"") -> None:
+        """The answer is complete. Bytes behind it belong to no request, so the connection is used no more."""
+        exchange.keeps_upstream = exchange.keeps_upstream and not rest
+        if not exchange.keeps_upstream:
+            self._drop_upstream(Side.close)
+        if exchange.request.is_done or not exchange.keeps_upstream:
+            self._finish(exchange)
+
+    def _finish(self, exchange: RelayedExchange) -> None:
+        self._exchange = None
+        if not exchange.request.is_done and not self._has_ended:
+            self.client.linger()
+        elif not (exchange.request.is_done and exchange.keeps_upstream and exchange.head.keeps_alive):
+            self.client.close()
+        else:
+            self.client.pause(paused=self._upstream is not None and self._upstream.is_full)
+            self._next_requests()
+            if self._has_ended and not self._client_ended():
+                self.client.close()
+
+    # Ends.
+
+    def _upstream_lost(self, side: Side, exc: Exception | None) -> None:
+        if side is not self._upstream:
+            return
+        self._upstream = None
+        exchange = self._exchange
+        if exchange is None:
+            self.client.close()
+            return
+        if exchange.answer is None:
+            self.client.write(self._answers.take())  # an incomplete head is passed on, for the client to judge
+        if exc is None and type(exchange.answer) is OpenBody:
+            exchange.answer.is_done = True
+            self._from_upstream(b"")
+        else:
+            self._cut(CUT if exc is None else words_of(exc), was_reset=exc is not None)
+
+    def _cut(self, words: str, *, was_reset: bool) -> None:
+        """End the client's connection in the same way as the upstream's connection ended."""
+        exchange, self._exchange = self._exchange, None
+        self._drop_upstream()
+        if exchange is not None and self._has_ended:
+            exchange.close()  # the client closed first, and the upstream then closed the whole connection
+        elif exchange is not None:
+            exchange.fail(words, "cut by peer")
+        self._end_client(was_reset=was_reset)
+
+    def _fail(self, status: int, words: str) -> None:
+        """Answer in place of the upstream, unless a part of its own answer has been passed on."""
+        exchange = self._exchange
+        if exchange is not None and exchange.has_begun:
+            self._cut(words, was_reset=True)
+            return
+        self._exchange = None
+        self._drop_upstream()
+        answered = f"the tap itself answered {status}: {words}"
+        self._relay.tell(answered)
+        if exchange is not None:
+            exchange.fail(answered, "not connected")
+        self._say(*refusal(status, words, self._method))
+
+    def _drop_upstream(self, end: Callable[[Side], None] = Side.abort) -> None:
+        """Use the upstream's connection no more, and end it."""
+        side, self._upstream = self._upstream, None
+        self.client.peer = None
+        if side is not None:
+            side.peer = None
+            end(side)
+
+    def _end_client(self, *, was_reset: bool) -> None:
+        if was_reset:
+            self.client.reset()
+        else:
+            self.client.close()
+
+    def _say(self, response: ResponseHead, body: bytes) -> None:
+        """Give an answer made by the relay."""
+        self.client.write(response.block + body)
+        self.client.linger()
 
 
 def redirection(url: bytes) -> ResponseHead:

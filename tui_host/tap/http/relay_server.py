@@ -13,8 +13,7 @@ import anyio
 import anyio.lowlevel
 
 from tui_host.errors import TuiHostError
-from tui_host.tap.http.client_link import ClientLink
-from tui_host.tap.http.relay import Relay, Service
+from tui_host.tap.http.relay import ClientLink, Relay, Service
 
 LOOPBACK = "127.0.0.1"
 _BACKLOG = 1024

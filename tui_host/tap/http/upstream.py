@@ -1,4 +1,8 @@
-"""The relay's upstream, the servers that its metadata may name, and ways to connect to them."""
+"""The relay's upstream, the servers that its metadata may name, and ways to connect to them.
+
+Metadata may name no address deeper inside a network than the server itself has. Source: MCP, Security Best Practices,
+Server-Side Request Forgery.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,19 @@ import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from functools import cache
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
-from tui_host.settings.urls import proxy_for, shown, split
-from tui_host.tap.http.address_scope import MACHINE, PUBLIC, depth_of, depth_of_name
+from tui_host.settings.urls import is_loopback, proxy_for, shown, split
 from tui_host.tap.message_heads import RequestHead
 
+PUBLIC, NETWORK, MACHINE = range(3)
+"""How deep inside a network an address is: who can reach it."""
+_FORBIDDEN = 3
+_TRANSLATED = IPv6Network("64:ff9b::/96")  # RFC 6052: the last bytes are an IPv4 address
 Protocols = Callable[[], asyncio.BaseProtocol]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _NEXT_ADDRESS_SECONDS = 0.25
@@ -167,6 +175,31 @@ class Upstream:
 def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
     """Make an upstream from a URL on the command line. Raises SettingsError if it cannot be one."""
     return Upstream(typed, environment, cache(lambda: _trust(ca_file, environment)))
+
+
+def depth_of(address: str) -> int:
+    """Return how deep inside a network an IP address is; more than any depth for addresses that nobody may name."""
+    inner = ip_address(address)
+    if isinstance(inner, IPv6Address):
+        translated = IPv4Address(int(inner) & 0xFFFFFFFF) if inner in _TRANSLATED else None
+        inner = translated or inner.ipv4_mapped or inner.sixtofour or inner
+    if inner.is_loopback or inner.is_unspecified:  # connecting to an unspecified address reaches this machine
+        return MACHINE
+    if inner.is_link_local or inner.is_multicast or inner.is_reserved:
+        return _FORBIDDEN
+    is_site = isinstance(inner, IPv6Address) and inner.is_site_local
+    return PUBLIC if inner.is_global and not is_site else NETWORK
+
+
+def depth_of_name(host: str) -> int | None:
+    """Return the depth that a host's name spells, in any notation the system accepts; None for names to be looked up."""
+    if is_loopback(host) or host.lower().rstrip(".").endswith(".localhost"):
+        return MACHINE
+    try:
+        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return None
+    return depth_of(str(infos[0][4][0]))
 
 
 def _as_reached(depth: int) -> int:
