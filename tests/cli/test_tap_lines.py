@@ -11,6 +11,7 @@ import pytest
 from tests.infer.forms import DIALECTS, FORMS
 from tests.infer.world import MS, ModelTap, World
 from tests.kit.bodies import Answer, Call, Results, User
+from tui_host.capture.connection_end import connection_end
 from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.record import Head, Record
 from tui_host.capture.session_summary import SessionInfo
@@ -37,7 +38,8 @@ def lines(world: World, *, hidden: str = "") -> list[str]:
     plain = PlainLines()
     log = plain.begin(SESSION, lambda text: text.replace(hidden, "⟨secret:KEY⟩") if hidden else text)
     log += b"".join(plain.line(record) for _, record in world.records)
-    printed = (log + plain.exited(-11, 1)).decode().removesuffix("\n").split("\n")
+    log += plain.line(stamped("ended by SIGSEGV"))
+    printed = log.decode().removesuffix("\n").split("\n")
     assert not any(letter < " " for line in printed for letter in line)
     assert max(map(cells, printed)) < 240
     return [" ".join(line.split()[1:]) for line in printed]
@@ -73,7 +75,7 @@ def test_a_request_and_its_answer_are_a_line_each_in_every_dialect(dialect: str)
     pass_time(world, tap.answer(form, second, Answer("It is three.")))
 
     begins, *four, ends = lines(world)
-    assert (begins, ends) == ("* example begins: session s1", "* example ends: ERROR killed by SIGSEGV")
+    assert (begins, ends) == ("* example begins: session s1", "* example ends: ERROR ended by SIGSEGV")
     assert [line.split()[:3] for line in four] == [[way, "LLM", n] for n in "12" for way in ("-->", "<--")]
     assert re.search(r" POST \S+ · \S+-x · \d messages?$", four[0])
     assert re.search(r" POST \S+ · \S+-x · \d messages$", four[2])
@@ -141,8 +143,12 @@ def test_frames_are_told_with_what_they_answer_and_how_long_that_took() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "told"),
-    [(0, "exit code 0"), (3, "ERROR exit code 3"), (-15, "killed by SIGTERM"), (-11, "ERROR killed by SIGSEGV")],
+    ("reason", "told"),
+    [("exited 0", ""), ("exited 3", "ERROR "), ("ended by SIGTERM", ""), ("ended by SIGSEGV", "ERROR ")],
 )
-def test_the_servers_end_is_told(code: int, told: str) -> None:
-    assert PlainLines().exited(code, 1).endswith(f"ends: {told}\n".encode())
+def test_the_servers_end_is_told(reason: str, told: str) -> None:
+    assert PlainLines().line(stamped(reason)).endswith(f"ends: {told}{reason}\n".encode())
+
+
+def stamped(reason: str) -> Record:
+    return replace(connection_end("math", "math#1", reason), capture="c", seq=1, time_ns=1, mono_ns=1)

@@ -17,13 +17,13 @@ from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.tap.exchanges import TappedExchanges, TimedRecorder
-from tui_host.tap.http.llm_tap import OneObserver
+from tui_host.tap.exchanges import Observers, TappedExchanges
 from tui_host.tap.http.mcp_tap import Connections
 from tui_host.tap.http.relay import Service
 from tui_host.tap.http.relay_server import listening
 from tui_host.tap.http.upstream import upstream_of
 from tui_host.tap.ring import Item
+from tui_host.tap.session import TapRecorder
 
 PLACE = Place(session="20261122-010203-abcde")
 PATIENCE = 90.0
@@ -94,21 +94,20 @@ async def relaying(
     allowed_hosts: tuple[str, ...] = (),
     ca_file: Path | None = None,
     environment: dict[str, str] | None = None,
-    recorder: Recorder | None = None,
+    recorder: TapRecorder | None = None,
     port: int = 0,
     answer_limit: int | None = None,
 ) -> AsyncGenerator[Relaying]:
-    recorder = recorder or Recorder(None, Redactor(), capture="c", kind="tap")
+    recorder = recorder or TapRecorder(None, Redactor(), capture="c", kind="tap")
     found = Relaying("", recorder, [])
-    later = TimedRecorder(recorder)
-    observers = Connections(later, "srv") if is_mcp else OneObserver(later, "peer")
+    observers = Connections(recorder, "srv") if is_mcp else Observers(recorder, "peer")
     service = Service(
         upstream=upstream_of(upstream, environment or {}, ca_file),
         port=port,
         is_mcp=is_mcp,
         allowed_origins=allowed_origins,
         allowed_hosts=allowed_hosts,
-        report=AtOnce(TappedExchanges(later, observers, PLACE, found.told.append)).report,
+        report=AtOnce(TappedExchanges(recorder, observers, PLACE, found.told.append)).report,
         answer_limit=answer_limit,
         tell=found.told.append,
     )

@@ -44,6 +44,7 @@ from tui_host.tap.log import JsonLines, TapLog
 from tui_host.tap.log_file import NoLogError, open_log
 from tui_host.tap.relay import CHUNK, GAP, IN, Ring
 from tui_host.tap.ring import MOST_TRIES, Item, RingReader
+from tui_host.tap.session import TapRecorder
 
 INTERRUPTED = (
     "recording was interrupted: the recorder was ended by SIGKILL; everything passes, and another recorder goes on "
@@ -235,7 +236,7 @@ def test_a_recorder_begins_with_what_the_one_before_had_not_stored_and_several_d
 
 
 def test_a_line_with_a_gap_says_so_and_the_lines_behind_it_are_whole() -> None:
-    recorder = Recorder(None, Redactor(), capture="c", kind="tap")
+    recorder = TapRecorder(None, Redactor(), capture="c", kind="tap")
     lines = TappedLines(recorder, NOWHERE, "math", is_whole=True)
     for at, (kind, piece) in enumerate([(IN, b"half a li"), (GAP, b"1000"), (IN, b"ne\n" + PING % 1)]):
         lines.take(Item(kind, 0, at, piece))
@@ -328,7 +329,7 @@ def test_a_log_takes_what_its_reader_takes_and_has_all_in_the_end() -> None:
     while not log.follow(recorder):
         found += os.read(reader, 1 << 20)
     found += os.read(reader, 1 << 20)
-    log.finish(recorder, None, patience=0)
+    log.finish(recorder, patience=0)
     assert len(found.splitlines()) == 3
     assert told == []
 
@@ -337,7 +338,7 @@ def test_a_log_that_nobody_reads_is_given_up_at_the_end_and_what_it_lacks_told()
     reader, writer = os.pipe()
     told: list[str] = []
     log, recorder = logged([b"x" * 1_000_000], writer, told)
-    log.finish(recorder, None, patience=0.1)
+    log.finish(recorder, patience=0.1)
     assert told == ["the log lacks the last records: 1"]
     os.close(reader)
     assert not log.follow(recorder)

@@ -36,6 +36,7 @@ from tests.tap.stdio_taps import (
     write,
 )
 from tui_host.capture.record import lasted
+from tui_host.tap import relay
 from tui_host.tap.relay import IGNORED_BY_PYTHON, OF_TERMINAL
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
@@ -77,6 +78,21 @@ def test_bytes_pass_unchanged_and_are_recorded_line_by_line_however_they_are_cut
         "unfinished: the output ended in the middle of the line",
         "unfinished: the input ended in the middle of the line",
     }
+
+
+def test_the_relay_runs_without_any_other_file_of_ours(tmp_path: Path) -> None:
+    """A host waits for it, and what goes wrong elsewhere must not stop a server."""
+    script = f"""
+import runpy
+relay = runpy.run_path({relay.__file__!r})
+words = relay["recorder_words"]("stdio", "math", data_dir={str(tmp_path)!r})
+relay["relay"](words, {ECHO!r})
+"""
+    process = start([sys.executable, "-I", "-S", "-c", script])
+    write(process, [PING % 1]).join()
+    assert said(process) == PING % 1
+    assert process.wait() == 0
+    assert data(recorded(tmp_path), "in") == PING % 1
 
 
 def test_lines_of_10_mb_flow_at_once_and_are_recorded_whole(tmp_path: Path) -> None:
@@ -297,7 +313,7 @@ def test_a_log_has_the_record_lines_and_a_dash_plain_ones(tmp_path: Path) -> Non
     assert begins.split()[:3] == ["*", "math", "begins:"]
     assert asked.split() == ["-->", "math", "#1", str(len(PING % 1)), "B", "ping"]
     assert answered.split()[:4] == ["<--", "math", "#1", str(len(PING % 1))]
-    assert ends.split(maxsplit=2) == ["*", "math", "ends: exit code 0"]
+    assert ends.split(maxsplit=2) == ["*", "math", "ends: exited 0"]
 
 
 @pytest.mark.parametrize("folder", ["file", "/proc/read-only"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from signal import Signals
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from tui_host.capture.connection_end import is_orderly, reason_of_end
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import lasted
@@ -24,7 +24,6 @@ ERROR = "ERROR"  # marks every line about a failure: no other text of the log co
 _NAME_CELLS, _SIZE_CELLS, _TIME_CELLS, _QUOTED_CELLS, _LINE_CHARACTERS = 16, 6, 7, 80, 1000
 _SEARCHED_CHARACTERS = 16 << 10  # for secrets, before the beginning of a text is shown
 _KEPT_ROWS = 100_000
-_ENDED_BY_HOST = frozenset((Signals.SIGTERM, Signals.SIGINT, Signals.SIGHUP))  # as hosts usually end a server
 
 
 class PlainLines:
@@ -44,16 +43,13 @@ class PlainLines:
         """Return the lines for a record, if it has any."""
         try:
             lines = list(self._lines(record))
+            if record.kind == "end" and record.exchange is None:
+                reason = reason_of_end(record)
+                failed = "" if is_orderly(reason) else f"{ERROR} "
+                lines.append(f" *  {self._peer} ends: {failed}{reason}")
         except Exception as error:  # noqa: BLE001 - foreign data may break a reader in any way, and the lines that follow must still come
             lines = [f" *  {ERROR} cannot be shown: {error!r}"]
         return b"".join(_line(record.time_ns, text) for text in lines)
-
-    def exited(self, code: int, time_ns: int) -> bytes:
-        """Return how the server's process ended."""
-        killed_by = next((number.name for number in Signals if number == -code), f"signal {-code}")
-        words = f"exit code {code}" if code >= 0 else f"killed by {killed_by}"
-        failed = "" if code == 0 or -code in _ENDED_BY_HOST else f"{ERROR} "
-        return _line(time_ns, f" *  {self._peer} ends: {failed}{words}")
 
     def _lines(self, record: Record) -> Iterator[str]:
         if len(self._ladder.rows) >= _KEPT_ROWS:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from io import BytesIO
-from typing import Protocol
 from urllib.parse import urljoin
 
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
-from tui_host.capture.record import Place, Record
-from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.record import Place
 from tui_host.tap.message_heads import RequestHead, ResponseHead, read_request, read_response, request_framing
 from tui_host.tap.relay import (
     ANNOUNCED,
@@ -28,56 +25,28 @@ from tui_host.tap.relay import (
     UNREAD,
 )
 from tui_host.tap.ring import Item
+from tui_host.tap.session import TapRecorder
 
 ENDED_EARLY = "the tap was ended"
 
 
-class Observers(Protocol):
-    """Finds the observer of each exchange: one for a model's API, one for each connection to an MCP server."""
+class Observers:
+    """Finds the observer of each exchange: one for all exchanges with a model's API."""
+
+    def __init__(self, recorder: TapRecorder, peer: str, *, is_mcp: bool = False) -> None:
+        wire, logins = ("mcp", "all") if is_mcp else ("llm", "some")
+        self._without_connection = Observer(recorder, wire=wire, peer=peer, logins=logins)
 
     def observer_of(self, head: RequestHead, body: bytes) -> Observer:
         """Return the observer of a request."""
-        ...
+        del head, body
+        return self._without_connection
 
     def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """Called with the head of a response."""
-        ...
+        """Take in the head of a response, which may name the connection of a client."""
 
     def announced(self, observer: Observer, url: str) -> None:
-        """Called with the URL for messages that an event stream announces."""
-        ...
-
-
-class TimedRecorder:
-    """Records events with the time when they happened, under the relay's number of their exchange.
-
-    Args:
-        recorder: Stores the records.
-
-    Attributes:
-        item: What is being recorded.
-    """
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-        self.item = Item(GAP, 0, 0, b"")
-
-    @property
-    def redactor(self) -> Redactor:
-        """The recorder's redactor."""
-        return self._recorder.redactor
-
-    def append(self, record: Record, /) -> int:
-        """Store a record; returns the record's number."""
-        return self._recorder.append(record, self.item.at_ns)
-
-    def new_exchange(self) -> str:
-        """Return the id of the current exchange."""
-        return f"x{self.item.number}"
-
-    def new_connection(self, server: str) -> str:
-        """Return an id for a connection, unique in the capture."""
-        return self._recorder.new_connection(server)
+        """Take in the URL for messages that an event stream announces."""
 
 
 class TappedExchanges:
@@ -90,10 +59,8 @@ class TappedExchanges:
         tell_fault: Receives messages about faults in this code.
     """
 
-    exit: tuple[int, int] | None = None  # there is no server of its own
-
     def __init__(
-        self, recorder: TimedRecorder, observers: Observers, place: Place, tell_fault: Callable[[str], None]
+        self, recorder: TapRecorder, observers: Observers, place: Place, tell_fault: Callable[[str], None]
     ) -> None:
         self._recorder = recorder
         self._observers = observers
@@ -103,7 +70,7 @@ class TappedExchanges:
 
     def take(self, item: Item) -> None:
         """Record what an item tells."""
-        self._recorder.item = item
+        self._recorder.at_ns, self._recorder.number = item.at_ns, item.number
         try:
             self._take(item)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other exchanges do not suffer for it
@@ -135,7 +102,7 @@ class TappedExchanges:
 
     def _cut(self, words: str) -> None:
         for number, exchange in self._open.items():
-            self._recorder.item = self._recorder.item._replace(number=number)
+            self._recorder.number = number
             exchange.begin().fail(words, "failed")
         self._open.clear()
 

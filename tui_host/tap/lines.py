@@ -25,9 +25,6 @@ class TappedLines:
         place: The place of every record.
         peer: The server's name.
         is_whole: Whether the connection is recorded from its beginning.
-
-    Attributes:
-        exit: How the server ended: an exit code or a negative signal number, and when; None before it has ended.
     """
 
     def __init__(self, recorder: Recorder, place: Place, peer: str, *, is_whole: bool) -> None:
@@ -35,12 +32,12 @@ class TappedLines:
         self._tap = StdioTap(recorder, peer=peer, connection=connection, place=place, is_whole=is_whole)
         self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
         self._last_ns = 0
-        self.exit: tuple[int, int] | None = None
+        self._exit: tuple[str, int] | None = None
 
     def take(self, item: Item) -> None:
         """Record the lines that an item completes."""
         if item.kind == EXITED:
-            self.exit = int(item.data), item.at_ns
+            self._exit = ending(int(item.data)), item.at_ns
         elif item.kind == GAP:
             self._end_lines(f"{int(item.data):,} bytes after this came too fast to be recorded", item.at_ns)
         elif splitter := self._splitters.get(item.kind):
@@ -55,9 +52,8 @@ class TappedLines:
     def finish(self) -> None:
         """Record the lines without a line end, and how the connection ended."""
         self._end_lines("", self._last_ns)
-        if self.exit is not None:
-            code, at_ns = self.exit
-            self._tap.ended(ending(code), at_ns)
+        if self._exit is not None:
+            self._tap.ended(*self._exit)
 
     def _end_lines(self, fault: str, at_ns: int) -> None:
         for kind, splitter in self._splitters.items():

@@ -30,10 +30,6 @@ class LogForm(Protocol):
         """Return what the log says of the next record; may be empty."""
         ...
 
-    def exited(self, code: int, time_ns: int) -> bytes:
-        """Return what the log says of a server's end; a negative code is a signal."""
-        ...
-
 
 class JsonLines:
     """Record lines, in the form of `sessions export --format jsonl`."""
@@ -46,11 +42,6 @@ class JsonLines:
     def line(self, record: Record) -> bytes:
         """Return a record as a line."""
         return record_line(record)
-
-    def exited(self, code: int, time_ns: int) -> bytes:
-        """Return nothing: a server's end is a record besides."""
-        del code, time_ns
-        return b""
 
 
 class TapLog:
@@ -93,14 +84,8 @@ class TapLog:
             self._failed(f"the log cannot read records back from the database: {error}")
         return not self._rest and self.seq == recorder.last
 
-    def finish(self, recorder: Recorder, end: tuple[int, int] | None, patience: float) -> None:
-        """Write the rest as long as the reader takes it, and tell the user how much is missing.
-
-        Args:
-            recorder: The recorder.
-            end: A server's exit code, and when it ended on the wall clock; None without a server.
-            patience: Longest time without progress, in seconds.
-        """
+    def finish(self, recorder: Recorder, patience: float) -> None:
+        """Write the rest unless there is no progress for so many seconds, and tell the user how much is missing."""
         until = time.monotonic() + patience
         before = self.seq, len(self._rest)
         while not (self.follow(recorder) or self._is_closed) and time.monotonic() < until:
@@ -108,9 +93,6 @@ class TapLog:
                 before = self.seq, len(self._rest)
                 until = time.monotonic() + patience
             time.sleep(LOOK_SECONDS)
-        if not self._rest and end is not None:
-            self._rest = self._form.exited(*end)
-            self._push()
         if missing := recorder.last - self.seq + bool(self._rest):
             self._tell(f"the log lacks the last records: {missing:,}")
 

@@ -19,8 +19,7 @@ from typing import NoReturn
 from tui_host.capture.visible import visible
 from tui_host.guard.core_dumps import leave_no_core
 from tui_host.guard.watchdog import end_groups
-from tui_host.tap.exchanges import TappedExchanges, TimedRecorder
-from tui_host.tap.http.llm_tap import OneObserver
+from tui_host.tap.exchanges import Observers, TappedExchanges
 from tui_host.tap.http.mcp_tap import Connections
 from tui_host.tap.lines import TappedLines
 from tui_host.tap.log import JsonLines, LogForm, TapLog
@@ -95,11 +94,10 @@ def _tapped(
     """Return what turns the items of this kind of relay into records."""
     if options.wire == "stdio":
         return TappedLines(session.recorder, session.place, options.name, is_whole=session.is_first)
-    recorder = TimedRecorder(session.recorder)
-    if options.wire == "llm":
-        return TappedExchanges(recorder, OneObserver(recorder, options.name), session.place, tell)
-    connections = Connections(recorder, options.name, is_whole=session.is_first)
-    return TappedExchanges(recorder, connections, session.place, tell)
+    observers = Observers(session.recorder, options.name)
+    if options.wire == "http":
+        observers = Connections(session.recorder, options.name, is_whole=session.is_first)
+    return TappedExchanges(session.recorder, observers, session.place, tell)
 
 
 class _Recording:
@@ -134,10 +132,7 @@ class _Recording:
         self._tapped.finish()
         is_kept = self._session.close()
         if self._log is not None:
-            end = self._tapped.exit
-            if end is not None:  # on the wall clock
-                end = end[0], end[1] + time.time_ns() - time.monotonic_ns()
-            self._log.finish(self._recorder, end, 0 if self._is_hurried else LOG_SECONDS)
+            self._log.finish(self._recorder, 0 if self._is_hurried else LOG_SECONDS)
         if is_kept:
             self._ring.free(self._recorder.reached)
 

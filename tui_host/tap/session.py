@@ -34,29 +34,17 @@ NOT_OPEN = "the database is not open yet"
 
 
 class RecorderOptions(NamedTuple):
-    """What to record, and where: the words behind `tap-recorder`.
-
-    Attributes:
-        name: The session's title.
-        data_dir: `--data-dir DIR`; empty without.
-        ring: The ring's descriptor.
-        wire: `stdio`, `llm` or `http`.
-        log: `--log FILE`, `-` for plain lines on standard error; empty without.
-        log_file: The descriptor of that file; -1 without a file.
-        began_ns: When the tap began, on the wall clock; 0 for now.
-        seed: Random bytes for the session's id, in hexadecimal; empty for new ones.
-        command: The server's command, which may contain credentials.
-    """
+    """What to record, and where: the words behind `tap-recorder`."""
 
     name: str
     data_dir: str = ""
-    ring: int = -1
-    wire: str = "stdio"
-    log: str = ""
-    log_file: int = -1
-    began_ns: int = 0
-    seed: str = ""
-    command: Sequence[str] = ()
+    ring: int = -1  # its descriptor
+    wire: str = "stdio"  # or `llm` or `http`
+    log: str = ""  # `-` for plain lines on standard error
+    log_file: int = -1  # its descriptor
+    began_ns: int = 0  # on the wall clock; 0 for now
+    seed: str = ""  # of the session's id, in hexadecimal
+    command: Sequence[str] = ()  # the server's, which may contain credentials
 
 
 class LostDatabaseError(Exception):
@@ -64,9 +52,12 @@ class LostDatabaseError(Exception):
 
 
 class Facts(Protocol):
-    """What a tap learns of its host while it records: see `infer.tap_facts`. `text` is what is known, as JSON."""
+    """What a tap learns of its host while it records: see `infer.tap_facts`."""
 
-    text: str
+    @property
+    def text(self) -> str:
+        """What is known, as JSON."""
+        ...
 
     def feed(self, record: Record) -> bool:
         """Look at the next record; returns whether `text` has changed."""
@@ -74,20 +65,28 @@ class Facts(Protocol):
 
 
 class TapRecorder(Recorder):
-    """Leaves out records that the recorder before has stored but, since it was killed, no longer freed.
+    """Records what a relay reported, with the time when it happened, under the relay's number of the exchange.
 
     Attributes:
-        stored: How many records of each time these are.
+        at_ns: When it happened, on the monotonic clock.
+        number: The exchange's number.
+        stored: How many records of each time the recorder before has stored but, since it was killed, no longer freed.
     """
 
-    stored: Counter[int | None] | None = None
+    at_ns = number = 0
+    stored: Counter[int] | None = None
 
     @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
-        if self.stored and self.stored[at_ns]:
-            self.stored[at_ns] -= 1
+        time_ns = self.at_ns or at_ns or 0
+        if self.stored and self.stored[time_ns]:
+            self.stored[time_ns] -= 1
             return self.reached
-        return super().append(record, at_ns)
+        return super().append(record, time_ns or None)
+
+    @override
+    def new_exchange(self) -> str:
+        return f"x{self.number}"
 
 
 class TapSession:
@@ -98,12 +97,9 @@ class TapSession:
         tell: Receives messages for the user.
         earlier: Number of recorders that have recorded a part of it.
         stored_seq: The last record of the recorder before that was freed.
-        learn: Makes what learns of the host from the records, of what is known so far; None for nothing.
+        learn: Makes what learns of the host from the records, of what is known so far.
 
     Attributes:
-        recorder: Receives the records.
-        place: The place of every record.
-        is_first: Whether the tap is recorded from its beginning.
         fault: Why nothing is stored for now; empty if all is well.
     """
 
@@ -222,7 +218,7 @@ class TapSession:
         store.sessions.claim(self._id)  # a recorder that died may be its owner
         if self._earlier:
             left = store.records(capture=self._capture(self._earlier - 1), after=self._stored_seq)
-            self.recorder.stored = Counter(record.mono_ns for record in left)
+            self.recorder.stored = Counter(record.mono_ns or 0 for record in left)
         if self._learn is not None:
             row = store.sessions.get(self._id)
             self._facts = self._learn("{}" if row is None else row.facts)

@@ -15,6 +15,7 @@ def add(_parser: options.CommandParser) -> None:
 def run(args: Namespace, _environment: Mapping[str, str]) -> int:
     """Record until the relay has ended."""
     from tui_host.cli.tap_log import PlainLines
+    from tui_host.infer.tap_facts import TapFacts
     from tui_host.tap.recorder import read_options, record
 
-    record(read_options(args.server), plain=PlainLines)
+    record(read_options(args.server), plain=PlainLines, learn=TapFacts)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tui_host.capture.http.observer import Observer
-from tui_host.capture.recorder_protocol import Recording
 from tui_host.settings.presets import service_at
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import RequestHead, ResponseHead
 
 PORT = 8321
 """The default port to listen on."""
@@ -104,21 +101,3 @@ def _dialect(upstream: Upstream) -> str:
     if ((service == "ollama" or port == 11434) and not base.endswith("/v1")) or endpoint.startswith("/api/"):
         return "ollama"
     return "openai" if service or base or endpoint else "any"
-
-
-class OneObserver:
-    """Treats all traffic as one client's traffic with one provider."""
-
-    def __init__(self, recorder: Recording, peer: str) -> None:
-        self._observer = Observer(recorder, wire="llm", peer=peer, logins="some")
-
-    def observer_of(self, head: RequestHead, body: bytes) -> Observer:
-        """Return the observer of a request."""
-        del head, body
-        return self._observer
-
-    def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """Do nothing: answers of a model's API identify no connection."""
-
-    def announced(self, observer: Observer, url: str) -> None:
-        """Do nothing: a model's API announces no endpoint."""
