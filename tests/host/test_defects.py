@@ -54,7 +54,7 @@ async def broken_turn(host: Host) -> NoteItem:
     session = host.sessions.new()
     host.approver = Broken()
     await asked(host, session, "call it")
-    result = host.result(session)
+    result = host.turns.result(session)
     assert result is not None
     assert (result.stop, host.fault) == ("error", None)
     [card] = [item for item in session.conversation.items if isinstance(item, NoteItem)]

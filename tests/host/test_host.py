@@ -83,7 +83,7 @@ async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_
             group.start_soon(host.serve)
             await until(lambda: not session.busy)
             host.stop()
-    result = host.result(session)
+    result = host.turns.result(session)
     assert result is not None
     assert (result.answer, result.stop) == ("early", "done")
     assert len(peer.requests) == 1
@@ -105,13 +105,13 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
             await until(lambda: bool(slow.requests))
             await asked(host, second, "two")
             assert first.busy
-            assert host.result(first) is None
+            assert host.turns.result(first) is None
             await until(lambda: answers(first) == ["slow"])
-            assert host.stop_turn(first)
+            assert host.turns.stop(first)
             await until(lambda: not first.busy)
-            assert not host.stop_turn(first)
+            assert not host.turns.stop(first)
             await asked(host, second, "three")
-            ended = host.result(first)
+            ended = host.turns.result(first)
             assert ended is not None
             assert (ended.stop, ended.answer) == ("stopped", "slow")
             assert answers(second) == ["quick", "more"]
@@ -165,7 +165,7 @@ async def test_a_session_that_is_left_is_freed_and_comes_back_from_the_disk(tmp_
             await asked(host, session, "first")
             name = session.id
             host.leave(session)
-            assert host.result(session) is None
+            assert host.turns.result(session) is None
             del session
             gc.collect()
             assert not [each for each in gc.get_objects() if isinstance(each, Session) and each.id == name]
@@ -281,7 +281,7 @@ async def test_the_demo_model_is_started_when_it_is_used_once_and_again_when_it_
         os.kill(pid, signal.SIGKILL)
         await until(lambda: demo_models() == [])
         await asked(host, first, "hello again")
-        while (result := host.result(first)) is not None and result.stop != "done":
+        while (result := host.turns.result(first)) is not None and result.stop != "done":
             await asked(host, first, "hello again")  # the host has not heard yet that it is gone
         assert len(demo_models()) == 1
     assert demo_models() == []
@@ -318,7 +318,7 @@ async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
                 patched.setattr(sys, "executable", shutil.which(program) or program)
                 session = host.sessions.new(model=DEMO)
                 await asked(host, session, "hello")
-            result = host.result(session)
+            result = host.turns.result(session)
             assert result is not None
             assert result.error is not None
             assert (result.stop, result.error.where) == ("error", "demo")
@@ -335,8 +335,8 @@ async def test_secrets_are_taken_out_of_what_a_front_prints(tmp_path: Path) -> N
         MY_TOKEN="tok-12345678",  # noqa: S106 - one that opens nothing
     )
     async with serving(settings) as host:
-        assert host.redacted("it is tok-12345678.") == "it is ⟨secret:MY_TOKEN⟩."
-        assert host.redacted_json('["tok-12345678"]') == '["⟨secret:MY_TOKEN⟩"]'
+        assert host.redactor.text("it is tok-12345678.") == "it is ⟨secret:MY_TOKEN⟩."
+        assert host.redactor.json_text('["tok-12345678"]') == '["⟨secret:MY_TOKEN⟩"]'
 
 
 async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is_back(tmp_path: Path) -> None:

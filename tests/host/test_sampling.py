@@ -113,7 +113,7 @@ async def test_it_is_sent_in_every_dialect_with_its_origin(tmp_path: Path) -> No
             session = host.sessions.new(model=ModelRef(provider="demo", model=name))
             host.send(session, "", filled=FILLED)
             await until(lambda at=session: not at.busy)
-            result = host.result(session)
+            result = host.turns.result(session)
             assert result is not None
             assert result.stop == "done", name
             body = requests_of(host, session.id)[-1].data

@@ -61,7 +61,7 @@ async def test_arguments_that_do_not_fit_are_told_before_anybody_decides(tmp_pat
             await host.pool.settled(20)
             session = host.sessions.new()
             await asked(host, session, "add")
-            result = host.result(session)
+            result = host.turns.result(session)
     assert result is not None
     wanted = ["'b' is a required property", "a: '1' is not of type 'number'"]
     assert sorted(seen[0].request.misfits or ()) == wanted

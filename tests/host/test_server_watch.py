@@ -11,7 +11,7 @@ from tests.host.test_host import serving, until
 from tests.servers.running import sdk_configured
 from tui_host.host import server_watch
 from tui_host.host.host import Host
-from tui_host.host.server_watch import marks_of, reload_servers
+from tui_host.host.server_watch import marks_of
 from tui_host.servers.catalog import ServerStatus
 from tui_host.servers.catalog_changes import changes_between, offers_of
 from tui_host.settings.load import Overrides, load
@@ -95,11 +95,11 @@ async def test_a_changed_configuration_is_offered_and_applied(tmp_path: Path) ->
         write(tmp_path / "servers.d" / "sums.toml", 'bundled = "math"\n')
         await until(lambda: any("(+ sums): /reload applies it" in notice for notice in host.notices))
         assert status(host, "sums") is None
-        assert reload_servers(host) == "+ sums"
+        assert host.reload_servers() == "+ sums"
         await until(lambda: (now := status(host, "sums")) is not None and now.state == "ready")
         (tmp_path / "state.toml").write_text('[switches]\nown = false\n"own.echo" = false\n')
         (tmp_path / "servers.d" / "sums.toml").unlink()
-        assert reload_servers(host) == "~ own, - sums, ~ own.echo"
+        assert host.reload_servers() == "~ own, - sums, ~ own.echo"
         assert host.pool.server("own").tools_off == {"echo"}
         await until(lambda: (now := status(host)) is not None and now.state != "ready")
         assert status(host, "sums") is None

@@ -33,7 +33,7 @@ async def test_a_mismatch_stands_beside_the_result(
             await host.pool.settled(20)
             session = host.sessions.new()
             await asked(host, session, "go")
-            turn = host.result(session)
+            turn = host.turns.result(session)
             item = next(item for item in session.conversation.items if isinstance(item, CallItem))
     assert turn is not None
     assert turn.outcomes[0].to_json()["output_errors"] == misfits

@@ -129,7 +129,7 @@ class Running:
         while self.app.screen is not self.main:
             self.app.pop_screen()
             await self.pilot.pause()
-        self.host.stop_turn(self.session)
+        self.host.turns.stop(self.session)
         await self.until_idle()
         self.app.clear_notifications()
         self.told.clear()

@@ -101,7 +101,7 @@ async def play(host: Host, story: Story) -> Record:
         await until(is_ready)
         await asked(host, session, question)
         second = int(time.time())
-        result = host.result(session)
+        result = host.turns.result(session)
         assert result is not None
         assert result.stop == "done", (question, session.end_note)
     coming, *_ = await preview_request(host, session, "")

@@ -286,7 +286,7 @@ async def test_a_question_waits_for_an_approval_and_an_approval_for_a_question(a
         assert app.approval is None
         await app.press("escape")
     await app.until_asked()
-    app.host.stop_turn(app.session)
+    app.host.turns.stop(app.session)
     await app.until_idle()
 
 
@@ -302,7 +302,7 @@ async def test_a_question_of_another_session_is_told_in_the_header(app: Running)
             group.start_soon(app.app.asks.elicit, replace(FORM, call=call))
             await app.until_shown("1 other session waiting for you (f5)")
             group.cancel_scope.cancel()
-    app.host.stop_turn(other)
+    app.host.turns.stop(other)
 
 
 async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: Running) -> None:

@@ -375,7 +375,7 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
         await app.until_shown("deepseek/deepseek-chat · native")
 
         assert json.loads(kept.read_text()) == {"tui-host deepseek": KEY}
-        assert app.host.redacted(f"it is {KEY}") == "it is ⟨secret:deepseek.api_key⟩"
+        assert app.host.redactor.text(f"it is {KEY}") == "it is ⟨secret:deepseek.api_key⟩"
         folder = app.host.settings.config_dir
         assert not [each for each in folder.rglob("*") if each.is_file() and KEY.encode() in each.read_bytes()]
 

@@ -166,14 +166,14 @@ async def only_server(host: Host) -> ServerStatus:
 
 def say(host: Host, words: str) -> None:
     """Write a line to standard error, with secrets removed."""
-    diagnostics.tell(host.redacted(words))
+    diagnostics.tell(host.redactor.text(words))
 
 
 def print_value(host: Host, value: JSON) -> None:
     """Write a JSON object to standard output, with secrets removed."""
     # Redacted as JSON: in a dumped text a secret's quotes and line breaks are escaped.
     text = json.dumps(value)
-    redacted = host.redacted_json(text)
+    redacted = host.redactor.json_text(text)
     output.value(value if redacted == text else json.loads(redacted))
 
 
@@ -221,7 +221,7 @@ async def take_turn(
     async with anyio.create_task_group() as group:
         group.start_soon(report_connecting, host, lambda: session.activity.waits == "servers")
         host.send(session, text, attached)
-        interruption.then(lambda: host.stop_turn(session))  # so that the answer so far is kept
+        interruption.then(lambda: host.turns.stop(session))  # so that the answer so far is kept
         while session.busy:
             await anyio.sleep(_LOOK_SECONDS)  # views pull: the turn calls nobody
             items = session.conversation.items
@@ -235,7 +235,7 @@ async def take_turn(
                 told = session.clock()
                 say(host, f"{silence} ({session.activity.limit})")
         group.cancel_scope.cancel()
-    return host.result(session)
+    return host.turns.result(session)
 
 
 def note_words(note: NoteItem) -> str:

@@ -7,7 +7,7 @@ import importlib
 import os
 import time
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -31,11 +31,9 @@ if TYPE_CHECKING:
     from tui_host.chat.policy import Approver
     from tui_host.chat.session import Session, Source
     from tui_host.chat.step import Services
-    from tui_host.chat.turn_result import TurnResult
     from tui_host.guard.guard_client import Guard
     from tui_host.host.demo_model import DemoModelProcess
     from tui_host.host.keyring_status import Keys
-    from tui_host.host.provider_models import Reported
     from tui_host.host.schema_checker import SchemaChecker
     from tui_host.host.watched_resources import Watches
     from tui_host.llm.model_client import ModelClient
@@ -55,6 +53,21 @@ LATE = (
     "tui_host.capture.recorder",
 )
 CLOSE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """A provider's models.
+
+    Attributes:
+        provider: The provider's name.
+        models: The model names, in the provider's order.
+        error: Why the provider returned no list, None if it answered.
+    """
+
+    provider: str
+    models: tuple[str, ...] = ()
+    error: TuiHostError | None = None
 
 
 def _import(module: str) -> None:
@@ -82,6 +95,7 @@ class Host:
         fault: Why the host failed to open, None if it did not.
         notices: Messages for the user, one sentence per message.
         sessions: The open sessions.
+        turns: The running turns, and how the last ones ended.
         reported: Model lists by provider name, for providers that have answered.
     """
 
@@ -106,13 +120,13 @@ class Host:
         self.watches: Watches | None = None
         self.fault: TuiHostError | None = None
         self.notices: list[str] = list(settings.notices)
-        self.sessions = Sessions(settings, source=source, allow_all=allow_all, redact=self.redacted)
+        self.sessions = Sessions(settings, source=source, allow_all=allow_all, redact=self._redacted)
         self.reported: dict[str, Reported] = {}
         self._source: Source = source
         self._record = record
         self._database = database or settings.data_dir / DATABASE
         self._guard = guard
-        self._turns = Turns(self._defect)
+        self.turns = Turns(self._defect)
         self._ready = asyncio.Event()
         self._stop = asyncio.Event()
         self._group: TaskGroup | None = None
@@ -215,12 +229,11 @@ class Host:
         from tui_host.settings.system_keyring import LoginStore
 
         def model_of(session: str | None) -> ModelRef:
-            known = self.sessions.get(session or "")
-            return self.sessions.model if known is None else known.model
+            asking = self.sessions.get(session or "")
+            return self.sessions.model if asking is None else asking.model
 
         def offered(provider: str) -> Sequence[str]:
-            known = self.settings.providers.get(provider)
-            return () if known is None else known.models
+            return self.settings.providers[provider].models if provider in self.settings.providers else ()
 
         sampler = self.sampler or ModelSampler(
             client=lambda: self.client, provider=self.provider, model_of=model_of, offered=offered
@@ -242,16 +255,18 @@ class Host:
             self._group = group
             group.start_soon(self.pool.run)
             if self._source == "chat":
-                group.start_soon(ServerWatch(self, is_kept=self._record).run)
+                json_text = self.redactor.json_text
+                watch = ServerWatch(self.pool, lambda: self.settings, json_text, self.notices, is_kept=self._record)
+                group.start_soon(watch.run)
             self.watches = Watches(self.pool)
             group.start_soon(self.watches.run)
             if self.store is not None:
                 group.start_soon(keep_within, self.store, self.settings.store, self._stop, self.notices)
                 group.start_soon(self._finish_left)
             self._ready.set()
-            self._turns.open(group, self._working)
+            self.turns.open(group, self._working)
             await self._stop.wait()
-            await self._turns.end()
+            await self.turns.end()
             with suppress(TimeoutError):  # after that, the end of the task group stops the servers
                 await self.pool.stop_all()
             group.cancel_scope.cancel()
@@ -294,11 +309,24 @@ class Host:
             return await self.with_key(provider)
         assert self._demo is not None  # noqa: S101 - turns run only while the host is open
         assert self._group is not None  # noqa: S101
-        for session in () if self._demo.is_alive else self._turns:
+        for session in () if self._demo.is_alive else self.turns:
             if session.model.provider == model.provider and session.activity.waits == "model":
                 session.wait_for("demo model")
         url = await self._demo.url(self._group, model.model)
         return replace(provider, dialect=model.model, base_url=Template(text=url, literal=True))
+
+    def reload_servers(self) -> str:
+        """Read the configuration again and apply its servers; returns what changed, in words. Blocks on the disk.
+
+        Raises:
+            SettingsError: The configuration has a mistake; nothing was applied.
+        """
+        from tui_host.host.server_watch import reload_servers
+
+        if self.pool is None:
+            return "nothing changed"
+        self.settings, words = reload_servers(self.settings, self.pool, self.redactor)
+        return words
 
     # Keys, and what providers have.
 
@@ -350,27 +378,19 @@ class Host:
             return
         session.is_direct = False
         session.begin_turn(text, attached, filled=filled)
-        self._turns.begin(session)
+        self.turns.begin(session)
 
     def again(self, session: Session) -> None:
         """Send the last turn's request again after a failure."""
         if not session.busy and session.messages:
-            self._turns.begin(session)
+            self.turns.begin(session)
 
     def leave(self, session: Session) -> None:
         """Free a session that no screen shows any more, unless a turn is running in it."""
         if self.sessions.leave(session):
-            self._turns.forget(session)
+            self.turns.forget(session)
             if self.recorder is not None:
                 self.recorder.free_window()
-
-    def stop_turn(self, session: Session) -> bool:
-        """Stop the session's turn; returns False if no turn is running."""
-        return self._turns.stop(session)
-
-    def result(self, session: Session) -> TurnResult | None:
-        """Return how the session's last turn in this process ended, None while a turn is running."""
-        return self._turns.result(session)
 
     def _working(self) -> Services:
         """Return the services for a turn, with the current approver."""
@@ -384,7 +404,7 @@ class Host:
         """Describe an unexpected error; details go to a crash log, unless nothing is recorded."""
         from tui_host.host.crash_log import write_crash
 
-        return write_crash(error, self.settings.data_dir if self._record else None, self.redacted)
+        return write_crash(error, self.settings.data_dir if self._record else None, self._redacted)
 
     def _defect(self, error: Exception) -> TuiHostError:
         """Describe an unexpected error that ends a single turn."""
@@ -396,13 +416,8 @@ class Host:
         fault = innermost(error)
         return TuiHostError(f"a bug in tui-host ended this turn ({type(fault).__name__})", place_in(fault), remedy)
 
-    def redacted(self, text: str) -> str:
-        """Remove secrets known by value from a text."""
-        return self.redactor.text(text)
-
-    def redacted_json(self, text: str) -> str:
-        """Remove secrets known by value from JSON; the result is valid JSON."""
-        return self.redactor.json_text(text)
+    def _redacted(self, text: str) -> str:
+        return self.redactor.text(text)  # by the recorder's redactor, once there is one
 
     @property
     def redactor(self) -> Redactor:

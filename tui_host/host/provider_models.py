@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tui_host.errors import TuiHostError
+from tui_host.host.host import Reported
 from tui_host.settings.environment_references import check_provider
 
 if TYPE_CHECKING:
-    from tui_host.llm.model_client import ModelClient
-    from tui_host.settings.schema import Provider, Settings
-
-
-class Asking(Protocol):
-    """The part of the host that asks providers."""
-
-    settings: Settings
-
-    async def with_key(self, provider: Provider) -> Provider:
-        """Return a provider with its key; raises TuiHostError."""
-        ...
-
-    @property
-    def client(self) -> ModelClient:
-        """The HTTP client for providers; raises ModelError while the program is ending."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
-    """A provider's models.
-
-    Attributes:
-        provider: The provider's name.
-        models: The model names, in the provider's order.
-        error: Why the provider returned no list, None if it answered.
-    """
-
-    provider: str
-    models: tuple[str, ...] = ()
-    error: TuiHostError | None = None
+    from tui_host.host.host import Host
+    from tui_host.settings.schema import Provider
 
 
 async def reported(
-    host: Asking,
+    host: Host,
     names: Sequence[str] = (),
     told: Callable[[Reported], None] | None = None,
     *,
@@ -82,7 +52,7 @@ async def reported(
     return tuple(answers[name] for name in host.settings.providers if name in answers)
 
 
-async def _ask(host: Asking, provider: Provider, is_named: bool, take: Callable[[Reported], None]) -> None:  # noqa: FBT001 - started by place
+async def _ask(host: Host, provider: Provider, is_named: bool, take: Callable[[Reported], None]) -> None:  # noqa: FBT001 - started by place
     if not is_named and provider.preset and not await _has_key(host, provider):
         return
     if not is_named and provider.models:
@@ -97,7 +67,7 @@ async def _ask(host: Asking, provider: Provider, is_named: bool, take: Callable[
         take(Reported(provider=provider.name, models=models))
 
 
-async def _look_around(host: Asking, take: Callable[[Reported], None]) -> None:
+async def _look_around(host: Host, take: Callable[[Reported], None]) -> None:
     from tui_host.llm.probe import local_servers
 
     for server in await local_servers():
@@ -106,7 +76,7 @@ async def _look_around(host: Asking, take: Callable[[Reported], None]) -> None:
             take(Reported(provider=server.provider, models=server.models))
 
 
-def _chosen(host: Asking, names: Sequence[str]) -> Iterator[Provider]:
+def _chosen(host: Host, names: Sequence[str]) -> Iterator[Provider]:
     for name, provider in host.settings.providers.items():
         # A preset without a key variable is a server on this machine; `local_servers` tries its usual port.
         if name in names or (
@@ -115,7 +85,7 @@ def _chosen(host: Asking, names: Sequence[str]) -> Iterator[Provider]:
             yield provider
 
 
-async def _has_key(host: Asking, provider: Provider) -> bool:
+async def _has_key(host: Host, provider: Provider) -> bool:
     """Whether a preset has the key and settings that a request needs."""
     try:
         check_provider(await host.with_key(provider), host.settings.environment)

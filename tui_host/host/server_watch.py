@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 from anyio import to_thread
@@ -24,7 +24,9 @@ from tui_host.settings.save import STATE_FILE, write_private
 from tui_host.settings.tables import FOLDER
 
 if TYPE_CHECKING:
-    from tui_host.capture.recorder import Recorder
+    from collections.abc import Callable
+
+    from tui_host.capture.redact.redaction import Redactor
     from tui_host.servers.catalog import ServerStatus
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import ServerSpec, Settings
@@ -41,33 +43,35 @@ CATALOGS = "catalogs"
 """Folder beside the database with what each server offered when it was last connected."""
 
 
-class WatchedHost(Protocol):
-    """The parts of a host that are needed here."""
-
-    settings: Settings
-    pool: Pool | None
-    recorder: Recorder | None
-    notices: list[str]
-
-    def redacted_json(self, text: str) -> str:
-        """Remove secrets known by value from JSON."""
-        ...
-
-
 class ServerWatch:
     """Watches the files of servers and of the configuration. Run `run` in a task.
 
     Args:
-        host: The open host; gets the notices.
+        pool: The servers.
+        settings: Returns the configuration, as it was read last.
+        redact: Removes secrets from JSON.
+        notices: Receives what changed, in words.
         is_kept: Whether catalogs are stored.
     """
 
-    def __init__(self, host: WatchedHost, *, is_kept: bool) -> None:
-        self._host = host
+    def __init__(
+        self,
+        pool: Pool,
+        settings: Callable[[], Settings],
+        redact: Callable[[str], str],
+        notices: list[str],
+        *,
+        is_kept: bool,
+    ) -> None:
+        self._pool = pool
+        self._settings = settings
+        self._redact = redact
+        self._notices = notices
         self._is_kept = is_kept
+        self._folder = settings().data_dir / CATALOGS
         self._watched: dict[str, Marks] = {}
         self._configured: Marks | None = None
-        self._told = (host.settings.servers, host.settings.switches)
+        self._told = (settings().servers, settings().switches)
         self._offers: dict[str, Offers] = {}
         self._compared: dict[str, str] = {}
 
@@ -76,30 +80,30 @@ class ServerWatch:
         while True:
             await self._look_at_watched()
             await self._look_at_settings()
-            for status in self._host.pool.statuses() if self._host.pool is not None else ():
+            for status in self._pool.statuses():
                 await self._compare(status)
             await anyio.sleep(SECONDS)
 
     # Servers' files.
 
     async def _look_at_watched(self) -> None:
-        for spec in self._host.settings.servers.values():
+        for spec in self._settings().servers.values():
             if not spec.watch:
                 continue
-            marks = await to_thread.run_sync(lambda spec=spec: dict(marks_of(spec, self._host.settings.environment)))
+            marks = await to_thread.run_sync(lambda spec=spec: dict(marks_of(spec, self._settings().environment)))
             before = self._watched.get(spec.name)
             self._watched[spec.name] = marks
             changed = sorted(path for path in {*marks, *(before or {})} if marks.get(path) != (before or {}).get(path))
-            pool = self._host.pool
-            if before is not None and changed and pool is not None and pool.server(spec.name).is_wanted:
+            server = self._pool.server(spec.name)
+            if before is not None and changed and server.is_wanted:
                 more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
-                self._host.notices.append(f"{spec.name} restarts: {Path(changed[0]).name}{more} changed")
-                pool.server(spec.name).reconnect()
+                self._notices.append(f"{spec.name} restarts: {Path(changed[0]).name}{more} changed")
+                server.reconnect()
 
     # The configuration.
 
     async def _look_at_settings(self) -> None:
-        settings = self._host.settings
+        settings = self._settings()
         marks = await to_thread.run_sync(lambda: dict(_configuration(settings)))
         before, self._configured = self._configured, marks
         if before is None or marks == before or not _is_from_files(settings):
@@ -107,21 +111,19 @@ class ServerWatch:
         try:
             fresh = await to_thread.run_sync(_fresh, settings)
         except SettingsError as error:
-            self._host.notices.append(f"the configuration has changed, and has a mistake: {error}")
+            self._notices.append(f"the configuration has changed, and has a mistake: {error}")
             return
-        pool = self._host.pool
-        if pool is not None and (fresh.servers, fresh.switches) != self._told:
+        if (fresh.servers, fresh.switches) != self._told:
             self._told = (fresh.servers, fresh.switches)
-            words = ", ".join(_changes(settings, fresh, pool))
+            words = ", ".join(_changes(settings, fresh, self._pool))
             if words:
-                self._host.notices.append(f"the configuration of servers has changed ({words}): /reload applies it")
+                self._notices.append(f"the configuration of servers has changed ({words}): /reload applies it")
 
     # Catalogs.
 
     async def _compare(self, status: ServerStatus) -> None:
         """Compare a ready server's catalog with the one before, unless it is unchanged."""
-        pool = self._host.pool
-        if status.state != "ready" or pool is None or not pool.server(status.name).is_listed:
+        if status.state != "ready" or not self._pool.server(status.name).is_listed:
             return
         is_new = self._compared.get(status.name) != status.connection
         if is_new and time.monotonic_ns() - status.since_mono_ns < SETTLED_NS:
@@ -138,46 +140,41 @@ class ServerWatch:
         self._compared[status.name] = status.connection
         self._offers[status.name] = offers
         if self._is_kept:
-            text = self._host.redacted_json(json.dumps(offers))
+            text = self._redact(json.dumps(offers))
             try:
                 await to_thread.run_sync(_store, self._folder, status.name, text)
             except SettingsError as error:
                 self._is_kept = False
-                self._host.notices.append(f"what servers offer is not kept for the next start: {error}")
+                self._notices.append(f"what servers offer is not kept for the next start: {error}")
 
     def _tell(self, server: str, changes: tuple[CatalogChange, ...]) -> None:
-        if not changes or self._host.pool is None:
+        if not changes:
             return
         lines = [str(change) for change in changes]
         gone = [change.name for change in changes if change.kind == "tool" and change.sign != "+"]
         void = [f"session rules for {', '.join(gone)} are void"] if gone else []
-        self._host.pool.server(server).tell_changes((*lines, *void))
+        self._pool.server(server).tell_changes((*lines, *void))
         shown = [*lines[:5], *([f"{len(lines) - 5} more"] if len(lines) > 5 else []), *void]
-        self._host.notices.append(f"{server} has changed since it was last connected: {' · '.join(shown)} (f3)")
-
-    @property
-    def _folder(self) -> Path:
-        return self._host.settings.data_dir / CATALOGS
+        self._notices.append(f"{server} has changed since it was last connected: {' · '.join(shown)} (f3)")
 
 
-def reload_servers(host: WatchedHost) -> str:
-    """Read the configuration again and apply its servers; returns what changed, in words. Blocks on the disk.
+def reload_servers(before: Settings, pool: Pool, redactor: Redactor) -> tuple[Settings, str]:
+    """Read the configuration again and apply its servers; returns the settings with them, and what changed, in words.
 
     Raises:
         SettingsError: The configuration has a mistake; nothing was applied.
     """
-    before = host.settings
-    if not _is_from_files(before) or host.pool is None or host.recorder is None:
-        return "no server comes from the configuration"
+    if not _is_from_files(before):
+        return before, "no server comes from the configuration"
     fresh = _fresh(before)
-    host.recorder.redactor.add_places(headers=secret_headers(fresh))
+    redactor.add_places(headers=secret_headers(fresh))
     for secret in secrets_of(fresh):
-        host.recorder.redactor.add(secret.name, secret.reveal())
-    host.settings = replace(before, servers=fresh.servers, switches=fresh.switches, fixed=fresh.fixed)
-    words = ", ".join(_changes(before, fresh, host.pool))
-    host.pool.take(fresh.servers)
-    host.pool.take_switches(fresh.switches)
-    return words or "nothing changed"
+        redactor.add(secret.name, secret.reveal())
+    words = ", ".join(_changes(before, fresh, pool))
+    pool.take(fresh.servers)
+    pool.take_switches(fresh.switches)
+    settings = replace(before, servers=fresh.servers, switches=fresh.switches, fixed=fresh.fixed)
+    return settings, words or "nothing changed"
 
 
 def _fresh(settings: Settings) -> Settings:

@@ -408,16 +408,14 @@ class TuiHost(App[int]):
 
     def action_reload(self) -> None:
         """Apply the changed configuration of servers."""
-        from tui_host.host.server_watch import reload_servers
-
         try:
-            self.notify(line(f"Servers: {reload_servers(self.host)}", 300), markup=False)
+            self.notify(line(f"Servers: {self.host.reload_servers()}", 300), markup=False)
         except TuiHostError as error:
             self.notify(line(f"Nothing was reloaded: {error}", 300), severity="error", markup=False)
 
     def action_stop(self) -> None:
         """Stop the turn on screen."""
-        self.host.stop_turn(self.session)
+        self.host.turns.stop(self.session)
 
     def action_inspector(self) -> None:
         """Switch between chat and inspector, the inspector alone, and the chat alone."""

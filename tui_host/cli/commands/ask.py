@@ -48,7 +48,7 @@ class _AskRun:
         self._host = Host(with_flags(settings, args), source="ask", record=not args.no_record, allow_all=args.yes)
         self._answerer = self._host.answerer = FlagAnswerer(args, partial(hosting.say, self._host))
         asks = can_ask() and args.text != "-"
-        self._host.approver = TerminalApprover(self._host.redacted) if asks else Refuse()
+        self._host.approver = TerminalApprover(self._host.redactor.text) if asks else Refuse()
         self._is_told = False
 
     def run(self) -> int:
@@ -98,7 +98,7 @@ class _AskRun:
         if self._args.json:
             self.print_json(result, session.id, proposed)
         elif result.answer is not None:
-            output.text(host.redacted(result.answer))
+            output.text(host.redactor.text(result.answer))
         if proposed:
             goes_on = "" if self._args.no_record else f" (reply with: tui-host ask --session {session.id} …)"
             hosting.say(host, f"the model asks, with proposed answers: {' · '.join(proposed)}{goes_on}")

@@ -134,7 +134,7 @@ class _CompareRun:
             output.text(f"\n{column}")
             for name, text in texts.items():
                 if text:
-                    output.text(f"  {name}: {self._host.redacted(text).replace(chr(10), chr(10) + '    ')}")
+                    output.text(f"  {name}: {self._host.redactor.text(text).replace(chr(10), chr(10) + '    ')}")
 
 
 def _figures(runs: Sequence[ComparedRun]) -> dict[str, str]:

@@ -46,7 +46,7 @@ def run(args: Namespace, settings: Settings | Mapping[str, str]) -> int:
             print_value(host, {"providers": [dict(zip(members, row, strict=True)) for row in rows]})
         else:
             for name in (f"{answer.provider}/{model}" for answer in answers for model in answer.models):
-                output.text(visible(host.redacted(name), newlines=False))
+                output.text(visible(host.redactor.text(name), newlines=False))
             for error in errors:
                 say(host, str(error))
         return diagnostics.FAILED if errors else diagnostics.DONE

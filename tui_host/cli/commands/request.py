@@ -176,7 +176,7 @@ class _Request:
             self._say(f"{self._name} reports an error")
 
     def _print_block(self, block: ContentBlock) -> None:
-        redacted = self._host.redacted
+        redacted = self._host.redactor.text
         if self._args.command != "read":
             address = f" {block.uri}" if block.kind == "resource_link" and block.uri not in block.text else ""
             output.text(redacted(block.text + address))

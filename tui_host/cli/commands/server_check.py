@@ -102,7 +102,7 @@ def run(args: Namespace, settings: Settings) -> int:
         if args.json:
             print_value(host, {"servers": [_to_json(server) for server in checked]})
         for row in () if args.json else (row for server in checked for row in lines_of(server)):
-            output.text(visible(host.redacted(row), newlines=False))
+            output.text(visible(host.redactor.text(row), newlines=False))
         if not checked:
             diagnostics.tell("no server is enabled")
         return diagnostics.DONE if all(server.is_right for server in checked) else diagnostics.FAILED

@@ -381,7 +381,7 @@ class MainScreen(Covered, Screen[None]):
     def action_close(self) -> None:
         """Stop the turn, or go back to the question or to the prompt. Never ends the app."""
         if self.question is None and self.submissions.session.busy:
-            self.host.stop_turn(self.submissions.session)
+            self.host.turns.stop(self.submissions.session)
         elif self.shows_chat:
             self.set_focus(self._prompt) if self._overlay is None or self.question is None else self._overlay.focus()
         else:

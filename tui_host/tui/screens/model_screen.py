@@ -26,8 +26,7 @@ from tui_host.tui.widgets.choices import ChoiceList
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
-    from tui_host.host.host import Host
-    from tui_host.host.provider_models import Reported
+    from tui_host.host.host import Host, Reported
     from tui_host.settings.schema import Profile, Provider, Settings
 
 PROTOCOL_WORDS = {
