@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.bench import details, model_streams, recorded, screens, taps, tool_calls
+from tests.bench import details, model_streams, opening, recorded, screens, taps, tool_calls
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
@@ -20,6 +20,7 @@ BENCHES: Mapping[str, Bench] = {
     "pages": recorded.pages,
     "bodies": details.bodies,
     "taps-stdio": taps.stdio,
+    "opening": opening.run,
 }
 
 

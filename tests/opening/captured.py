@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -35,8 +36,8 @@ class Seen(Intake):
         self.records: list[Record] = []
 
     @override
-    def keep(self, record: Record) -> None:
-        self.records.append(record)
+    def keep(self, record: Record, seq: int, time_ns: int, mono_ns: int | None) -> None:
+        self.records.append(replace(record, capture=self.capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns))
 
 
 def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileWires]:

@@ -99,13 +99,12 @@ def answer_part(body: Mapping[str, JSON]) -> tuple[str, AnswerPart] | None:
 
 def _chunk(body: Mapping[str, JSON]) -> AnswerPart:
     choice = _first(body["choices"])
-    delta = mapping(choice.get("delta"))
-    has_words = any(value for name, value in delta.items() if name != "role")
+    words = [value for name, value in mapping(choice.get("delta")).items() if value and name != "role"]
     return AnswerPart(
         is_event=body.get("object") == "chat.completion.chunk" or "delta" in choice or not choice,
         stream=text_or_empty(body.get("id")),
         ends=bool(choice.get("finish_reason")),
-        is_empty="message" not in choice and not choice.get("text") and not has_words,
+        is_empty=not words and "message" not in choice and not choice.get("text"),
     )
 
 

@@ -35,15 +35,19 @@ class Body(NamedTuple):
     part: AnswerPart | None = None
 
 
+EVENT = Body("answer", ("",), AnswerPart(is_event=True))
+"""An event of the answer that goes on, whatever its dialect."""
+
+
 def body_of(value: JSON) -> Body | None:
     """Recognise a value as a frame, a request or an answer; None for anything else."""
     if is_frame(value):
         return Body("frame")
     answer = answer_of(value)
-    if answer is not None:
-        return answer
-    dialects = tuple(request_kinds(mapping(value)))
-    return Body("request", dialects) if dialects else None
+    if answer is None and isinstance(value, Mapping):
+        dialects = tuple(request_kinds(value))
+        return Body("request", dialects) if dialects else None
+    return answer
 
 
 def answer_of(value: JSON) -> Body | None:
@@ -51,13 +55,14 @@ def answer_of(value: JSON) -> Body | None:
     if isinstance(value, list):  # Gemini streams an array without `alt=sse`
         first = answer_of(value[0]) if value and isinstance(value[0], Mapping) else None
         return first if first is not None and first.dialects == ("gemini",) else None
-    answer = answer_part(mapping(value))
+    answer = answer_part(value) if isinstance(value, Mapping) else None
     return None if answer is None else Body("answer", (answer[0],), answer[1])
 
 
 def is_frame(value: JSON) -> bool:
     """Whether a value is a JSON-RPC message or a batch."""
-    return "jsonrpc" in mapping(value[0] if isinstance(value, list) and value else value)
+    first = value[0] if isinstance(value, list) and value else value
+    return isinstance(first, Mapping) and "jsonrpc" in first
 
 
 def is_bare_error(value: JSON) -> bool:

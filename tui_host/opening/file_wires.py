@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_host.capture.http.observer import Observer
@@ -67,10 +68,11 @@ class FileWires:
         """Return the time that was set last."""
         return self._intake.now()
 
-    def leave_out(self, what: str, place: str = "") -> None:
+    def leave_out(self, what: str, where: Callable[[], str] = str) -> None:
         """Count something that is not read, and remember where the first stands."""
+        if what not in self._left_out:
+            self._first_places[what] = where()
         self._left_out[what] += 1
-        self._first_places.setdefault(what, place)
 
     @property
     def left_out(self) -> str:

@@ -148,7 +148,7 @@ class _Exchanges:
     def events(self, entry: JSON, started_ns: int, at: int) -> Sequence[_Event]:
         """Return the events of an entry; none if it is neither with a model nor with an MCP server."""
         if not isinstance(entry, Mapping):
-            self._wires.leave_out(UNREAD, self._file.line_at(at))
+            self._wires.leave_out(UNREAD, lambda: self._file.line_at(at))
             return ()
         if entry.get("_webSocketMessages"):
             self._wires.leave_out(SOCKETS)

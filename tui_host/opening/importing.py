@@ -18,6 +18,7 @@ from tui_host.capture.session_summary import SessionInfo, foreign_session, sessi
 from tui_host.capture.store.imported_records import Intake, free_name
 from tui_host.chat.conversation import item_to_text
 from tui_host.errors import SettingsError, TuiHostError
+from tui_host.infer.tap_facts import TapFacts
 from tui_host.opening import bodies, har, lines, own_lines
 from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import REMEDY, CapturedFile, open_file
@@ -35,6 +36,8 @@ class FileFormat(NamedTuple):
     recognise: Callable[[CapturedFile], bool]
     read: Callable[[CapturedFile, FileWires], None]
 
+
+_OF_FACTS = 100  # first records that tell host, model and question for the list: reading them takes time
 
 FORMATS = (
     FileFormat("an HTTP archive", har.recognise, har.read),
@@ -83,7 +86,8 @@ class _Session:
         self.notices: list[str] = []
         self._store = store
         self._redactor = redactor
-        self._is_dated = info.created_ns > 0
+        self._facts = TapFacts(redact=redactor.text)
+        self._first_ns = self._last_ns = 0
         self._intakes: list[Intake] = []
 
     def __enter__(self) -> Self:
@@ -93,7 +97,7 @@ class _Session:
         for intake in self._intakes:
             intake.close()
         if self.records:
-            self._store.sessions.put_back(self.info)
+            self._put_back(is_live=False)
             self._store.run(lambda _: None)
         refused = sum(intake.refused_records for intake in self._intakes)
         if refused:
@@ -106,13 +110,20 @@ class _Session:
         self._intakes.append(Intake(self._store, free_name(self._store, capture), self._redactor, self._saw))
         return self._intakes[-1]
 
-    def _saw(self, record: Record) -> None:
+    def _saw(self, record: Record, time_ns: int) -> None:
         self.records += 1
-        if not self._is_dated:
-            created_ns = min(self.info.created_ns or record.time_ns, record.time_ns)
-            self.info = replace(self.info, created_ns=created_ns, updated_ns=max(self.info.updated_ns, record.time_ns))
+        if self.records <= _OF_FACTS:
+            self._facts.feed(record)
         if self.records == 1:
-            self._store.sessions.put_back(replace(self.info, live=True))
+            self._first_ns = self._last_ns = time_ns
+            self._put_back(is_live=True)
+        self._first_ns, self._last_ns = min(time_ns, self._first_ns), max(time_ns, self._last_ns)
+
+    def _put_back(self, *, is_live: bool) -> None:
+        info = replace(self.info, live=is_live, facts=self._facts.text)
+        if not info.created_ns:
+            info = replace(info, created_ns=self._first_ns, updated_ns=self._last_ns)
+        self._store.sessions.put_back(info)
 
 
 def _restored(store: Store, redactor: Redactor, file: CapturedFile, info: SessionInfo) -> Imported:
@@ -126,7 +137,7 @@ def _restored(store: Store, redactor: Redactor, file: CapturedFile, info: Sessio
         def begin(capture: str) -> Intake:
             intake = intakes[capture] = session.begin(capture)
             for record in preambles.pop(capture, ()):
-                intake.add(replace(record, capture=intake.capture))
+                intake.add(record)
             return intake
 
         for record, is_preamble in own_lines.records(file, session.notices):
@@ -137,8 +148,7 @@ def _restored(store: Store, redactor: Redactor, file: CapturedFile, info: Sessio
                 # captures keep their order, which is that of what is the session's own
                 preambles.setdefault(record.capture, []).append(placed)
                 continue
-            intake = intakes.get(record.capture) or begin(record.capture)
-            intake.add(replace(placed, capture=intake.capture))
+            (intakes.get(record.capture) or begin(record.capture)).add(placed)
         for capture in list(preambles):
             begin(capture)
         if not session.records:
@@ -186,8 +196,7 @@ def _add_taps(session: _Session, file: CapturedFile) -> None:
             continue
         if record.capture not in intakes:
             intakes[record.capture] = session.begin(record.capture)
-        intake = intakes[record.capture]
-        intake.add(replace(record, capture=intake.capture, place=Place(session=session.info.id)))
+        intakes[record.capture].add(replace(record, place=Place(session=session.info.id)))
 
 
 def _nothing_in(file: CapturedFile, left_out: str) -> TuiHostError:

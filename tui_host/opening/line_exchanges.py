@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tui_host.capture.http.exchange_end import CUT
 from tui_host.capture.record import MISSING
 from tui_host.llm.body_kinds import AnswerPart
 from tui_host.llm.dialects.table import dialect_at
@@ -14,18 +13,20 @@ from tui_host.opening.file_wires import FileWires, lacks
 if TYPE_CHECKING:
     from tui_host.capture.http.observer import ObservedExchange
     from tui_host.opening.bodies import Body
-    from tui_host.opening.files import CapturedFile
 
 NO_HEAD = "method, address and headers: the file has the body alone"
 NO_HEADERS = "headers: the file has the body and the address alone"
 NO_REQUEST = "the request: the file has the answer alone"
 NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
-MIXED = "events of several answers stand among each other, and nothing tells them apart"
-ALONE = "several requests wait, and nothing tells to which this answer belongs: it stands alone"
-REMEDY = "Record with tui-host tap, which sees each connection by itself."
+MIXED = "events of several answers stand among each other, and nothing tells them apart: record with tui-host tap"
 
 _TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
-_MOST = 32  # requests that wait: more are waited for by nobody
+_TURNS = (
+    *(b"message_st", b"response.c", b"response.f", b"response.inc", b'_reason": "', b'_reason":"', b"finishReason"),
+    *(b'"jsonrpc"', b'"done":true', b'"done": true', b'"error"', b'"usage', b"[DONE]"),
+)
+"""What an event has that begins or ends an answer, or is no answer's."""
+_MOST = 32  # requests that wait: for an answer to more, nobody waits
 _AT_ONCE = 1 << 16  # bytes of events without times that make one record
 
 
@@ -41,7 +42,6 @@ class _Exchange:
         dialect: The answer's dialect; empty as long as nothing tells it.
         stream: The id in the answer's events; empty as long as none has one.
         is_finished: Whether the answer's message has ended: only usage or `[DONE]` may follow.
-        is_cut: Whether the last event breaks off.
         is_open: Whether no empty line stands behind the last event.
     """
 
@@ -55,7 +55,6 @@ class _Exchange:
     stream: str = ""
     is_finished: bool = False
     is_mixed: bool = False
-    is_cut: bool = False
     is_open: bool = False
     gathered: bytearray = field(default_factory=bytearray)
 
@@ -63,12 +62,11 @@ class _Exchange:
 class LineExchanges:
     """The exchanges with models of one file."""
 
-    def __init__(self, file: CapturedFile, wires: FileWires) -> None:
-        self._file = file
+    def __init__(self, wires: FileWires, peer: str) -> None:
         self._wires = wires
+        self._peer = peer
         self._open: list[_Exchange] = []
         self._last: _Exchange | None = None  # whose answer came last
-        self._told: set[str] = set()
 
     @property
     def is_waiting(self) -> bool:
@@ -92,9 +90,21 @@ class LineExchanges:
         dialects = dialects if named is None else (named.name,)
         self._open.append(_Exchange(sent=sent, dialects=dialects, url=url, at_ns=at_ns))
 
-    def answer(
-        self, data: bytes, body: Body | None, form: str, at_ns: int | None, *, line: int, is_cut: bool = False
-    ) -> None:
+    def go_on(self, event: bytes, at_ns: int | None) -> bool:
+        """Take in an event that surely is one more of the last answer, so that it need not be parsed; return whether it is."""
+        last = self._last
+        if last is None or last.form != "sse" or last.is_finished:
+            return False
+        for mark in _TURNS:
+            if mark in event:
+                return False
+        is_its = last.stream.encode() in event if last.stream else b'"id"' not in event
+        if len(self._open) > 1 or not is_its or not event.rstrip().endswith(b"}"):
+            return False
+        self._gather(last, event, at_ns, begins=True)
+        return True
+
+    def answer(self, data: bytes, body: Body | None, form: str, at_ns: int | None) -> None:
         """Take in bytes of an answer.
 
         Args:
@@ -102,31 +112,27 @@ class LineExchanges:
             body: What they are; None for a part of the event that goes on.
             form: `sse`, `ndjson` or `json`.
             at_ns: When they came; None if the file does not tell it.
-            line: Where the line begins, for a message.
-            is_cut: Whether an event breaks off in them.
         """
         part = AnswerPart(is_event=True) if body is None or body.part is None else body.part
         dialect = "" if body is None else body.dialects[0]
         exchange = self._last
         if exchange is None or body is not None:
-            exchange = self._exchange_of(part, dialect, line)
+            exchange = self._exchange_of(part, dialect)
         self._begin(exchange, dialect)
         if exchange is not self._last:
             self.settle()
-        if not exchange.form:
+        if not exchange.form and exchange.observed is not None:
             exchange.form = form
-            self._report_head(exchange, at_ns)
-        elif exchange.gathered and (at_ns is not None or len(exchange.gathered) > _AT_ONCE):
-            self._flush(exchange)
-        if not exchange.gathered:
-            exchange.at_ns = at_ns
-        if exchange.is_open and body is not None:
-            exchange.gathered += b"\n"  # which is dropped by whoever writes line by line
-        exchange.gathered += data
-        exchange.is_cut = is_cut
-        exchange.is_open = form == "sse" and bool(data.strip()) and not data.endswith((b"\n\n", b"\r\n\r\n"))
+            self._wires.at(at_ns)
+            exchange.observed.response(0, (lacks(NO_STATUS), ("content-type", _TYPES[form])))
+        self._gather(exchange, data, at_ns, begins=body is not None)
         self._last = exchange
-        self._learn(exchange, part, dialect, line)
+        is_other = bool(dialect and exchange.dialect) and dialect != exchange.dialect and not part.is_empty
+        ends_again = part.ends and exchange.is_finished and dialect != "gemini"  # which may say so in each event
+        exchange.is_mixed |= is_other or ends_again
+        exchange.dialect = exchange.dialect or dialect
+        exchange.stream = exchange.stream or part.stream
+        exchange.is_finished |= part.ends
         if form == "json":
             self._end(exchange)
 
@@ -144,7 +150,8 @@ class LineExchanges:
         for exchange in list(self._open):
             self._end(exchange)
 
-    def _exchange_of(self, part: AnswerPart, dialect: str, line: int) -> _Exchange:
+    def _exchange_of(self, part: AnswerPart, dialect: str) -> _Exchange:
+        """Find the exchange of a part of an answer; a new one without a request where nothing tells it."""
         if part.stream:
             for exchange in self._open:
                 if exchange.stream == part.stream:
@@ -161,34 +168,25 @@ class LineExchanges:
         if last is not None and part.begins and not (last.is_finished or last.stream):
             last.is_mixed = True  # nothing will tell its events and those of the new one apart
             return last
-        if waiting:
-            self._tell(ALONE, line)
         for exchange in waiting:  # nobody knows which of them got it
             self._end(exchange)
-        alone = _Exchange()
-        self._open.append(alone)
-        return alone
+        self._open.append(_Exchange())
+        return self._open[-1]
 
-    def _learn(self, exchange: _Exchange, part: AnswerPart, dialect: str, line: int) -> None:
-        """Note what a part says of its answer."""
-        is_other = bool(dialect and exchange.dialect) and dialect != exchange.dialect and not part.is_empty
-        ends_again = part.ends and exchange.is_finished and dialect != "gemini"  # which may say so in each event
-        exchange.is_mixed |= is_other or ends_again
-        exchange.dialect = exchange.dialect or dialect
-        exchange.stream = exchange.stream or part.stream
-        exchange.is_finished |= part.ends
-        if exchange.is_mixed:
-            self._tell(MIXED, line)
-
-    def _tell(self, what: str, line: int) -> None:
-        if what not in self._told:
-            self._told.add(what)
-            self._wires.messages.append(f"{self._file.name}, {self._file.line_at(line)}: {what}. {REMEDY}")
-
-    # Reporting.
+    def _gather(self, exchange: _Exchange, data: bytes, at_ns: int | None, *, begins: bool) -> None:
+        """Keep bytes of an answer, until there are many, or another time."""
+        if exchange.gathered and (at_ns is not None or len(exchange.gathered) > _AT_ONCE):
+            self._flush(exchange)
+        if not exchange.gathered:
+            exchange.at_ns = at_ns
+        if exchange.is_open and begins:
+            exchange.gathered += b"\n"  # which is dropped by whoever writes line by line
+        exchange.gathered += data
+        is_event = exchange.form == "sse" and not data.isspace()
+        exchange.is_open = is_event and not data.endswith((b"\n\n", b"\r\n\r\n"))
 
     def _begin(self, exchange: _Exchange, dialect: str) -> None:
-        """Report the request, if it waits: its answer may tell its dialect."""
+        """Report the request, which waits since its answer may tell its dialect."""
         if exchange.observed is not None:
             return
         if dialect in exchange.dialects or not exchange.dialects:
@@ -199,19 +197,9 @@ class LineExchanges:
         elif not exchange.sent:
             what = NO_REQUEST
         self._wires.at(exchange.at_ns)
-        exchange.observed = self._wires.model(self._file.peer).begin(
-            method,
-            url,
-            (lacks(what),),
-            exchange.sent,
-            self._wires.place,
-            lacks="" if exchange.sent else MISSING,
-        )
-
-    def _report_head(self, exchange: _Exchange, at_ns: int | None) -> None:
-        self._wires.at(at_ns)
-        if exchange.observed is not None:
-            exchange.observed.response(0, (lacks(NO_STATUS), ("content-type", _TYPES[exchange.form])))
+        missing = "" if exchange.sent else MISSING
+        model = self._wires.model(self._peer)
+        exchange.observed = model.begin(method, url, (lacks(what),), exchange.sent, self._wires.place, lacks=missing)
 
     def _flush(self, exchange: _Exchange) -> None:
         if exchange.gathered and exchange.observed is not None:
@@ -224,15 +212,12 @@ class LineExchanges:
         self._flush(exchange)
         self._open.remove(exchange)
         self._last = None if self._last is exchange else self._last
-        observed = exchange.observed
-        if observed is None:
-            return
         self._wires.at(exchange.at_ns)
+        if exchange.observed is None:
+            return
         if exchange.is_mixed:
-            observed.fail(MIXED)
-        elif not exchange.form:
-            observed.not_in_file()
-        elif exchange.is_cut:
-            observed.fail(CUT, "cut by peer")
+            exchange.observed.fail(MIXED)
+        elif exchange.form:
+            exchange.observed.end()
         else:
-            observed.end()
+            exchange.observed.not_in_file()

@@ -7,27 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
-from json import JSONDecodeError, JSONDecoder
+from functools import partial
+from json import JSONDecoder
 from typing import NamedTuple
 
 from tui_host.capture.json.file_values import VALUE_LIMIT, BrokenError, read_value, value_at
 from tui_host.capture.json.narrowing import mapping, text_or_empty
-from tui_host.capture.json.reading import integer
 from tui_host.capture.record import Direction
 from tui_host.errors import JSON
 from tui_host.llm.body_kinds import AnswerPart
 from tui_host.llm.dialects.table import dialect_at
-from tui_host.opening.bodies import Body, body_of, is_bare_error, to_json
+from tui_host.opening.bodies import EVENT, Body, body_of, is_bare_error, to_json
 from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import LATEST_NS, CapturedFile
 from tui_host.opening.line_exchanges import LineExchanges
 
 OTHERS = "lines that are of neither wire"
 
-_DECODER = JSONDecoder(strict=False, parse_int=integer)
+_DECODER = JSONDecoder(strict=False)
 _PREFIX = 300  # characters before a line's JSON: a later brace belongs to prose
-_MISSES = 3  # braces that begin no JSON: loggers write a line's subject in braces
+_TRIES = 8  # braces in a line: loggers write its subject in braces too
 _DEPTH = 3  # of the objects around a message: a line, its exchange, the request in it
 _SHORT, _AROUND = 100, 1000  # characters of a member that may be a time, a direction or an address, and of all
 _TIME = re.compile(
@@ -36,20 +37,19 @@ _TIME = re.compile(
 )
 """ISO 8601 with or without a zone, or seconds or milliseconds since 1970."""
 _ADDRESS = re.compile(r"(?<![^\s\"'`(\[<=:])(?:https?://|/)[^\s\"'`()\[\]<>{},;]{1,2000}")
+_LINE = re.compile(rb"data:[^\n]*\n?\n?|[^\n]+\n?|\n")  # an event goes with the empty line behind it
 _FIELD = re.compile(r"(data|event|id|retry)?:")
 _STDERR = re.compile(r"std_?err|\berr\b", re.IGNORECASE)
 _OF_CLAUDE = re.compile(r"(?:\[(?:info|debug|warn|error)\] )?\[([^\]]{1,60})\].*Message from (?:client|server): ?$")
 """Lines of Claude Desktop: those of all servers, with the server's name in each."""
 
-_SERVER, _CLIENT = r"(?:server|child|upstream|backend)", r"(?:client|host|editor)"
-_TO = r"[\s_\])-]*(?:->|→|=>|to|2)[\s_\[(-]*"
 _OUT = re.compile(
-    rf"{_CLIENT}{_TO}{_SERVER}|(?:→|->|=>)\s*{_SERVER}\b|client says|from[ _-]?client|\bstdin\b|>>>|-->|==>|(?:->|→|>)\s*$"
+    r"(?:client|host|editor|sse)[\s_\])-]*(?:->|→|=>|to|2)|client says|from[ _-]?client|\bstdin\b|>>>|-->|==>|(?:->|→|>)\s*$"
     r"|\b(?:c2s|sent|send|sending|request|outgoing|out)\b|请求|发送|输入",
     re.IGNORECASE,
 )
 _IN = re.compile(
-    rf"{_SERVER}{_TO}{_CLIENT}|\b{_SERVER}\s*(?:→|->|=>)|server says|from[ _-]?server|\bstdout\b|<<<|<--|<==|(?:<-|←|<)\s*$"
+    r"(?:server|child)[\s_\])-]*(?:->|→|=>|to|2)|server says|from[ _-]?server|\bstdout\b|<<<|<--|<==|(?:<-|←|<)\s*$"
     r"|\b(?:s2c|received|recv|receiving|response|incoming|in)\b|响应|返回|接收|输出",
     re.IGNORECASE,
 )
@@ -86,29 +86,20 @@ class _LineReader:
     def __init__(self, file: CapturedFile, wires: FileWires) -> None:
         self._file = file
         self._wires = wires
-        self._exchanges = LineExchanges(file, wires)
+        self._exchanges = LineExchanges(wires, file.peer)
         self._requests: dict[tuple[str, str], Direction] = {}
-        self._guesses = 0
-        self._line_start = 0
         self._now_ns: int | None = None
         self._latest_ns = 0
         self._label = self._url = ""  # what a line without a value says of the next value
         self._fields = b""  # lines of an event before its data
 
     def read(self) -> None:
-        data = self._file.data
-        self._wires.at(min(_time_in(self._file.head.decode("utf-8", "replace")) or self._file.time_ns, LATEST_NS))
-        at = self._first_value()
-        while at < len(data):
-            end = data.find(b"\n", at) + 1 or len(data)
-            self._line_start = at
-            self._line(data[at : min(end, at + VALUE_LIMIT)])
-            at = end
+        head = self._file.head.decode("utf-8", "replace")
+        self._wires.at(min(_time_in(head) or self._file.time_ns, LATEST_NS))
+        for match in _LINE.finditer(self._file.data, self._first_value()):
+            if not self._is_read(match[0][:VALUE_LIMIT]):
+                self._wires.leave_out(OTHERS, partial(self._file.line_at, match.start()))
         self._exchanges.end_all()
-        if self._guesses:
-            count = f"{self._guesses:,} message{'s' * (self._guesses != 1)}"
-            what = "requests are shown as the host's, answers as a server's"
-            self._wires.messages.append(f"{self._file.name} does not tell which way {count} went: {what}.")
 
     def _first_value(self) -> int:
         """Read a value that stands over several lines, if the file begins with one; return where it ends."""
@@ -122,37 +113,41 @@ class _LineReader:
             return 0
         return end if self._value(self._file.data[start:end], value, "") else 0
 
-    # Lines.
-
-    def _line(self, raw: bytes) -> None:
+    def _is_read(self, raw: bytes) -> bool:
+        """Read a line; return whether it means something."""
+        if raw.startswith(b"data:") and not self._fields and self._exchanges.go_on(raw, self._now_ns):
+            self._now_ns = None
+            return True
         text = raw.decode("utf-8", "surrogateescape")
         match = _FIELD.match(text)
         if not text.strip():
             if self._exchanges.is_streaming:
                 fields, self._fields = self._fields, b""
-                self._exchanges.answer(fields + raw, None, "sse", None, line=self._line_start)
-        elif match is not None and match[1] == "data":
-            self._event(raw, text[5:].strip())
-        elif match is not None and (match[1] or text.startswith(": ")):
+                self._exchanges.answer(fields + raw, None, "sse", None)
+            return True
+        if match is not None and match[1] == "data":
+            return self._event(raw, text[5:].strip())
+        if match is not None and (match[1] or text.startswith(": ")):
             self._fields += raw
-        elif not self._values(text) and not self._words(text):
-            self._wires.leave_out(OTHERS, self._file.line_at(self._line_start))
+            return True
+        return self._values(text) or self._words(text)
 
     def _values(self, text: str) -> bool:
         """Read the values of a line; return whether any means something."""
-        at = brace = misses = 0
-        is_known = False
-        while misses < _MISSES and (brace := text.find("{", brace, at + _PREFIX)) >= 0:
-            start = brace - text[at:brace].endswith("[")
+        is_known, at, start = False, 0, -1
+        for _ in range(_TRIES):
+            start = text.find("{", max(at, start + 1), at + _PREFIX)
+            if start < 0:
+                break
+            start -= text[at:start].endswith("[")
             try:
                 value, end = _DECODER.raw_decode(text, start)
-            except (JSONDecodeError, RecursionError):
-                brace, misses = brace + 1, misses + 1
+            except (ValueError, RecursionError):  # a number of thousands of digits is none either
+                start += text[start] == "["
                 continue
             data = text[start:end].encode("utf-8", "surrogateescape")
             is_known |= self._value(data, value, text[at:start])
-            at = brace = end
-            misses = 0
+            at = end
         return is_known
 
     def _value(self, data: bytes, value: JSON, before: str) -> bool:
@@ -162,48 +157,43 @@ class _LineReader:
         if before.rstrip().endswith("data:"):
             self._hear(words)
             return self._event(b"data: %s\n\n" % data, data.decode("utf-8", "replace"))
-        messages = _once_each(_messages_in(data, value, words, _DEPTH))
+        messages = sorted(_messages_in(data, value, words, _DEPTH), key=lambda message: message.body.kind == "answer")
         for message in messages:
             self._message(message)
         if not messages and is_bare_error(value) and self._exchanges.is_waiting:
-            self._hear(words)
-            self._answer(data, Body("answer", ("ollama",)), "json")
+            self._exchanges.answer(data, Body("answer", ("ollama",)), "json", self._heard(words))
             return True
         return bool(messages)
 
     def _message(self, message: _Message) -> None:
         words, data, value, body = message
-        self._hear(words)
         if body.kind == "frame":
             self._frame(words, data, value)
         elif body.kind == "request":
             url, self._url = _address_in(words) or self._url, ""
-            self._exchanges.request(data, body.dialects, url, self._heard())
+            self._exchanges.request(data, body.dialects, url, self._heard(words))
         elif body.part is None or not body.part.is_event:
-            self._answer(data, body, "json")
+            self._exchanges.answer(data, body, "json", self._heard(words))
         elif body.dialects == ("ollama",):
-            self._answer(data + b"\n", body, "ndjson")
+            self._exchanges.answer(data + b"\n", body, "ndjson", self._heard(words))
         else:
-            self._answer(b"data: %s\n\n" % data, body, "sse")
-
-    def _answer(self, data: bytes, body: Body | None, form: str, *, is_cut: bool = False) -> None:
-        self._exchanges.answer(data, body, form, self._heard(), line=self._line_start, is_cut=is_cut)
+            self._exchanges.answer(b"data: %s\n\n" % data, body, "sse", self._heard(words))
 
     def _event(self, raw: bytes, payload: str) -> bool:
         """Read an event of a stream: an answer's, a server's message, or one that means nothing, such as `ping`."""
         fields, self._fields = self._fields, b""
-        value = read_value(payload.encode("utf-8", "surrogateescape"))
+        value, is_done = None, payload == "[DONE]"
+        with suppress(ValueError, RecursionError):
+            value = _DECODER.decode(payload)
         body = body_of(value)
         if body is not None and body.kind == "frame":
             self._frame("", payload.encode("utf-8", "surrogateescape"), value)
             return True
         if body is None and not self._exchanges.is_streaming:
             return False
-        is_done = payload == "[DONE]"
         if body is None and (is_done or value is not None):
-            body = Body("answer", ("",), AnswerPart(is_event=True, is_empty=is_done))
-        is_cut = body is None and payload.startswith("{")
-        self._answer(fields + raw, body, "sse", is_cut=is_cut)
+            body = EVENT._replace(part=AnswerPart(is_event=True, is_empty=is_done))
+        self._exchanges.answer(fields + raw, body, "sse", self._heard(""))
         return True
 
     def _words(self, text: str) -> bool:
@@ -214,7 +204,7 @@ class _LineReader:
             return self._event(b"data: [DONE]\n\n", "[DONE]")
         if _STDERR.search(words[:80]):
             self._exchanges.settle()
-            self._wires.at(self._heard())
+            self._wires.at(self._heard(""))
             self._wires.pipe(self._file.peer).error(text.encode("utf-8", "surrogateescape"), None, self._wires.now())
             return True
         self._label = words if words.endswith((":", "：")) else ""
@@ -222,18 +212,15 @@ class _LineReader:
         self._url = url or self._url
         return bool(self._label or url or not words.strip("[]{},-="))
 
-    # Frames.
-
     def _frame(self, words: str, data: bytes, value: JSON) -> None:
         match = _OF_CLAUDE.search(words)
         peer = self._file.peer if match is None else match[1]
         message = mapping(value[0] if isinstance(value, list) else value)
-        method, identity = text_or_empty(message.get("method")), f"{message.get('id')!r}"
         direction = self._direction(peer, message, words)
-        if method and "id" in message:
-            self._requests[peer, identity] = direction
+        if "method" in message and "id" in message:
+            self._requests[peer, f"{message['id']!r}"] = direction
         self._exchanges.settle()
-        self._wires.at(self._heard())
+        self._wires.at(self._heard(words))
         self._wires.pipe(peer).passed(direction, data + b"\n", None, self._wires.now())
 
     def _direction(self, peer: str, message: Mapping[str, JSON], words: str) -> Direction:
@@ -252,11 +239,8 @@ class _LineReader:
             return "in"
         is_out, is_in = _OUT.search(words) is not None, _IN.search(words) is not None
         if is_out == is_in:
-            self._guesses += 1
-            is_out = bool(method)
+            is_out = bool(method)  # nothing tells it: a host asks more than a server
         return "out" if is_out else "in"
-
-    # Times.
 
     def _hear(self, words: str) -> None:
         """Read the time in some words. It never goes back."""
@@ -264,8 +248,9 @@ class _LineReader:
         if told_ns:
             self._now_ns = self._latest_ns = max(told_ns, self._latest_ns)
 
-    def _heard(self) -> int | None:
-        """Return the time that was heard for what comes now; None if there was none since the last."""
+    def _heard(self, words: str) -> int | None:
+        """Return the time in some words, or in those before; None if there was none since the last."""
+        self._hear(words)
         now_ns, self._now_ns = self._now_ns, None
         return now_ns
 
@@ -294,24 +279,6 @@ def _messages_in_text(text: str, words: str, depth: int) -> Iterator[_Message]:
         value = read_value(data) if data[:1] in {b"{", b"["} else None
         if value is not None:
             yield from _messages_in(data, value, words, depth)
-
-
-def _once_each(found: Iterator[_Message]) -> list[_Message]:
-    """Return the messages of a line in the order of the wire, without what is in it twice: as a text, and parsed."""
-    messages: list[_Message] = []
-    for message in sorted(found, key=_rank):
-        is_event = _rank(message) == 2
-        if is_event and messages and _rank(messages[-1]) == 1:
-            break  # the whole answer, and the stream of which it was made
-        if is_event or all(message.value != earlier.value for earlier in messages):
-            messages.append(message)
-    return messages
-
-
-def _rank(message: _Message) -> int:
-    if message.body.kind != "answer":
-        return 0
-    return 2 if message.body.part is not None and message.body.part.is_event else 1
 
 
 def _address_in(words: str) -> str:

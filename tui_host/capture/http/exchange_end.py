@@ -20,9 +20,6 @@ Reason: TypeAlias = Literal[
     "complete", "closed by host", "cut by peer", "timed out", "not connected", "failed", "not in the file"
 ]
 
-CUT = "cut off in the file"
-"""The text in `error` for an answer of which the capturing program left out a part, at the end or in the middle."""
-
 _REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -44,14 +43,14 @@ class Intake:
         store: Where the records go.
         capture: The capture's id.
         redactor: Removes the secrets.
-        seen: Called with each record before it is handed over.
+        seen: Called with each record and its time before it is handed over.
 
     Attributes:
         refused_records: Number of records that can never be stored, such as a second one with the same number.
     """
 
     def __init__(
-        self, store: Store, capture: str, redactor: Redactor, seen: Callable[[Record], None] = lambda _: None
+        self, store: Store, capture: str, redactor: Redactor, seen: Callable[[Record, int], None] | None = None
     ) -> None:
         self.capture = capture
         self.redactor = redactor
@@ -59,6 +58,7 @@ class Intake:
         self._store = store
         self._seen = seen
         self._last = 0
+        self._has_begun = False
         self._time_ns, self._is_timed = 0, False
         self._exchanges, self._connections = count(1), count(1)
         self._gathered: list[Slot] = []
@@ -83,10 +83,9 @@ class Intake:
 
     def append(self, record: Record, _at_ns: int | None = None) -> int:
         """Record what was seen at the time that was set; return its number."""
-        mono_ns = self._time_ns if self._is_timed else None
-        seq = self._last + 1
-        self.keep(replace(record, capture=self.capture, seq=seq, time_ns=self._time_ns, mono_ns=mono_ns))
-        return seq
+        self._last += 1
+        self.keep(record, self._last, self._time_ns, self._time_ns if self._is_timed else None)
+        return self._last
 
     def new_exchange(self) -> str:
         """Return an id for an HTTP exchange, unique in the capture."""
@@ -99,27 +98,28 @@ class Intake:
     # Keeping.
 
     def add(self, record: Record) -> None:
-        """Keep a record with the number and the times that it has."""
-        self.keep(self.redactor.by_place(record))
+        """Keep a record of our own with the number and the times that it has."""
+        self._last = record.seq
+        self.keep(self.redactor.by_place(record), record.seq, record.time_ns, record.mono_ns)
 
-    def keep(self, record: Record) -> None:
-        """Keep a record as it is, redacted by place."""
+    def keep(self, record: Record, seq: int, time_ns: int, mono_ns: int | None) -> None:
+        """Keep a record that was redacted by place."""
         if record.kind == "request" and record.head is not None:
             self.redactor.learn(record.head)
-        self._seen(record)
-        if not self._last:  # a capture without records is none
+        if not self._has_begun:  # a capture without records is none
+            self._has_begun = True
             self._store.begin_capture(self.capture, "import", self._began_ns)
-        self._last = record.seq
+        if self._seen is not None:
+            self._seen(record, time_ns)
         size = len(record.data) + OVERHEAD
-        stamps = record.seq, record.time_ns, record.mono_ns
-        self._gathered.append(Slot(record, *stamps, self, self.redactor, size))
+        self._gathered.append(Slot(record, seq, time_ns, mono_ns, self, self.redactor, size))
         self._bytes += size
         if self._bytes > AT_ONCE or time.monotonic() >= self._due:
             self._give()
 
     def close(self) -> None:
         """Wait until all records are on the disk, and end the capture."""
-        if not self._last:
+        if not self._has_begun:
             return
         self._give()
         self._store.run(lambda _: None, None)
