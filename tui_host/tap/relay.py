@@ -160,11 +160,6 @@ class RecorderChild:
 
     The recorder's standard input ends with the relay; what it writes to standard error goes through the relay, since whoever
     reads the tap's standard error would otherwise wait for the recorder's end too.
-
-    Args:
-        ring: What the recorder reads.
-        words: What `recorder_words` returns.
-        tell: Receives messages for the user.
     """
 
     def __init__(self, ring: Ring, words: Sequence[str], tell: Callable[[str], None]) -> None:

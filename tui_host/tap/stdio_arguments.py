@@ -15,14 +15,7 @@ OPTIONS = ("--data-dir", "--log", "--config")
 
 
 class StdioArguments:
-    """The arguments of `tap stdio`.
-
-    Attributes:
-        name: The server's name.
-        command: The program and its arguments.
-        data_dir: `--data-dir DIR`; empty without.
-        log: `--log FILE`, `-` for plain lines on standard error; empty without.
-    """
+    """The arguments of `tap stdio`; options that are not given are empty."""
 
     def __init__(self, name: str, command: Sequence[str], *, data_dir: str = "", log: str = "") -> None:
         self.name = name

@@ -19,6 +19,8 @@ from tui_host.tap.stdio_arguments import read_stdio_arguments
 PROGRAMS = ("tui-host", "tui_host")
 """The last word before `tap`: this program's command, or its module after `python -m`."""
 
+TAPPED = "tapped already"
+
 _NOT_IN_A_NAME = re.compile(r"[\x00-\x1f\x7f$\ud800-\udfff]")
 _LEAD = re.compile(r"[ \t\r\n]*")
 
@@ -114,47 +116,43 @@ def tapped_from(words: Sequence[str]) -> int | None:
 
 
 def _installed(text: str, entry: ServerEntry, program: Sequence[str]) -> SkippedServer | list[Edit]:
-    words = entry.words
-    command = entry.node.members.get("command")
     if entry.url:
         return SkippedServer(place=entry.place, url=entry.url)
-    if words is None or command is None or not words[0]:
-        return SkippedServer(place=entry.place, why=_wrong_in(command))
-    if tapped_from(words) is not None:
-        return SkippedServer(place=entry.place, why="tapped already", is_done=True)
-    if _is_line(words):
-        return SkippedServer(
-            place=entry.place, why="its command is a line for a shell; split it into command and args first"
-        )
-    if _is_debugged(entry.node):
-        return SkippedServer(place=entry.place, why="its host starts it under a debugger; remove «debug» first")
-    arguments = entry.node.members.get("args")
+    words, command, arguments = entry.words, entry.node.members.get("command"), entry.node.members.get("args")
+    why = _why_not(entry)
+    if why or words is None or command is None:
+        return SkippedServer(place=entry.place, why=why, is_done=why == TAPPED)
     before = [*program[1:], _peer(entry.place[-1]), "--"]
     if arguments is not None and _is_like_ours(text, words, arguments, command):
         before.pop()  # taps do not need it, so its presence shows which `args` came with the tap
     inserted = [*map(_string, before), text[command.start : command.end]]
     edits = [Edit(start=command.start, end=command.end, text=_string(program[0]))]
-    if arguments is not None and arguments.value is not None:
-        edits.append(_at_the_front(text, arguments, inserted))
-    elif arguments is not None:
+    if arguments is None:
+        edits.append(_arguments_before(text, command, inserted))
+    elif arguments.value is None:
         edits.append(Edit(start=arguments.start, end=arguments.end, text=f"[{', '.join(inserted)}]"))
     else:
-        edits.append(_arguments_before(text, command, inserted))
+        edits.append(_at_the_front(text, arguments, inserted))
     return edits
 
 
-def _wrong_in(command: PlacedValue | None) -> str:
-    """Describe why an entry has no usable command and arguments; empty if it has."""
+def _why_not(entry: ServerEntry) -> str:
+    """Return why a server cannot be tapped; empty if it can."""
+    members = entry.node.members
+    command, dev = members.get("command"), members.get("dev")
     if command is None:
         return "neither a command nor a URL"
-    is_text = isinstance(command.value, str) and command.value
-    return "its arguments are not a list of strings" if is_text else "its command is not text, or is empty"
-
-
-def _is_debugged(server: PlacedValue) -> bool:
-    """Whether Visual Studio Code starts the server under a debugger, which needs the interpreter as command."""
-    dev = server.members.get("dev")
-    return dev is not None and "debug" in dev.members
+    if not isinstance(command.value, str) or not command.value:
+        return "its command is not text, or is empty"
+    if entry.words is None:
+        return "its arguments are not a list of strings"
+    if tapped_from(entry.words) is not None:
+        return TAPPED
+    if _is_line(entry.words):
+        return "its command is a line for a shell; split it into command and args first"
+    if dev is not None and "debug" in dev.members:  # Visual Studio Code needs the interpreter as command for this
+        return "its host starts it under a debugger; remove «debug» first"
+    return ""
 
 
 def _at_the_front(text: str, array: PlacedValue, inserted: Sequence[str]) -> Edit:
