@@ -28,6 +28,7 @@ from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef, Profile, Settings
+from tui_host.tui.sources.live import SessionSource
 
 PATIENCE = 90.0
 DEMO = ModelRef(provider="demo", model="openai")
@@ -192,6 +193,35 @@ async def test_a_session_comes_back_with_its_profile_and_its_options(tmp_path: P
             again = host.sessions.open("last")
             assert (again.profile, str(again.model), again.protocol) == ("p", "mine/other", "json")
             assert again.options == options
+
+
+async def test_opening_an_old_session_adds_nothing_to_it_before_its_next_turn(tmp_path: Path) -> None:
+    with peer_in_thread(text("one"), text("two")) as peer:
+        settings = configured(tmp_path, peer.url, servers='[servers.math]\nbundled = "math"\n')
+
+        def rows(host: Host, session: Session) -> int:
+            assert host.recorder is not None
+            assert host.recorder.flush()
+            source = SessionSource(host, session)
+            while not source.is_settled:
+                source.look()
+            return len(source.ladder.rows)
+
+        async with serving(settings) as host:
+            session = host.sessions.new()
+            await asked(host, session, "hello")
+            shown = rows(host, session)
+        async with serving(settings) as host:
+            assert host.store is not None
+            (info,) = host.store.sessions.list()
+            session = host.sessions.open("last")
+            session.save()
+            await until(lambda: host.recorder is not None and host.recorder.last > 5)  # of the server's new connection
+            assert rows(host, session) == shown
+            assert replace(host.store.sessions.list()[0], live=False) == info
+            await asked(host, session, "and now?")
+            assert rows(host, session) > shown + 5
+            assert host.store.sessions.list()[0].updated_ns > info.updated_ns
 
 
 async def test_without_a_record_nothing_is_opened_and_nothing_can_be_gone_on_with(tmp_path: Path) -> None:

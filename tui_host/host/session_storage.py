@@ -32,13 +32,13 @@ class StoreKeeper:
         self.message_ns: int | None = None  # of messages that were said before they are saved
 
     def session(self, session: Session) -> None:
-        """Save the session's title, model, protocol, profile, options, draft, and time of the last change."""
+        """Save the session's title, model, protocol, profile, options and draft. It was last used when its last message came."""
         self._sessions.save(
             SessionInfo(
                 id=session.id,
                 title=session.title,
                 created_ns=session.created_ns,
-                updated_ns=time.time_ns(),
+                updated_ns=session.created_ns,
                 source=session.source,
                 model=f"{session.model.provider}/{session.model.model}",
                 protocol=session.protocol,

@@ -77,8 +77,8 @@ def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
         raise
     if form < FORM:
         connection.close()
-        remedy = "start tui-host once: it is set aside, and a new one begun"
-        raise OlderFormError(f"the database has the form of an early version ({form})", str(path), remedy)
+        what = f"the database has the form of an early version ({form})" if form else "the database is empty"
+        raise OlderFormError(what, str(path), "start tui-host once, and a new one is begun")
     return connection
 
 

@@ -74,6 +74,7 @@ class SessionSource:
         self.row_marks = RowMarks(host.store, session.id)
         self._host = host
         self._seen = 0
+        self._is_begun = not session.turn  # else what comes on connections now may be of other sessions
         self._earlier: Iterator[Record] | None = self._kept_records()
         self._begun: dict[tuple[str, int], int] = {}
         self.recorded = RecordedTools()
@@ -119,10 +120,18 @@ class SessionSource:
             self._earlier, self.is_behind = None, False
             self._close()
         records = recorder.since(self._seen, limit=PER_PIECE) if recorder is not None else ()
-        if records:
-            self._seen = records[-1].seq
+        if not records:
+            return False
+        if not self._is_begun and any(record.place.session == self.session.id for record in records):
+            self._is_begun, self._seen = (
+                True,
+                0,
+            )  # it uses the connections of this process: they are its own from their start
+            return True
+        self._seen = records[-1].seq
+        if self._is_begun:
             self._feed([record for record in records if self._belongs(record)])
-        return bool(records)
+        return True
 
     def _close(self) -> None:
         """End what is open in the rows of captures that are over, now that all of them are folded."""
