@@ -9,10 +9,9 @@ import pytest
 from tests.capture.codings import coded
 from tests.capture.wires import Kept
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.record import NOWHERE, Head, Record
+from tui_host.capture.record import NOWHERE, Head
 from tui_host.capture.redact.body_redactor import LOGIN_LIMIT
 from tui_host.capture.redact.places import Learn, is_login, without_keys, without_tokens
-from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
 
 KEY = "sk-0a1b2c3d4e5f60718293"
@@ -246,12 +245,3 @@ def test_what_is_no_answer_of_a_login_goes_on_as_it_comes(content_type: str, bod
     exchange.response(200, [("Content-Type", content_type)])
     exchange.chunk(body)
     assert kept.body() == body
-
-
-def test_an_imported_answer_with_a_token_is_kept_without_it_but_not_what_a_tool_gives() -> None:
-    result = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"structuredContent": json.loads(TOLD)}}).encode()
-    redactor = Redactor()
-    told = Record(wire="mcp", kind="chunk", data=TOLD)
-    given = Record(wire="mcp", kind="chunk", data=result)
-    assert redactor.by_place(told).data == TOLD.replace(BROUGHT.encode(), "⟨secret:access_token⟩".encode())
-    assert redactor.by_place(given) is given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import re
 import sys
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
 
 LIMIT = 64 << 20
 """Largest number of bytes that a body may decode to."""
-RATIO = 200
-"""How many times its own length a body may decode to, from `HARMLESS` bytes on."""
-HARMLESS = 1 << 20
+RATIO, HARMLESS = 200, 1 << 20
+"""How many times its own length a body may decode to, from so many bytes on."""
 LEVEL = 6
 LONGEST = 1 << 27
 """Bytes of prefix and content together that any decoder of zstd takes without being told."""
@@ -50,6 +50,15 @@ def is_known(encoding: str | None) -> bool:
     return ", ".join(codings_of(encoding)) in _DECODERS
 
 
+def is_text(data: bytes) -> bool:
+    """Return whether the beginning of a body is text as it stands."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return not _NO_TEXT.search(data)
+
+
 def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
     """Return a decoder for a `Content-Encoding`; for None and `identity` it passes every byte unchanged.
 
@@ -79,21 +88,26 @@ class Decoder:
 class _Bounded(Decoder):
     """Counts bytes in and out, and refuses unreasonably large output."""
 
+    errors: tuple[type[Exception], ...] = (zlib.error,)
+
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._taken = self._given = 0
+        self._taken = self._given = self._most = 0
 
     @override
     def feed(self, data: bytes) -> bytes:
         self._taken += len(data)
+        self._most = min(self._limit, max(HARMLESS, RATIO * self._taken))
         pieces: list[bytes] = []
-        for piece in self._pieces(data):
-            self._given += len(piece)
-            if self._given > self._limit:
-                raise CodingError(f"the body decodes to more than {self._limit >> 20} MB")
-            if self._given > max(HARMLESS, RATIO * self._taken):
-                raise CodingError(f"the body decodes to more than {RATIO} times its length")
-            pieces.append(piece)
+        try:
+            for piece in self._pieces(data):
+                self._given += len(piece)
+                if self._given > self._most:
+                    words = f"{self._limit >> 20} MB" if self._most == self._limit else f"{RATIO} times its length"
+                    raise CodingError(f"the body decodes to more than {words}")
+                pieces.append(piece)
+        except self.errors as error:
+            raise CodingError(f"the compressed body is broken: {error}") from error
         return b"".join(pieces)
 
     @override
@@ -104,7 +118,7 @@ class _Bounded(Decoder):
 
     def _room(self) -> int:
         """Return how many bytes may come out next: one more than allowed, to notice a body that is too large."""
-        return max(min(self._limit, max(HARMLESS, RATIO * self._taken)) - self._given, 0) + 1
+        return self._most - self._given + 1
 
     def _pieces(self, data: bytes) -> Iterator[bytes]:
         """Yield what the next bytes decode to, each piece of a bounded size."""
@@ -128,10 +142,7 @@ class _Gzip(_Bounded):
                 if not data.startswith(b"\x1f"):  # padding, which is no part of the body
                     return
                 self._inner = zlib.decompressobj(31)
-            try:
-                yield self._inner.decompress(data, self._room())
-            except zlib.error as error:
-                raise CodingError(f"the compressed body is broken: {error}") from error
+            yield self._inner.decompress(data, self._room())
             data = self._inner.unconsumed_tail or self._inner.unused_data
 
     @override
@@ -167,16 +178,13 @@ class _Brotli(_Bounded):
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         library = importlib.import_module("brotli")  # imported by name: the library has no types
-        self._error: type[Exception] = library.error
+        self.errors = (library.error,)
         self._inner: _BrotliDecompressor = library.Decompressor()
 
     @override
     def _pieces(self, data: bytes) -> Iterator[bytes]:
         while not self._inner.is_finished():  # the library returns a part at a time, without saying that there is more
-            try:
-                piece = self._inner.process(data, output_buffer_limit=self._room())
-            except self._error as error:
-                raise CodingError("the compressed body is broken") from error
+            piece = self._inner.process(data, output_buffer_limit=self._room())
             if not piece and not data:
                 return
             yield piece
@@ -193,21 +201,16 @@ class _Zstd(_Bounded):
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         library = _zstd()
+        self.errors = (library.ZstdError,)
         self._new = library.ZstdDecompressor
-        self._error = library.ZstdError
         self._inner = self._new()
 
     @override
     def _pieces(self, data: bytes) -> Iterator[bytes]:
-        while data or not self._inner.needs_input:
+        while data or not (self._inner.needs_input or self._inner.eof):
             if self._inner.eof:
-                if not data:
-                    return
                 self._inner = self._new()
-            try:
-                yield self._inner.decompress(data, self._room())
-            except self._error as error:
-                raise CodingError(f"the compressed body is broken: {error}") from error
+            yield self._inner.decompress(data, self._room())
             data = self._inner.unused_data
 
     @override
@@ -230,46 +233,35 @@ class PlainBody:
     def __init__(self) -> None:
         self.problem = ""
         self._decoder: Decoder | None = None
-        self._is_sent_plain = False
-        self._held: list[bytes] = []  # what went in before anything came out, in case the body was sent plain
+        self._is_plain = False
+        self._held = b""  # what went in before anything came out, in case the body was sent plain
         self._has_given = False
 
     def feed(self, data: bytes, encoding: str | None) -> bytes | None:
         """Decode the next chunk; returns None for a chunk after a fault."""
-        if self._is_sent_plain or (encoding is None and self._decoder is not None):
-            self._is_sent_plain = True  # also when redaction has kept the body decoded from here on
+        if self._is_plain or (encoding is None and self._decoder is not None):
+            self._is_plain = True  # also when redaction has kept the body decoded from here on
             return data
         if self.problem:
             return None
+        self._held += b"" if self._has_given else data
         try:
             self._decoder = self._decoder or decoder(encoding)
             plain = self._decoder.feed(data)
         except CodingError as error:
-            return self._broken(data, str(error))
-        if plain:
-            self._has_given = True
-            self._held.clear()
-        elif not self._has_given:
-            self._held.append(data)
+            self.problem = str(error)
+            self._is_plain = not self._has_given and is_text(self._held)
+            return self._held if self._is_plain else None
+        self._has_given = self._has_given or bool(plain)
         return plain
 
     def finish(self) -> None:
         """End the body; sets `problem` if the body is incomplete."""
-        if self._decoder is None or self.problem or self._is_sent_plain:
-            return
-        try:
-            self._decoder.finish()
-        except CodingError as error:
-            self.problem = str(error)
-
-    def _broken(self, data: bytes, problem: str) -> bytes | None:
-        self.problem = problem
-        data = b"".join((*self._held, data))
-        self._held.clear()
-        if self._has_given or _NO_TEXT.search(data):
-            return None
-        self._is_sent_plain = True
-        return data
+        if self._decoder is not None and not self.problem and not self._is_plain:
+            try:
+                self._decoder.finish()
+            except CodingError as error:
+                self.problem = str(error)
 
 
 def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:
@@ -290,23 +282,18 @@ def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:
 def compress(data: bytes, prefix: bytes = b"") -> bytes:
     """Return one frame of zstd with a checksum, to be decompressed with an equal prefix."""
     library = _zstd()
-    parameter = library.CompressionParameter
     window_log = max(10, (len(prefix) + len(data)).bit_length())  # so that the whole prefix stays in sight
     options: dict[int, int] = {
-        parameter.compression_level: LEVEL,
-        parameter.checksum_flag: 1,
-        parameter.window_log: min(window_log, LONGEST.bit_length() - 1),
+        library.CompressionParameter.compression_level: LEVEL,
+        library.CompressionParameter.checksum_flag: 1,
+        library.CompressionParameter.window_log: min(window_log, LONGEST.bit_length() - 1),
     }
     before = library.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
     return library.compress(data, options=options, zstd_dict=before)
 
 
 def decompress(frame: bytes, prefix: bytes = b"") -> bytes:
-    """Return the content of a frame of zstd.
-
-    Raises:
-        ValueError: The frame is damaged, or was packed with another prefix.
-    """
+    """Return the content of a frame of zstd; raises ValueError for a damaged one, or one packed with another prefix."""
     library = _zstd()
     before = library.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
     try:

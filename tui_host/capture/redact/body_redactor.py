@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-import codecs
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from tui_host.capture.content_codings import CodingError, Decoder, decoder, is_known
+from tui_host.capture.content_codings import CodingError, decoder, is_known, is_text
 from tui_host.capture.record import Redaction, Shift, decoded_mark
-from tui_host.capture.redact.known_secrets import KnownSecrets, Redacted
-from tui_host.capture.redact.places import without_tokens
+from tui_host.capture.redact.known_secrets import Needles, Redacted
+from tui_host.capture.redact.places import Learn, without_tokens
 from tui_host.capture.redact.text_stream import TextStream
 
 HELD_LIMIT = 1 << 20
 """Coded bytes that wait for the decision whether a secret is in them; a body of which more would wait is kept decoded."""
 LOGIN_LIMIT = 1 << 20
 """Largest body of a login to hold, in bytes: the answers are smaller."""
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 
 
 class BodyRedactor:
     """Redacts a body in pieces.
 
-    While no secret is found, the bytes of a coded body pass as they came. From the first secret on, its text passes, without secrets. Where
-    no secret is known, and the body is no login's, every body passes as it came.
+    While no secret is found, the bytes of a coded body pass as they came; from the first secret on, its text passes. Where no secret is
+    known, and the body is no login's, every body passes as it came.
 
     Args:
-        known: The secrets to search for.
+        needles: Returns the secrets to search for.
         encoding: The content coding named by the header.
-        is_login: Whether the body is a login's: its secrets are taken out at its end.
+        learn: For a login's body, whose secrets are taken out at its end: called with each of them.
 
     Attributes:
         decoded_from: The coding that was undone; empty while bytes are passed on unchanged.
         left_out: Number of bytes that do not pass, because nobody can tell what is in them.
     """
 
-    def __init__(self, known: KnownSecrets, encoding: str | None = None, *, is_login: bool = False) -> None:
+    def __init__(self, needles: Callable[[], Needles], encoding: str | None, learn: Learn | None) -> None:
         self.decoded_from = ""
         self.left_out = 0
-        self._known = known
         self._encoding = encoding or ""
-        self._decoder = decoder(encoding) if is_known(encoding) and (known.needles or is_login) else None
-        self._text = TextStream(lambda: known.needles)
-        self._is_login = is_login
+        self._decoder = decoder(encoding) if is_known(encoding) and (needles() or learn) else None
+        self._text = TextStream(needles)
+        self._learn = learn
         self._login = b""  # the text of a login
         self._coded = b""  # coded bytes that have not passed
         self._decoded: list[bytes] = []  # what they decode to, without secrets
@@ -76,12 +72,12 @@ class BodyRedactor:
         except CodingError:
             return self._break_off(len(data))
         self._has_decoded = self._has_decoded or bool(text)
-        is_held = self._text.holds  # so that some of what comes now belongs to earlier bytes
+        is_held = bool(self._text.held)  # so that some of what comes now belongs to earlier bytes
         kept, redactions = self._feed_text(text)
         self._decoded.append(kept)
         if redactions or self.decoded_from or len(self._coded) > HELD_LIMIT:
             return self._pass_text(redactions)
-        if is_held or self._text.holds or self._is_login or not text:
+        if is_held or self._text.held or self._learn or not text:
             return b"", ()
         # The bytes that came last wait too: they may hold more than they decode to so far, as a block of zstd that is not whole.
         passed = self._pass_coded(before)
@@ -96,18 +92,20 @@ class BodyRedactor:
         if self._decoder is None:
             return first + rest, redactions
         self._decoded += (first, rest)
-        if redactions or self.decoded_from or self._is_broken or _is_cut_off(self._decoder):
+        try:
+            self._decoder.finish()
+        except CodingError:  # it ends too early, so that nobody knows what its last bytes hold
             return self._pass_text(redactions)
-        return self._pass_coded(len(self._coded))
+        return self._pass_text(redactions) if redactions or self.decoded_from else self._pass_coded(len(self._coded))
 
     def _feed_text(self, text: bytes, *, is_all: bool = False) -> Redacted:
         redactions: tuple[Redaction, ...] = ()
-        if self._is_login:
+        if self._learn is not None:
             text = self._login = self._login + text
             if len(text) <= LOGIN_LIMIT and not is_all:
                 return b"", ()
-            self._is_login = False
-            text, redactions = without_tokens(text, self._known.learn) if is_all else (text, ())
+            text, redactions = without_tokens(text, self._learn) if is_all else (text, ())
+            self._learn = None
         kept, in_text = self._text.feed(text)
         return kept, redactions + in_text
 
@@ -127,26 +125,9 @@ class BodyRedactor:
 
     def _break_off(self, size: int) -> Redacted:
         """Pass the text before a fault, and nothing behind; text that was never in the coding is read as it was sent."""
-        if not self._has_decoded and _is_text(self._coded):
+        if not self._has_decoded and is_text(self._coded):
             text, self._coded, self._decoder = self._coded, b"", None
             return self._feed_text(text)
         self._is_broken = True
         self.left_out += size if self._has_decoded else len(self._coded)
         return self._pass_text(())
-
-
-def _is_cut_off(decoding: Decoder) -> bool:
-    """Return whether a body ends too early, so that nobody knows what its last bytes hold."""
-    try:
-        decoding.finish()
-    except CodingError:
-        return True
-    return False
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)
-    except UnicodeDecodeError:
-        return False
-    return not _NO_TEXT.search(data)

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote_plus
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import load
 from tui_host.capture.record import Head, Redaction
 from tui_host.capture.redact.known_secrets import Redacted, mark
@@ -66,11 +67,11 @@ _OF_MODELS = frozenset(("model", "messages", "input", "inputs", "contents", "pro
 
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _LEADS = rb"[ \t\r\n]*+:[ \t\r\n]*+"
-_TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
-_MEMBER = re.compile(rb'"([\w.:\[\]-]{1,100}+)"(' + _LEADS + rb")(?:" + _TEXT + rb"|(\[[^\[\]{}]*+\]))", re.DOTALL)
+_TEXT = rb'"(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"'
+_MEMBER = re.compile(rb'"([\w.:\[\]-]{1,100}+)"(' + _LEADS + rb")(" + _TEXT + rb"|\[[^\[\]{}]*+\])", re.DOTALL)
 """A member of a JSON object with a text or a list of texts."""
 _NAME = re.compile(rb'"([\w.-]{1,100}+)"' + _LEADS + rb'(?=["\[{])')
-_ONE_TEXT = re.compile(_TEXT, re.DOTALL)
+_ONE_TEXT = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+://[^"\s@=%]*+[@=%][^"\s]*+)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
 _OPAQUE = re.compile(r"[\w.~+=-]+")
@@ -164,13 +165,9 @@ class _Marker:
                 scheme, space, credential = b"", b"", raw
             return b'"%s%s%s"' % (scheme, space, self.value(name, credential, _string(credential)))
 
-        def of_member(match: re.Match[bytes]) -> bytes:
-            name = match[1].decode("latin-1")
-            if match[3] is not None:
-                value = of_text(name, match[3])
-            else:
-                value = _ONE_TEXT.sub(lambda text: of_text(name, text[1]), match[4])
-            return b'"%s"%s%s' % (match[1], match[2], value)
+        def of_member(member: re.Match[bytes]) -> bytes:
+            name = member[1].decode("latin-1")
+            return b'"%s"%s%s' % (member[1], member[2], _ONE_TEXT.sub(lambda text: of_text(name, text[1]), member[3]))
 
         return _MEMBER.sub(of_member, data)
 
@@ -182,9 +179,11 @@ class _Marker:
             raw = url[start:stop].encode("utf-8", "surrogatepass")
             marked = self.value(name, raw, password_in(plain) if name == "userinfo" else plain)
             url = url[:start] + marked.decode("utf-8", "surrogatepass") + url[stop:]
-        if url == _string(match[1]):
-            return match[0]
-        return json.dumps(url, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return (
+            match[0]
+            if url == _string(match[1])
+            else json.dumps(url, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        )
 
 
 def without_keys(data: bytes, learn: Learn) -> Redacted:
@@ -211,28 +210,21 @@ def _keys(value: JSON, depth: int, *, of_server: bool = False) -> Iterator[tuple
         for item in value:
             yield from _keys(item, depth - 1, of_server=of_server)
     for name, inner in value.items() if isinstance(value, Mapping) and depth else ():
-        if isinstance(inner, Mapping) and (name == "headers" or name.endswith("_headers")):
-            takes_all = of_server and _names_a_place(value)
-            fields = [
-                header for header in inner if takes_all or sensitivity(header.lower(), place="header") == "remove"
-            ]
-        elif isinstance(inner, Mapping) and name in _OBJECTS:
-            fields = [member for member in inner if sensitivity(member) == "remove"]
-        else:
+        is_headers = name == "headers" or name.endswith("_headers")
+        if not isinstance(inner, Mapping) or not (is_headers or name in _OBJECTS):
             yield from _keys(inner, depth - 1, of_server=of_server or name in _SERVERS)
             continue
-        for field in fields:
-            texts = inner[field]
-            yield from (
-                (field, text) for text in (texts if isinstance(texts, list) else [texts]) if isinstance(text, str)
-            )
+        takes_all = is_headers and of_server and _names_a_place(value)
+        for field, text in inner.items():
+            if takes_all or sensitivity(field.lower(), place="header" if is_headers else "setting") == "remove":
+                texts = text if isinstance(text, list) else [text]
+                yield from ((field, item) for item in texts if isinstance(item, str))
 
 
 def _names_a_place(server: JSON) -> bool:
     """Return whether an object is a server's, whose every header may be a credential, and no schema."""
-    if not isinstance(server, Mapping):
-        return False
-    return server.get("type") == "mcp" or any(isinstance(item, str) and "://" in item for item in server.values())
+    members = mapping(server)
+    return members.get("type") == "mcp" or any(isinstance(text, str) and "://" in text for text in members.values())
 
 
 # Logins.
@@ -240,29 +232,20 @@ def _names_a_place(server: JSON) -> bool:
 
 def is_login(head: Head, body: bytes) -> bool:
     """Return whether a request gets, renews or creates a credential, by path, content type and body."""
-    begin = body.lstrip(_BLANKS)[:1]
     if b'"jsonrpc"' in body[:_LOGIN_LIMIT]:
         return False
     if _LOGIN_PATH.search(parts_of(head.url or "").path) is not None:
         return True
-    if begin in {b"{", b"["}:  # curl declares a form where no type was given
-        return _is_json_of_login(body)
-    return head.value("content-type").strip().lower().startswith("application/x-www-form-urlencoded")
-
-
-def _is_json_of_login(data: bytes) -> bool:
-    login = _read(data) if len(data) <= _LOGIN_LIMIT else None
+    if not body.lstrip(_BLANKS).startswith((b"{", b"[")):  # curl declares a form where no type was given
+        return head.value("content-type").strip().lower().startswith("application/x-www-form-urlencoded")
+    login = _read(body) if len(body) <= _LOGIN_LIMIT else None
     if not isinstance(login, Mapping) or not _OF_MODELS.isdisjoint(login):
         return False
     # `key` may be any, and `code` the text of a program.
-    named = [name for name, value in login.items() if isinstance(value, str) and is_of_login(name) and name != "key"]
-    return "grant_type" in login or any(name != "code" or _OPAQUE.fullmatch(str(login[name])) for name in named)
-
-
-def is_token(data: bytes) -> bool:
-    """Return whether an answer brings a token, whoever asked for it. Source: RFC 6749, section 5.1."""
-    answer = _read(data) if b'"access_token"' in data else None
-    return isinstance(answer, Mapping) and isinstance(answer.get("access_token"), str)
+    named = {name: value for name, value in login.items() if isinstance(value, str) and is_of_login(name)}
+    return "grant_type" in login or any(
+        name not in {"key", "code"} or (name == "code" and _OPAQUE.fullmatch(value)) for name, value in named.items()
+    )
 
 
 def without_tokens(data: bytes, learn: Learn) -> Redacted:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from tui_host.capture.record import Shift
-from tui_host.capture.redact.known_secrets import Hit, Needle, Needles, Redacted, merged, without
+from tui_host.capture.redact.known_secrets import Hit, Needles, Redacted, merged, without
 
 BEGINNING: Final = 12
 """Shortest beginning of a secret, in bytes, to remove if its rest does not arrive in time; longer than vendors' prefixes."""
@@ -31,19 +31,17 @@ class TextStream:
     """Redacts one text in pieces, for one thread. Holds back only bytes that may begin a secret.
 
     The values of all members with one name are read as one text, whatever stands between. In place of a secret in this text the first
-    value gets the mark, and the others get shorter.
-
-    Args:
-        needles: Returns the spellings of the secrets known now.
+    value gets the mark, and the others get shorter. `needles` returns the spellings of the secrets known now.
 
     Attributes:
         shifts: What was taken out so far, in order.
+        held: The bytes held back.
     """
 
     def __init__(self, needles: Callable[[], Needles]) -> None:
         self.shifts: list[Shift] = []
+        self.held = b""
         self._needles = needles
-        self._held = b""
         self._settled = 0  # bytes of the body before what is held back
         self._read = 0  # bytes of the body in which deltas were looked for
         self._lead = b""  # what stood before the last text of a delta
@@ -55,16 +53,11 @@ class TextStream:
         """Whether text of a model is held back because it may be the beginning of a secret."""
         return bool(self._waiting())
 
-    @property
-    def holds(self) -> bool:
-        """Whether any bytes are held back."""
-        return bool(self._held)
-
     def feed(self, data: bytes) -> Redacted:
         """Take bytes; returns bytes to record, possibly none, and the redactions."""
-        self._held += data
+        self.held += data
         if not self._needles():
-            return self._settle(len(self._held), ())
+            return self._settle(len(self.held), ())
         end = self._end_of_lines()
         self._read_deltas(end)
         return self._give(min([end, *self._waiting()]))
@@ -76,15 +69,15 @@ class TextStream:
 
     def flush(self) -> Redacted:
         """Return the bytes held back, at the end."""
-        self._read_deltas(len(self._held))
+        self._read_deltas(len(self.held))
         self._mark_open()
-        return self._settle(len(self._held), self._hits())
+        return self._settle(len(self.held), self._hits())
 
     def _end_of_lines(self) -> int:
         """Return where an unfinished line of deltas begins, else the end of the bytes held."""
-        line = self._held.rfind(b"\n") + 1
-        is_waiting = len(self._held) - line < LINE_LIMIT and _JSON_LINE.match(self._held, line) is not None
-        return line if is_waiting else len(self._held)
+        line = self.held.rfind(b"\n") + 1
+        is_waiting = len(self.held) - line < LINE_LIMIT and _JSON_LINE.match(self.held, line) is not None
+        return line if is_waiting else len(self.held)
 
     def _waiting(self) -> list[int]:
         """Return the places of texts that are held back, in the bytes held."""
@@ -95,11 +88,11 @@ class TextStream:
         """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin."""
         start = self._read - self._settled
         self._read = self._settled + end
-        if self._lead and not self._open and self._is_clean(self._held[start:end]):
+        if self._lead and not self._open and self._is_clean(self.held[start:end]):
             return
         texts = {name: list(pieces) for name, pieces in self._open.items()}
-        for delta in _DELTA.finditer(self._held, start, end):
-            self._lead = self._held[delta.start() : delta.start(2)]
+        for delta in _DELTA.finditer(self.held, start, end):
+            self._lead = self.held[delta.start() : delta.start(2)]
             texts.setdefault(delta[1], []).append((self._settled + delta.start(2), delta[2]))
         ends = {name: self._without_secrets(pieces) for name, pieces in texts.items()}
         self._open = {name: pieces for name, pieces in ends.items() if pieces}
@@ -117,48 +110,42 @@ class TextStream:
 
     def _without_secrets(self, pieces: Pieces) -> Pieces:
         """Mark the secrets in a text; return the end with which one may begin."""
-        needles, text = self._needles(), b"".join(text for _, text in pieces)
-        hits = needles.hits(text)
-        cut = _cut_before(hits, needles.open_end(text))
-        for hit in hits:
-            if hit.end <= cut:
-                self._mark(pieces, hit)
+        text = b"".join(text for _, text in pieces)
+        hits = self._needles().hits(text)
+        cut = _cut_before(hits, self._needles().open_end(text))
+        self._mark(pieces, [hit for hit in hits if hit.end <= cut])
         return _cut(pieces, cut, len(text))
 
     def _mark_open(self) -> None:
         """Mark secrets to which nothing was added, and beginnings long enough."""
         for pieces in self._open.values():
-            needles, text = self._needles(), b"".join(text for _, text in pieces)
-            needle = needles.beginning(text) if len(text) >= BEGINNING else None
-            for hit in [Hit(0, len(text), needle)] if needle is not None else needles.hits(text):
-                self._mark(pieces, hit)
+            text = b"".join(text for _, text in pieces)
+            beginning = self._needles().beginning(text) if len(text) >= BEGINNING else None
+            self._mark(pieces, self._needles().hits(text) if beginning is None else [beginning])
 
-    def _mark(self, pieces: Pieces, hit: Hit) -> None:
-        """Note where a secret in a text of several pieces stands in the body: the first part gets the mark."""
-        mark = hit.needle.mark
-        for place, text in _cut(pieces, hit.start, hit.end):
-            if place >= self._settled:
-                self._spelled.append(Hit(place, place + len(text), Needle(hit.needle.name, hit.needle.data, mark)))
-                mark = b""
+    def _mark(self, pieces: Pieces, hits: Sequence[Hit]) -> None:
+        """Note where secrets in a text of several pieces stand in the body: the first part of each gets the mark."""
+        for hit in hits:
+            parts = [(place, text) for place, text in _cut(pieces, hit.start, hit.end) if place >= self._settled]
+            for number, (place, text) in enumerate(parts):
+                self._spelled.append(hit._replace(start=place, end=place + len(text), is_further=number > 0))
 
     def _hits(self) -> list[Hit]:
         at = self._settled
-        spelled = [Hit(hit.start - at, hit.end - at, hit.needle) for hit in self._spelled]
-        return merged([*self._needles().hits(self._held), *spelled])
+        spelled = [hit._replace(start=hit.start - at, end=hit.end - at) for hit in self._spelled]
+        return merged([*self._needles().hits(self.held), *spelled])
 
     def _give(self, cut: int) -> Redacted:
         """Return the bytes up to `cut`, or less: an end with which a secret may begin waits."""
         hits = self._hits()
-        return self._settle(_cut_before(hits, min(cut, self._needles().open_end(self._held))), hits)
+        return self._settle(_cut_before(hits, min(cut, self._needles().open_end(self.held))), hits)
 
     def _settle(self, cut: int, hits: Sequence[Hit]) -> Redacted:
-        at, data = self._settled, self._held[:cut]
-        self._settled, self._held = at + cut, self._held[cut:]
+        at, data = self._settled, self.held[:cut]
+        self._settled, self.held = at + cut, self.held[cut:]
         self._spelled = [hit for hit in self._spelled if hit.end > self._settled]
         hits = [hit for hit in hits if hit.end <= cut]
-        if not hits:
-            return data, ()
-        self.shifts += [(at + hit.start, at + hit.end, len(hit.needle.mark)) for hit in hits]
+        self.shifts += [(at + hit.start, at + hit.end, len(hit.mark)) for hit in hits]
         return without(data, hits)
 
 
