@@ -215,6 +215,11 @@ def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
     assert counts[0] == counts[1] + counts[2]
     assert b'"wire":"llm"' not in halves[1]
 
+    by_hand = [run("link", story, "1.1.1", "math#1").text.partition(":")[0] for _ in range(2)]
+    assert by_hand == ["parted", "joined"]
+    assert b'\\"known\\":\\"hand\\"' in run("export", story).out
+    unknown = run("link", story, "1.1.2", "math#1")
+    assert (unknown.code, unknown.err.count("\n")) == (1, 1)
     parted = run("part", server, "--json").json
     assert parted["taps"] == [server]
     assert sorted(str(session["taps"]) for session in listed()) == sorted((f"['{model}']", f"['{server}']"))

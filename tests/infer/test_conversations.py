@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
 from typing_extensions import override
 
 from tests.infer.forms import FORMS, Form, Spoken
-from tests.infer.scene import OPENAI, SUM, Scene, call, chat_of
+from tests.infer.scene import OPENAI, Scene, call, chat_of
 from tests.infer.world import MS, ModelTap, World, found_in
 from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
 from tui_host.capture.record import Head, Record
@@ -65,19 +65,6 @@ def test_what_a_host_asks_beside_its_conversation_is_not_what_that_is_compared_w
 
 
 # Turns and steps.
-
-
-@pytest.mark.parametrize(("arguments", "turn"), [(SUM, 1), ({"a": 9}, None)])
-def test_a_frame_stands_at_once_in_the_turn_whose_answer_has_such_a_call(
-    arguments: Mapping[str, JSON], turn: int | None
-) -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    scene.asks("use add for this", call("math__add"))
-    math.call("add", arguments)
-    placed = scene.world.story()
-    records = [placed.feed(record) for _, record in scene.world.records]
-    assert records[-1].place.turn == turn
 
 
 def test_turns_and_steps_are_counted_as_a_person_would() -> None:

@@ -209,6 +209,31 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
         assert list(app.session.conversation.items) == live
 
 
+async def test_a_key_and_a_digit_part_and_join_a_frame_and_a_call(tmp_path: Path) -> None:
+    keep_story(tmp_path)
+    async with running(tmp_path, config=OFF) as app:
+        await app.press("f5")
+        await app.until_shown("Cline: what is one and two?")
+        await app.press("enter")
+        await app.until_shown("#1 tools/call", "inferred")
+
+        async def chosen(state: str) -> None:
+            ladder = app.inspector.ladder
+            ladder.select(next(row.number for row in app.inspector_source.ladder.rows if row.method == "tools/call"))
+            await app.pilot.pause()
+            app.app.set_focus(ladder)
+            await app.press("J")
+            await app.until_shown("Join by hand", f'math__add {{"a": 1, "b": 2}} - math #1 add, +0.0 s{state}')
+            await app.press("1")
+
+        await chosen(" (joined, value)")
+        await app.until_shown("its frame is not known")
+        await chosen("")
+        await app.until_shown("approved by its host, not here · joined")
+        source = app.inspector_source
+        await app.until(lambda: source.is_settled)
+
+
 async def test_a_key_parts_a_tap_from_its_story_and_joins_it_again(tmp_path: Path) -> None:
     keep_story(tmp_path)
     async with running(tmp_path, config=OFF, size=(80, 24)) as app:

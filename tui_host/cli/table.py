@@ -44,6 +44,7 @@ COMMANDS = (
     CommandRow("sessions export", "export a session, a turn or a call in one of several formats", "sessions"),
     CommandRow("sessions join", "join two stories", "sessions"),
     CommandRow("sessions part", "take a tap out of its story", "sessions"),
+    CommandRow("sessions link", "join a call with a frame by hand, or part them", "sessions"),
     CommandRow("sessions delete", "delete sessions for good", "sessions"),
     CommandRow("sessions import", "store files captured elsewhere", "sessions"),
     CommandRow("sessions prune", "delete old sessions", "sessions"),

@@ -101,7 +101,7 @@ class CallFrame:
         rpc_id: The JSON-RPC id.
         ids: The texts in the frame's `_meta`, where some hosts put the model's call id.
         defaults: Arguments with defaults, which hosts may add or leave out.
-        dropped: Time and record of the host's cancellation; None if not cancelled.
+        is_dropped: Whether the host cancelled it before an answer came.
         number: The place among the messages of a batch, from 0.
     """
 
@@ -116,7 +116,7 @@ class CallFrame:
     rpc_id: str = ""
     ids: frozenset[str] = frozenset()
     defaults: tuple[tuple[str, str], ...] = ()
-    dropped: tuple[int, int] | None = None
+    is_dropped: bool = False
     mono_ns: int | None = None
     number: int = 0
 
@@ -124,12 +124,6 @@ class CallFrame:
     def line(self) -> Line:
         """The frame's connection."""
         return self.capture, self.connection
-
-    @property
-    def over(self) -> tuple[int, int] | None:
-        """Time and record of the end of the host's wait, by answer or cancellation; None while waiting."""
-        answered = None if self.answer is None else (self.answer.at_ns, self.answer.seq)
-        return self.dropped or answered
 
     @property
     def key(self) -> FrameKey:

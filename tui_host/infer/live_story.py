@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_host.capture.record import Record
@@ -13,6 +13,8 @@ from tui_host.chat.conversation import Conversation, Item
 from tui_host.errors import StoreError
 from tui_host.infer.conversations.host_names import models_of, protocols_of
 from tui_host.infer.conversations.model_exchange import ExchangeKey
+from tui_host.infer.matching.by_hand import Pairing, choices_of, pairings
+from tui_host.infer.matching.matcher import JoinedCall
 from tui_host.infer.merged_records import MergedRecords
 from tui_host.infer.stories import Stories
 from tui_host.infer.story import FoundLink, Story
@@ -109,6 +111,8 @@ class LiveStory:
         self._given: dict[tuple[object, ...], FoundLink] = {}
         self._joined = -1
         self._version: int | None = None
+        self._chosen_at: int | None = None
+        self._found: Sequence[JoinedCall] = ()
         self._looked_for_taps = self._join_at = 0.0
         self._is_changed = False  # whether something was written since the last search for taps
 
@@ -125,6 +129,10 @@ class LiveStory:
     def on_clock(self, record: Record) -> Record:
         """Return a record of the story with its time on the shared clock."""
         return self._story.clock.on_it(record)
+
+    def pairings(self, calls: Container[str], record: tuple[str, int]) -> Sequence[Pairing]:
+        """Return what the frame of a record, or else some calls, may be joined with by hand."""
+        return pairings(self._found, list(self._story.frames.sent.values()), calls=calls, record=record)
 
     def read(self, seconds: float) -> None:
         """Read new records, for about `seconds`. Blocks.
@@ -151,6 +159,9 @@ class LiveStory:
             if not ready:
                 break
             self._hand_over_records(ready)
+        if self._merging.is_read and version != self._chosen_at:
+            self._chosen_at = version
+            self._story.choose(choices_of(self._store, self._merging.last))
         # Whoever opens a story waits for the links.
         is_first = self._joined < 0 and self._merging.is_read and not self._merging.is_waiting
         if self._joined != self._story.revision and (is_first or time.monotonic() >= self._join_at):
@@ -195,7 +206,7 @@ class LiveStory:
 
     def _join(self) -> None:
         """Find links, once everything is read: more records could change a link."""
-        self._joined = self._story.revision
+        self._joined, self._found = self._story.revision, self._story.joined()
         links = {link.ends: link for link in self._story.links()}
         is_stale = any(ends not in links or links[ends].is_less_sure_than(link) for ends, link in self._given.items())
         self._state = replace(self._state, is_stale=self._merging.is_wrong or is_stale)

@@ -9,13 +9,12 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import MISSING, Place, Record
 from tui_host.capture.visible import line
 from tui_host.capture.wall_clock import WallClock
-from tui_host.infer.call_steps import CallSteps
 from tui_host.infer.call_values import Call
 from tui_host.infer.conversations.conversation_tree import Conversations
 from tui_host.infer.conversations.host_names import Speaker, host_named, hosts_by_speaker, hosts_of
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange, exchange_of
 from tui_host.infer.conversations.request_messages import AdditionFinder, RequestReader
-from tui_host.infer.matching.matcher import REPORTED_DIFFERENTLY, JoinedCall, match
+from tui_host.infer.matching.matcher import REPORTED_DIFFERENTLY, Choices, JoinedCall, match
 from tui_host.infer.tapped_frames import TappedFrames
 
 _WORDS = 200
@@ -77,10 +76,10 @@ class Story:
         self._session = session
         self._places: dict[tuple[int, int], Place] = {}
         self._requests = RequestReader()
-        self._steps = CallSteps(self.conversations, self.frames)
         self._addition_finder = AdditionFinder()
         self._additions: list[FoundLink] = []
         self._joined: tuple[int, Sequence[JoinedCall]] = (-1, ())
+        self._choices: Choices = {}
         self._hosts: tuple[int, Mapping[Speaker, str]] = (-1, {})
 
     # Records.
@@ -100,9 +99,8 @@ class Story:
             exchange = self._exchange(record, at_ns)
         elif record.kind == "frame":
             before = self.frames.revision
-            call = self.frames.feed(record, at_ns)
+            self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
-            exchange = None if call is None else self._steps.of(call)
         return self._place(exchange)
 
     def _exchange(self, record: Record, at_ns: int) -> ModelExchange | None:
@@ -153,8 +151,17 @@ class Story:
     def joined(self) -> Sequence[JoinedCall]:
         """Return all calls requested by models, in order, each with its frames and results."""
         if self._joined[0] != self.revision:
-            self._joined = self.revision, match(list(self.conversations.calls()), self.frames, self.clock)
+            self._joined = self.revision, self._match()
         return self._joined[1]
+
+    def _match(self) -> Sequence[JoinedCall]:
+        return match(list(self.conversations.calls()), self.frames, self.clock, self._choices)
+
+    def choose(self, choices: Choices) -> None:
+        """Take in what a person joined and parted by hand, in place of what was chosen before."""
+        if choices != self._choices:
+            self._choices = choices
+            self.revision += 1
 
     def links(self) -> Iterator[FoundLink]:
         """Give the links of all calls, and of the texts added to requests by the host.

@@ -16,7 +16,9 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.capture.wall_clock import WallClock
 from tui_host.chat.conversation import Conversation, item_to_text
+from tui_host.errors import JSON, TuiHostError
 from tui_host.infer.conversations.host_names import in_words, models_in_words, models_of, protocols_of
+from tui_host.infer.matching.by_hand import choices_of, choose, pairing_named
 from tui_host.infer.merged_records import MergedRecords
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import Story
@@ -38,6 +40,27 @@ def exported_session(store: Store, name: str) -> tuple[SessionInfo, Exported]:
     return whole.info, whole
 
 
+def link_by_hand(store: Store, session: str, call: str, frame: str) -> tuple[str, dict[str, JSON]]:
+    """Join a call of a story with a frame, or part them if they are joined, and return that in words and as JSON.
+
+    Raises:
+        TuiHostError: There is no such story, call or frame, or the file cannot be written.
+    """
+    named = Stories(store).find(session)
+    if not isinstance(named, TapStory):
+        raise TuiHostError("only calls that a tap or a file brought are joined by hand", session, "name such a session")
+    story = WholeStory(store, named).found
+    keys = {call.key: story.conversations.exchanges[call.call.capture, call.call.exchange] for call in story.joined()}
+    numbers = {
+        f"{exchange.turn}.{exchange.step}.{int(key.rpartition('.')[2]) + 1}": key for key, exchange in keys.items()
+    }
+    pairing = pairing_named(story.joined(), story.frames.sent.values(), numbers.get(call, call), frame)
+    choose(store, pairing)
+    is_joined, (capture, seq) = not pairing.is_joined, pairing.frame
+    words = f"{'joined' if is_joined else 'parted'}: {pairing.words}"
+    return words, {"call": pairing.call, "capture": capture, "seq": seq, "joined": is_joined}
+
+
 class WholeStory:
     """A story in its present state.
 
@@ -47,6 +70,7 @@ class WholeStory:
         redact: Takes secrets out of the texts of the chat.
 
     Attributes:
+        found: What was found in the records.
         info: The story as a session.
         taps: The taps' sessions.
     """
@@ -62,6 +86,7 @@ class WholeStory:
         self._places = array("Q")
         self._places_of_linked: dict[tuple[str, int], int] = {}
         self._links: Sequence[Record] = ()
+        self.found = Story(self.info.id)
         self._read()
 
     def session_items(self, session: str) -> Sequence[str]:  # noqa: ARG002 - there is but one
@@ -84,10 +109,11 @@ class WholeStory:
         yield from ((link, False) for link in self._links)
 
     def _read(self) -> None:
-        story, reader = Story(self.info.id), MergedRecords(self._store, self._clock)
+        story, reader = self.found, MergedRecords(self._store, self._clock)
         for record in reader.all(self._story):
             self._places.append(_packed(story.take(record)))
         self._last = reader.last
+        story.choose(choices_of(self._store, self._last))
         StoryChat(story, self._conversation).tell()
         if self._is_kept:
             records = (record for capture in self._last for record in self._store.records(capture=capture))

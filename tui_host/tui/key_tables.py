@@ -213,6 +213,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         ),
         Key("m", "m", "mark the row, or no longer: requests are compared with the request marked last; filter: marked"),
         Key("M", "M", "write a note on the row, and mark it"),
+        Key("J", "J", "join the row's call with a frame by hand, or part them: a digit chooses; also sessions link"),
         Key("x", "x", "export the row, its call, its turn or the session to a file, in one of several formats"),
         Key(
             "c",
@@ -233,7 +234,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("vertical_line", "|", "as in the list"),
         Key("z", "z", "as in the list"),
         Key("d", "d", "as in the list"),
-        Key("m,M", "m M", "as in the list"),
+        Key("m,M,J", "m M J", "as in the list"),
         Key("x", "x", "as in the list"),
         Key("c", "c", "as in the list"),
         Key("o", "o", "on a line of a page such as Time or Chain: go to the row it leads to"),
@@ -317,6 +318,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
     ),
     "Key": (Key("enter", "enter", "save the key in the system's keyring", "save"),),
     "Note": (Key("enter", "enter", "keep the note; an empty one leaves the mark", "keep"),),
+    "Join": (Key("", "1 to 9", "join the pair with this digit, or part it; kept like marks", "join"),),
     "Option": (Key("enter", "enter", "set it for this session; an empty field unsets it", "set"),),
     "Sessions": (
         Key("", "letters", "search titles, messages and records, by words or a filter of the inspector", "search"),

@@ -39,6 +39,7 @@ from tui_host.cli.recorded import (
 )
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
+from tui_host.infer.whole_story import link_by_hand
 from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
 from tui_host.settings.table_reader import duration_of, size_of
@@ -53,11 +54,12 @@ List the sessions that have all words and "quoted texts" in the title, in the co
 answers and frames; or those with rows that match a filter, such as server:math status:failed (see the document usage).""",
     "join": "Join two stories of taps that did not overlap in time, or whose hosts have different names.",
     "part": "Take a tap out of its story, to be a story of its own.",
+    "link": "Join a call with a frame by hand, or part them again: the session, a call as 1.1.2, a frame as math#4.",
     "delete": "Delete sessions for good. A story is deleted with all of its taps.",
     "prune": """\
 Delete the oldest sessions for good, by the limits keep and max of [store] or the limits given here. Sessions in use stay.""",
 }
-_IDS: dict[str, str | int] = {"show": 1, "export": 1, "join": 2, "part": 1, "delete": "+"}
+_IDS: dict[str, str | int] = {"show": 1, "export": 1, "join": 2, "part": 1, "link": 3, "delete": "+"}
 _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
 _PAGES = (
     ("look", 0, "", "rows that deserve a look: errors, cut answers, retries, changes, edits, what was not told"),
@@ -106,8 +108,8 @@ def add(parser: options.CommandParser) -> None:
             parser.option("--turn", "N", "only this turn", int)
             parser.option("--call", "ID", "only this call: 2.1.3 is the third call of step 1 of turn 2")
             parser.flag("--marked", "only the rows marked with m in the app")
-            words = "the form: jsonl without this option"
-            parser.add_argument("--format", choices=tuple(SESSION_EXPORTS), default="jsonl", help=words)
+            forms = tuple(SESSION_EXPORTS)
+            parser.add_argument("--format", choices=forms, default="jsonl", help="the form: jsonl without this option")
             words = "the file to write; - is standard output"
             parser.add_argument("-o", "--output", type=options.path_of, metavar="FILE", help=words)
         case "import":
@@ -131,7 +133,7 @@ def run(args: Namespace, settings: Settings) -> int:
     if action == "list" and not (settings.data_dir / DATABASE).exists():
         _list((), as_json=args.json)
         return diagnostics.DONE
-    is_writing = action in {"join", "part", "delete"} or (action == "prune" and not args.dry_run)
+    is_writing = action in {"join", "part", "link", "delete"} or (action == "prune" and not args.dry_run)
     with recorded(settings, write=is_writing) as store:
         diagnostics.tell_all(store.notices)
         match action:
@@ -145,6 +147,8 @@ def run(args: Namespace, settings: Settings) -> int:
                 _export(store, args)
             case "prune":
                 _prune(store, args, settings)
+            case "link":
+                output.either(*link_by_hand(store, *args.words), as_json=args.json)
             case "delete":
                 return _delete(store, args)
             case _:

@@ -6,35 +6,34 @@ the pair (C. Berge, 1957).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 from tui_host.infer.call_values import FrameKey
 
 Edges: TypeAlias = Mapping[FrameKey, Sequence[str]]
 """The keys of the calls that each frame may carry."""
+_Steps: TypeAlias = Mapping[FrameKey, Sequence[FrameKey]]
 
 
 def necessary_pairs(edges: Edges) -> dict[FrameKey, str]:
-    """Return the frames with their calls that are pairs in every largest assignment."""
+    """Return frames with their calls that are pairs in every largest assignment."""
     matched = largest_matching(edges)
-    frames_by_call = {call: frame for frame, call in matched.items()}
-    callers: dict[str, list[FrameKey]] = {}
+    holders = {call: frame for frame, call in matched.items()}
+    after: dict[FrameKey, list[FrameKey]] = defaultdict(list)  # the frames whose calls a frame could take
+    before: dict[FrameKey, list[FrameKey]] = defaultdict(list)
+    movable: list[FrameKey] = []  # the matched frames that could have a free call
     for frame, calls in edges.items():
         for call in calls:
-            callers.setdefault(call, []).append(frame)
-    # a free frame may displace a matched frame, and a free call may displace a matched call, along a path
-    after = {
-        frame: [frames_by_call[call] for call in calls if call in frames_by_call and frames_by_call[call] != frame]
-        for frame, calls in edges.items()
-    }
-    before = {frame: [rival for rival in callers[call] if rival != frame] for frame, call in matched.items()}
-    replaced = _reached([frame for frame in edges if frame not in matched], after)
-    free_calls = [call for call in callers if call not in frames_by_call]
-    replaced |= _reached({frame for call in free_calls for frame in callers[call]}, before)
-    exchanged = _on_cycles({frame: after[frame] for frame in matched})
-    return {frame: call for frame, call in matched.items() if frame not in replaced and frame not in exchanged}
+            if call not in holders:
+                movable.append(frame)
+            elif holders[call] != frame:
+                after[frame].append(holders[call])
+                before[holders[call]].append(frame)
+    free = [frame for frame in edges if frame not in matched]
+    changeable = _reached(free, after) | _reached(movable, before) | _on_cycles(after)
+    return {frame: call for frame, call in matched.items() if frame not in changeable}
 
 
 def largest_matching(edges: Edges) -> dict[FrameKey, str]:
@@ -62,53 +61,30 @@ def _augment(
             continue
         tried.add(call)
         taken.append(call)
-        holder = frame_of.get(call)
-        if holder is None:
+        if call not in frame_of:
             for (taker, _), own in zip(path, taken, strict=True):
                 call_of[taker], frame_of[own] = own, taker
             return True
-        path.append((holder, iter(edges[holder])))
+        path.append((frame_of[call], iter(edges[frame_of[call]])))
     return False
 
 
-def _reached(
-    first: Iterable[FrameKey], after: Mapping[FrameKey, Sequence[FrameKey]], passed: AbstractSet[FrameKey] = frozenset()
-) -> set[FrameKey]:
-    """Return the frames reachable from the first frames, without the passed frames."""
+def _reached(first: Iterable[FrameKey], steps: _Steps) -> set[FrameKey]:
+    """Return the frames reachable from the first frames, with these."""
     reached = set(first)
     waiting = list(reached)
     while waiting:
-        for next_frame in after.get(waiting.pop(), ()):
-            if next_frame not in reached and next_frame not in passed:
-                reached.add(next_frame)
-                waiting.append(next_frame)
+        new = [frame for frame in steps.get(waiting.pop(), ()) if frame not in reached]
+        reached.update(new)
+        waiting += new
     return reached
 
 
-def _on_cycles(after: Mapping[FrameKey, Sequence[FrameKey]]) -> set[FrameKey]:
-    """Return the frames on cycles, from strongly connected components (Kosaraju)."""
-    order: list[FrameKey] = []
-    seen = set[FrameKey]()
-    for first in after:
-        waiting = [(first, iter(after[first]))] if first not in seen else []
-        seen.add(first)
-        while waiting:
-            frame, left = waiting[-1]
-            next_frame = next((follower for follower in left if follower in after and follower not in seen), None)
-            if next_frame is None:
-                order.append(waiting.pop()[0])
-            else:
-                seen.add(next_frame)
-                waiting.append((next_frame, iter(after[next_frame])))
-    before: dict[FrameKey, list[FrameKey]] = {frame: [] for frame in after}
-    for frame, next_frames in after.items():
-        for next_frame in next_frames:
-            if next_frame in before:
-                before[next_frame].append(frame)
-    on_cycles, passed = set[FrameKey](), set[FrameKey]()
-    for frame in reversed(order):
-        if frame not in passed:
-            component = _reached([frame], before, passed)
-            passed |= component
-            on_cycles |= component if len(component) > 1 else set()
-    return on_cycles
+def _on_cycles(steps: _Steps) -> set[FrameKey]:
+    """Return the frames on cycles, and those on ways from one cycle to another: what is left without the ends of all ways."""
+    frames, before = set(steps), set[FrameKey]()
+    while frames != before:
+        before = frames
+        entered = {frame for start in frames for frame in steps[start]}
+        frames = {frame for frame in frames & entered if not frames.isdisjoint(steps[frame])}
+    return frames

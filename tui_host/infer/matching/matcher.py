@@ -15,14 +15,13 @@ from tui_host.capture.link import Known
 from tui_host.capture.wall_clock import WallClock
 from tui_host.infer.call_values import Call, CallFrame, FrameKey, Line, Result
 from tui_host.infer.matching.assignment import largest_matching, necessary_pairs
-from tui_host.infer.matching.pairs import SURE_NS, Candidate, PossiblePairs, result_groups, text_of
+from tui_host.infer.matching.pairs import EVER_NS, SURE_NS, Candidate, PossiblePairs, result_groups, text_of
 from tui_host.infer.matching.reports import DISTINCTIVE, repeats
 from tui_host.infer.matching.tool_names import names_server, tools_named
 from tui_host.infer.tapped_frames import TappedFrames
 
 REPORTED_DIFFERENTLY = "reported differently"
 """The remark on a call whose result differs from the server's answer."""
-_EVER_NS = 1 << 62
 Choices: TypeAlias = Mapping[tuple[str, str, int], bool]
 """A person's choices: whether a call, by its key, is joined with a frame, by capture and record, or parted from it."""
 
@@ -65,11 +64,8 @@ class JoinedCall:
         return "maybe" if self.is_by_order else "value"
 
 
-_NO_CHOICES: Choices = {}
-
-
 def match(
-    calls: Sequence[Call], tapped: TappedFrames, clock: WallClock, choices: Choices = _NO_CHOICES
+    calls: Sequence[Call], tapped: TappedFrames, clock: WallClock, choices: Choices | None = None
 ) -> Sequence[JoinedCall]:
     """Return the calls in order, each with its frames and results.
 
@@ -80,7 +76,7 @@ def match(
         choices: What a person decided, which beats all.
     """
     matching = _Matching(calls, tapped, clock)
-    matching.take_chosen(choices)
+    matching.take_chosen(choices or {})
     matching.take_named()
     while matching.take_by_text() or matching.take_necessary():
         pass
@@ -282,7 +278,7 @@ class _Lines:
         self._open: dict[str, dict[Line, tuple[int, int]]] = defaultdict(dict)
         last = dict(tapped.since)
         for frame in tapped.sent.values():
-            last[frame.line] = max(last[frame.line], frame.at_ns, 0 if frame.over is None else frame.over[0])
+            last[frame.line] = max(last[frame.line], frame.at_ns, 0 if frame.answer is None else frame.answer.at_ns)
         newest: dict[tuple[str, str], int] = {}
         for line, server in tapped.peers.items():
             client = server, tapped.clients.get(line, "")
@@ -290,7 +286,7 @@ class _Lines:
         for line, server in tapped.peers.items():
             # Nothing else tells that a connection ended than the same client's next one.
             is_followed = newest[server, tapped.clients.get(line, "")] > last[line]
-            self._open[server][line] = tapped.since[line], last[line] if is_followed else _EVER_NS
+            self._open[server][line] = tapped.since[line], last[line] if is_followed else EVER_NS
 
     def learn(self, call: Call, frame: CallFrame) -> None:
         """Learn that a call's host uses a frame's connection."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -12,18 +12,16 @@ from typing import TypeAlias
 from tui_host.capture.wall_clock import WallClock
 from tui_host.infer.call_values import Answer, Call, CallFrame, FrameKey, lean
 from tui_host.infer.conversations.host_names import host_named, is_host
-from tui_host.infer.matching.reports import DISTINCTIVE, is_denial, is_failure, repeats
+from tui_host.infer.matching.reports import is_denial, is_failure, repeats
 from tui_host.infer.matching.tool_names import meant, tools_named
 from tui_host.infer.tapped_frames import TappedFrames
 
 SURE_NS = 20_000_000
 """The most by which the clocks of two processes on one machine differ."""
-_EVER_NS = 1 << 62
+EVER_NS = 1 << 62
 _PATIENCE_NS = 3000 * 1_000_000_000
 """How long after a call its frame may be sent if the conversation does not continue."""
 _SAME_BOOT_NS = 1_000_000_000
-_MOST_CHANCE = 0.1
-"""The share of telling texts at other times that a host's cache explains."""
 _MOST_UNTIMED = 100
 """The most frames of one kind among which a call's frame is looked for without times."""
 _Kind: TypeAlias = tuple[str, str, str]
@@ -49,7 +47,7 @@ class Candidate:
     @property
     def told_ns(self) -> int:
         """When the model was told the result."""
-        return self.call.results[0].at_ns if self.call.results else _EVER_NS
+        return self.call.results[0].at_ns if self.call.results else EVER_NS
 
     @property
     def until_ns(self) -> int:
@@ -106,7 +104,7 @@ class PossiblePairs:
         self._times = {kind: [frame.at_ns for frame in frames] for kind, frames in self._by_kind.items()}
         self.candidates = {candidate.call.key: candidate for candidate in _candidates(calls, tapped.tools)}
         self._evidence: dict[tuple[FrameKey, str], bool | None] = {}
-        self._untimed = self._with_wrong_clocks()
+        self._untimed = self._with_other_clocks()
         self.calls: dict[FrameKey, list[str]] = {key: [] for key in self._sent}
         self.frames: dict[str, list[FrameKey]] = {key: [] for key in self.candidates}
         for key, candidate in self.candidates.items():
@@ -125,7 +123,7 @@ class PossiblePairs:
     def answer(self, frame: FrameKey, call: str) -> Answer | None:
         """Return a frame's answer, None if there was none when the model was told the call's result."""
         sent = self._sent[frame]
-        if sent.answer is None or sent.dropped:
+        if sent.answer is None or sent.is_dropped:
             return None
         is_late = sent.answer.at_ns > self.candidates[call].told_ns + SURE_NS and sent.capture not in self._untimed
         return None if is_late else sent.answer
@@ -140,7 +138,7 @@ class PossiblePairs:
     def is_first_with_text(self, frame: FrameKey, call: str) -> bool:
         """Return whether no other frame like the call's brought a frame's text before the call's result was told."""
         sent, candidate = self._sent[frame], self.candidates[call]
-        by_ns = _EVER_NS if sent.capture in self._untimed else candidate.told_ns
+        by_ns = EVER_NS if sent.capture in self._untimed else candidate.told_ns
         return not any(
             rival.key != frame and rival.at_ns <= by_ns
             for kind in self._kinds(candidate)
@@ -174,35 +172,16 @@ class PossiblePairs:
             return False
         return not candidate.is_denied or self.evidence(frame.key, call.key) is True
 
-    def _with_wrong_clocks(self) -> frozenset[str]:
-        """Return the captures whose clock may not be the models', as of logs of two machines.
+    def _with_other_clocks(self) -> frozenset[str]:
+        """Return the captures whose times say nothing beside the models', as of logs of two machines.
 
-        A clock is right where the texts that one frame brought and one call was told agree with it; without such texts,
-        where the captures are of one machine since it booted.
+        Captures of one machine since it booted have one clock, and so have those of one file.
         """
-        telling, contradicting = Counter[str](), Counter[str]()
-        for frame, candidate in self._told_once():
-            telling[frame.capture] += 1
-            is_late = frame.answer is not None and candidate.told_ns + SURE_NS < frame.answer.at_ns
-            contradicting[frame.capture] += is_late or not candidate.is_in_time(frame)
-        right = {capture for capture, count in telling.items() if contradicting[capture] <= count * _MOST_CHANCE}
         captures = {frame.capture for frame in self._sent.values()}
-        boots = {self._clock.boot_ns(candidate.call.capture) for candidate in self.candidates.values()}
-        right |= {capture for capture in captures - telling.keys() if _is_near(self._clock.boot_ns(capture), boots)}
-        return frozenset(captures - right)
-
-    def _told_once(self) -> Iterator[tuple[CallFrame, Candidate]]:
-        """Yield the frames whose answer no other frame brought, each with the only call that was told it."""
-        brought = Counter(map(text_of, self._sent.values()))
-        telling: dict[FrameKey, list[Candidate]] = defaultdict(list)
-        for candidate in self.candidates.values():
-            for kind in self._kinds(candidate):
-                alike = self._by_kind[kind]
-                for frame in alike if len(alike) <= _MOST_UNTIMED else ():
-                    is_once = len(text_of(frame)) >= DISTINCTIVE and brought[text_of(frame)] == 1
-                    if is_once and candidate.evidence(frame.answer):
-                        telling[frame.key].append(candidate)
-        yield from ((self._sent[key], calls[0]) for key, calls in telling.items() if len(calls) == 1)
+        models = {candidate.call.capture for candidate in self.candidates.values()}
+        boots = [self._clock.boot_ns(capture) for capture in models]
+        alike = {capture for capture in captures if _is_near(self._clock.boot_ns(capture), boots)}
+        return frozenset(captures - alike - (models if len(models) == 1 else set()))
 
 
 def text_of(frame: CallFrame) -> str:

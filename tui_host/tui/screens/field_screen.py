@@ -18,8 +18,10 @@ from tui_host.tui.screens.page_screen import PageScreen
 
 if TYPE_CHECKING:
     from tui_host.capture.store.row_marks import RowMarks
+    from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.infer.matching.by_hand import Pairing
     from tui_host.settings.schema import Provider, Settings
 
 
@@ -176,6 +178,45 @@ class NoteScreen(FieldScreen):
         self._marks.write(self._row, text)
         self.action_leave()
         self._changed()
+
+
+class JoinScreen(FieldScreen):
+    """Lists what a row's call or frame may be joined with. A digit joins the two, or parts them if they are joined."""
+
+    HEADING = "Join by hand"
+    PLACE = "Join"
+
+    def __init__(self, store: Store | None, pairings: Sequence[Pairing]) -> None:
+        super().__init__()
+        self._store = store
+        self._pairings = pairings if store is not None else ()
+
+    def on_mount(self) -> None:
+        """Show the pairs."""
+        pairs = [f"{number}  {line(pairing.words, 200)}" for number, pairing in enumerate(self._pairings, 1)]
+        what = (
+            "A digit joins, or parts what is joined."
+            if pairs
+            else "Only what a tap or a file brought is joined by hand."
+        )
+        self.explain("\n".join((*pairs, what)))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Take a digit at once."""
+        if event.value:
+            self.taken(event.value)
+
+    @override
+    def taken(self, text: str) -> None:
+        """Join or part the pair of a digit."""
+        number = int(text) if text.isdecimal() else 0
+        if self._store is None or not 0 < number <= len(self._pairings):
+            self.complain("no pair has this digit")
+            return
+        from tui_host.infer.matching.by_hand import choose
+
+        choose(self._store, self._pairings[number - 1])
+        self.action_leave()
 
 
 NOT_SENT = "not sent: the provider's own default"

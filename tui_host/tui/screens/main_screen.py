@@ -461,12 +461,13 @@ class MainScreen(Covered, Screen[None]):
             ask_for_export(self, self.host, self._source.session.id, parts)
 
     def on_inspector_note_asked(self, message: Inspector.NoteAsked) -> None:
-        """Ask for a note on a row."""
+        """Ask for a note on a row, or for what the row is joined with by hand."""
         if self.source is not None and self._inspector is not None:
-            from tui_host.tui.screens.field_screen import NoteScreen
+            from tui_host.tui.screens.field_screen import JoinScreen, NoteScreen
 
             row = message.row
             screen = NoteScreen(self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw)
+            screen = JoinScreen(self.host.store, self.source.pairings(row)) if message.joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def on_transcript_chain_asked(self, event: Transcript.ChainAsked) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.infer.matching.by_hand import Pairing
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.settings.schema import Price
 
@@ -101,6 +102,10 @@ class SessionSource:
         """A value that changes whenever there may be something new; very cheap."""
         recorder = self._host.recorder
         return None if recorder is None else recorder.revision
+
+    def pairings(self, row: Row) -> Sequence[Pairing]:  # noqa: ARG002 - for stories
+        """Return what a row may be joined with by hand: nothing where links are recorded as they happen."""
+        return ()
 
     def look(self) -> None:
         """Process new records for a limited time."""

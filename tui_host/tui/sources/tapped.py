@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.infer.matching.by_hand import Pairing
 
 READ_SECONDS = 0.25
 """Longest time to read at once, in seconds: the program's end waits for it at most."""
@@ -82,6 +83,10 @@ class TapSource(SessionSource):
             return None if self._following is None else self._following.version
         except StoreError:
             return None
+
+    @override
+    def pairings(self, row: Row) -> Sequence[Pairing]:
+        return () if self._following is None else self._following.pairings(row.calls, (row.capture, row.seq))
 
     @override
     def look(self) -> None:

@@ -98,6 +98,7 @@ class Inspector(Container):
         Binding("d", "changes", "Changes"),
         Binding("m", "mark", "Mark"),
         Binding("M", "note", "Note", show=False),
+        Binding("J", "join", "Join by hand", show=False),
         Binding("x", "export", "Export"),
         Binding("c", "chain", "Chain"),
         Binding("question_mark", "legend", "Signs"),
@@ -113,9 +114,10 @@ class Inspector(Container):
 
     @dataclass
     class NoteAsked(Message):
-        """Posted to ask for a note on a row."""
+        """Posted to ask for a note on a row, or for the call or frame that it is joined with."""
 
         row: Row
+        joins: bool = False
 
     class ZoomAsked(Message):
         """Posted to ask for the whole screen, or to give it up again."""
@@ -399,6 +401,12 @@ class Inspector(Container):
         row = self._chosen()
         if row is not None:
             self.post_message(self.NoteAsked(row))
+
+    def action_join(self) -> None:
+        """Ask the screen with which frame or call the row's is joined."""
+        row = self._chosen()
+        if row is not None:
+            self.post_message(self.NoteAsked(row, joins=True))
 
     def action_look(self, step: int) -> None:
         """Go to the next or the previous row that deserves a look, and say why; with a word in the filter, to the next match."""

@@ -1,0 +1,105 @@
+"""Join calls with frames by hand: what a person may choose among, and the choice, which beats all that is inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+
+from tui_host.capture.store.frame_choices import choose_frame, frame_choices
+from tui_host.capture.store.store import Store
+from tui_host.capture.visible import line
+from tui_host.errors import TuiHostError
+from tui_host.infer.call_values import CallFrame
+from tui_host.infer.matching.matcher import Choices, JoinedCall
+
+MOST = 9
+"""The most pairs to choose among: a digit each."""
+_ARGUMENTS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """A call and a frame that may be joined or parted.
+
+    Attributes:
+        call: The call's key.
+        frame: Capture and record of the frame.
+        words: What a person sees.
+        is_joined: Whether they are joined now.
+    """
+
+    call: str
+    frame: tuple[str, int]
+    words: str
+    is_joined: bool
+
+
+def choices_of(store: Store, captures: Iterable[str]) -> Choices:
+    """Return what a person chose for the frames of some captures. Blocks on the disk."""
+    return {(choice.call, *choice.frame): choice.is_joined for choice in frame_choices(store, captures)}
+
+
+def choose(store: Store, pairing: Pairing) -> None:
+    """Join a pair that is not joined, part one that is, and keep the choice."""
+    choose_frame(store, pairing.call, pairing.frame, is_joined=not pairing.is_joined)
+
+
+def pairings(
+    joined: Sequence[JoinedCall], frames: Iterable[CallFrame], *, calls: Container[str] = (), record: tuple[str, int]
+) -> Sequence[Pairing]:
+    """Return the pairs of a frame, or else of some calls, the likeliest first.
+
+    Args:
+        joined: All calls with what was found.
+        frames: All frames.
+        calls: The keys of the calls, if `record` is no frame.
+        record: The record of a call's frame, or of the answer to it.
+    """
+    own = [frame for frame in frames if record in _records(frame)]
+    asked = joined if own else [call for call in joined if call.key in calls]
+    pairs = [(call, frame) for call in asked for frame in own or frames]
+    pairs.sort(key=lambda pair: (_rank(*pair), abs(pair[1].at_ns - pair[0].call.at_ns)))
+    return [
+        Pairing(call=call.key, frame=frame.key[:2], words=_in_words(call, frame), is_joined=frame in call.sent)
+        for call, frame in pairs[:MOST]
+    ]
+
+
+def pairing_named(joined: Sequence[JoinedCall], frames: Iterable[CallFrame], call: str, frame: str) -> Pairing:
+    """Return the pair of a call, by its key, and a frame, as `CAPTURE:NUMBER` or `SERVER#ID`.
+
+    Raises:
+        TuiHostError: There is no such call, no such frame, or several.
+    """
+    asked = [asked for asked in joined if asked.key == call]
+    sent = [sent for sent in frames if frame in {f"{sent.capture}:{sent.seq}", f"{sent.server}#{sent.rpc_id}"}]
+    for what, name, named in (("call of a model", call, asked), ("frame of a call", frame, sent)):
+        if len(named) != 1:
+            remedy = "name a call as 1.1.2, a frame as math#4, or both as the JSON lines of `sessions export` do"
+            raise TuiHostError(
+                f"{'several frames are named so' if named else f'there is no such {what}'}", name, remedy
+            )
+    words = _in_words(asked[0], sent[0])
+    return Pairing(call=call, frame=sent[0].key[:2], words=words, is_joined=sent[0] in asked[0].sent)
+
+
+def _records(frame: CallFrame) -> Sequence[tuple[str, int]]:
+    """Return the records of a frame and of the answer to it."""
+    answers = [] if frame.answer is None else [(frame.capture, frame.answer.seq)]
+    return [frame.key[:2], *answers]
+
+
+def _rank(call: JoinedCall, frame: CallFrame) -> int:
+    """Return how likely a pair is: what is joined first, then what may be, then what has the same tool."""
+    if frame in call.sent:
+        return 0
+    if frame in call.rivals:
+        return 1
+    return 2 if call.tool == frame.tool else 3
+
+
+def _in_words(call: JoinedCall, frame: CallFrame) -> str:
+    state = f" (joined, {call.known})" if frame in call.sent else ""
+    arguments = line(call.call.arguments, _ARGUMENTS)
+    seconds = (frame.at_ns - call.call.at_ns) / 1e9
+    return f"{call.call.name} {arguments} - {frame.server} #{frame.rpc_id} {frame.tool}, {seconds:+.1f} s{state}"
