@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.bench import details, model_streams, opening, recorded, screens, taps, tool_calls
+from tests.bench import details, model_streams, opening, recorded, screens, taps, taps_http, tool_calls
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
@@ -19,6 +19,7 @@ BENCHES: Mapping[str, Bench] = {
     "list": recorded.listing,
     "pages": recorded.pages,
     "bodies": details.bodies,
+    "taps-http": taps_http.run,
     "taps-stdio": taps.stdio,
     "opening": opening.run,
 }
