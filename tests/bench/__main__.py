@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.bench import details, model_streams, opening, recorded, screens, taps, taps_http, tool_calls
+from tests.bench import details, model_streams, opening, recorded, recording, screens, taps, taps_http, tool_calls
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
@@ -16,6 +16,7 @@ BENCHES: Mapping[str, Bench] = {
     "catalogs": screens.catalogs,
     "tool-calls": tool_calls.run,
     "model-streams": model_streams.run,
+    "recording": recording.run,
     "list": recorded.listing,
     "pages": recorded.pages,
     "bodies": details.bodies,

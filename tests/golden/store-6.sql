@@ -11,9 +11,9 @@ CREATE TABLE captures (
         pid INTEGER NOT NULL,
         owner TEXT                -- the lock that its process holds; see process_lock
     );
-INSERT INTO "captures" VALUES(1,'capture-1','app',1795268701000250000,1795268701004250000,26042,'26042-733c3cbf45');
-INSERT INTO "captures" VALUES(2,'capture-2','app',1795268701000250000,1795268701004250000,26042,'26042-733c3cbf45');
-INSERT INTO "captures" VALUES(3,'capture-3','ask',1795268701000000000,NULL,26042,'26042-733c3cbf45');
+INSERT INTO "captures" VALUES(1,'capture-1','app',1795268701000250000,1795268701004250000,30109,'30109-ad5fc1a54d');
+INSERT INTO "captures" VALUES(2,'capture-2','app',1795268701000250000,1795268701004250000,30109,'30109-ad5fc1a54d');
+INSERT INTO "captures" VALUES(3,'capture-3','ask',1795268701000000000,NULL,30109,'30109-ad5fc1a54d');
 CREATE TABLE frame_choices (
         call TEXT NOT NULL,
         capture TEXT NOT NULL,    -- the capture's id
@@ -22,10 +22,7 @@ CREATE TABLE frame_choices (
         UNIQUE (capture, seq, call)
     );
 CREATE TABLE items (
-        session TEXT NOT NULL,
-        number INTEGER NOT NULL,
-        json TEXT NOT NULL,
-        PRIMARY KEY (session, number)
+        session TEXT NOT NULL, number INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (session, number)
     );
 INSERT INTO "items" VALUES('20261121-134501-x7k2q',0,'{"item": "user", "turn": 1, "text": "\u5de5\u5177"}');
 INSERT INTO "items" VALUES('20261121-134501-x7k2q',1,'{"item": "user", "turn": 2, "text": "\u5de5\u5177"}');
@@ -38,10 +35,7 @@ CREATE TABLE marks (
         UNIQUE (session, capture, seq)
     );
 CREATE TABLE messages (
-        session TEXT NOT NULL,
-        number INTEGER NOT NULL,
-        turn INTEGER NOT NULL,
-        json TEXT NOT NULL,
+        session TEXT NOT NULL, number INTEGER NOT NULL, turn INTEGER NOT NULL, json TEXT NOT NULL,
         PRIMARY KEY (session, number)
     );
 INSERT INTO "messages" VALUES('20261121-134501-x7k2q',0,1,'{"turn": 1, "role": "user", "parts": []}');
@@ -134,7 +128,7 @@ CREATE TABLE sessions (
         owner TEXT                -- the lock of the process that writes it
     );
 INSERT INTO "sessions" VALUES('20261121-134501-x7k2q','what''s 6 × 5?',1795268701000000000,1795268703000000002,2,'chat','demo/openai','native','translator','{"temperature": 0.5}','{}','',NULL);
-INSERT INTO "sessions" VALUES('20261121-134502-bbbbb','',1795268701000000000,1795268702000000000,0,'chat','demo/openai','native','translator','{"temperature": 0.5}','{}','half a que','26042-733c3cbf45');
+INSERT INTO "sessions" VALUES('20261121-134502-bbbbb','',1795268701000000000,1795268702000000000,0,'chat','demo/openai','native','translator','{"temperature": 0.5}','{}','half a que','30109-ad5fc1a54d');
 CREATE TABLE tap_links (
         tap TEXT NOT NULL,        -- a session of a tap, the smaller id of the two
         other TEXT NOT NULL,      -- another one
@@ -142,10 +136,7 @@ CREATE TABLE tap_links (
         UNIQUE (tap, other)
     );
 CREATE TABLE turns (
-        session TEXT NOT NULL,
-        number INTEGER NOT NULL,
-        model TEXT NOT NULL,      -- PROVIDER/MODEL
-        protocol TEXT NOT NULL,
+        session TEXT NOT NULL, number INTEGER NOT NULL, model TEXT NOT NULL, protocol TEXT NOT NULL,
         PRIMARY KEY (session, number)
     );
 INSERT INTO "turns" VALUES('20261121-134501-x7k2q',1,'demo/openai','native');

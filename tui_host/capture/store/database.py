@@ -13,7 +13,7 @@ from tui_host.capture.store.disk_space import DiskReserve
 from tui_host.capture.store.process_lock import Lock, alone, is_any_live, remove_left_behind
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema import APPLICATION_ID, FORM, connect, form_of, make_private, make_tables
-from tui_host.capture.store.store_faults import LOCKED, LockedError, is_damage, is_locked, words_of
+from tui_host.capture.store.store_faults import LOCKED, LockedError, is_damage, is_locked
 from tui_host.capture.store.write_ahead_log import choose_journal, lost_bytes
 from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
@@ -131,7 +131,7 @@ def open_to_write(
     except (OSError, sqlite3.Error) as error:
         if is_locked(error):
             raise LockedError(LOCKED, str(path), "wait until it lets go of it") from error
-        reason = words_of(error) if isinstance(error, sqlite3.Error) else error.strerror or str(error)
+        reason = str(error) if isinstance(error, sqlite3.Error) else error.strerror or str(error)
         if reserve.is_full():
             reason = "the disk is full"
         raise StoreError(f"the database cannot be opened: {reason}", str(path), ELSEWHERE) from error

@@ -105,28 +105,19 @@ _SESSIONS = (
     """,
     """
     CREATE TABLE turns (
-        session TEXT NOT NULL,
-        number INTEGER NOT NULL,
-        model TEXT NOT NULL,      -- PROVIDER/MODEL
-        protocol TEXT NOT NULL,
+        session TEXT NOT NULL, number INTEGER NOT NULL, model TEXT NOT NULL, protocol TEXT NOT NULL,
         PRIMARY KEY (session, number)
     )
     """,
     """
     CREATE TABLE messages (
-        session TEXT NOT NULL,
-        number INTEGER NOT NULL,
-        turn INTEGER NOT NULL,
-        json TEXT NOT NULL,
+        session TEXT NOT NULL, number INTEGER NOT NULL, turn INTEGER NOT NULL, json TEXT NOT NULL,
         PRIMARY KEY (session, number)
     )
     """,
     """
     CREATE TABLE items (
-        session TEXT NOT NULL,
-        number INTEGER NOT NULL,
-        json TEXT NOT NULL,
-        PRIMARY KEY (session, number)
+        session TEXT NOT NULL, number INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (session, number)
     )
     """,
 )

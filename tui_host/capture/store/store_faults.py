@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sqlite3
 
 from tui_host.errors import StoreError
@@ -47,12 +46,4 @@ def reason_of(error: sqlite3.Error) -> str:
         return "the disk is full"
     if is_locked(error):
         return LOCKED
-    return f"the database cannot be written: {words_of(error)}"
-
-
-def words_of(error: sqlite3.Error) -> str:
-    """Return SQLite's message, with the process's limit on file sizes, which SQLite takes for a fault of the disk."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    if _code(error) != sqlite3.SQLITE_IOERR or limit == resource.RLIM_INFINITY:
-        return str(error)
-    return f"{error}; no file may have more than {limit:,} bytes here (ulimit -f)"
+    return f"the database cannot be written: {error}"

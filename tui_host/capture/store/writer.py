@@ -228,10 +228,10 @@ class Writer:
 
     def _write(self) -> None:
         while self._pending:
-            if isinstance(self._pending[0], Job):
-                job = self._pending.popleft()
-                assert isinstance(job, Job)  # noqa: S101 - seen above
-                job.perform(self._connection)
+            first = self._pending[0]
+            if isinstance(first, Job):
+                self._pending.popleft()
+                first.perform(self._connection)
                 continue
             batch = self._batch()
             try:
