@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -16,7 +17,17 @@ from tests.cli.desk import Desk, desk, server
 from tests.kit.bodies import asks, text
 from tests.kit.program import Programs
 
-TOOLS = ["list_sessions", "show_turn", "show_call", "compare_requests", "bill", "search", "read_bytes"]
+TOOLS = [
+    "list_sessions",
+    "show_turn",
+    "show_call",
+    "compare_requests",
+    "bill",
+    "tools",
+    "servers",
+    "search",
+    "read_bytes",
+]
 pytestmark = pytest.mark.anyio
 
 
@@ -78,9 +89,15 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
             span, _ = await _told(session, "read_bytes", session=first, row=row, start=0, length=50)
             assert f"row {row}: bytes 0 to 50 of " in span
             assert "more: start 50" in span
+            assert re.search(rf"row {row}  \d\d:\d\d:\d\d\.\d{{3}}  LLM 2 <-", turn), "each row has its time"
+            assert "  http://127.0.0.1:" in next(entry for entry in turn.splitlines() if "LLM 2 ->" in entry)
+            for page, words in (("servers", "connection 1"), ("tools", "echo")):
+                assert words in (await _told(session, page, session=first))[0]
             whole, _ = await _told(session, "read_bytes", session=first, row=row)
             assert "bytes 0 to 16000 of " in whole
             assert "more: start 16000" in whole
+            assert "\n\n200\n" in whole
+            assert "content-type: text/event-stream" in whole.lower()
             rest, _ = await _told(session, "list_sessions", offset=5)
             assert rest == f"{sessions[5:]}\n[characters 5 to {len(sessions)} of {len(sessions)}, the end]"
             wrong, is_error = await _told(session, "show_call", session=first, call="9.9.9")

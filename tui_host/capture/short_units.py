@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 def short_size(size: int) -> str:
     """Return bytes in about three figures: `812 B`, `3.1k`, `12M`."""
@@ -15,6 +17,12 @@ def short_size(size: int) -> str:
             return f"{size_in_unit:,.0f}{unit}"
         size = round(size_in_unit)
     return str(size)
+
+
+def local_clock(time_ns: int) -> str:
+    """Return a moment as the time of the day here: `15:01:21.250`."""
+    moment = datetime.fromtimestamp(time_ns // 1_000_000_000).astimezone()
+    return f"{moment:%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}"
 
 
 def short_time(milliseconds: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -11,7 +10,7 @@ from tui_host.capture.connection_end import is_orderly, reason_of_end
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import lasted
-from tui_host.capture.short_units import short_size, short_time
+from tui_host.capture.short_units import local_clock, short_size, short_time
 from tui_host.capture.visible import line, visible
 from tui_host.cli.output import clipped, padded
 
@@ -109,10 +108,8 @@ class PlainLines:
 
 
 def _line(time_ns: int, text: str) -> bytes:
-    moment = datetime.fromtimestamp(time_ns / 1_000_000_000).astimezone()
-    clock = f"{moment:%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}"
     words = line(" ".join(text.split("\n")), _LINE_CHARACTERS)
-    return f"{clock} {words}".rstrip().encode(errors="backslashreplace") + b"\n"
+    return f"{local_clock(time_ns)} {words}".rstrip().encode(errors="backslashreplace") + b"\n"
 
 
 def _is_due(row: Row, record: Record) -> bool:

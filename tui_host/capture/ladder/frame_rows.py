@@ -60,7 +60,10 @@ class FrameRows:
         }
         asked = self._question(record, head)
         if asked is not None:
-            values |= self._shared(record, asked)
+            question, place = self._rows.rows[asked], record.place
+            values |= {name: getattr(question, name) for name in ("method", "tool", "inferred", "maybe")}
+            values |= {"turn": place.turn or question.turn, "step": place.step or question.step}
+            values |= {} if place.call else {"calls": question.calls}
         number = self._rows.add(record, "mcp", "fault" if is_broken else "frame", **values)
         if asked is not None:
             self._rows.pair(asked, number)
@@ -72,19 +75,6 @@ class FrameRows:
             if cancelled is not None and self._rows.is_open(cancelled):
                 self._rows.end(cancelled, "unanswered", "cancelled")
         return number
-
-    def _shared(self, record: Record, asked: int) -> dict[str, Value]:
-        """Return what an answer has from its request."""
-        question = self._rows.rows[asked]
-        return {
-            "method": question.method,
-            "tool": question.tool,
-            "turn": record.place.turn or question.turn,
-            "step": record.place.step or question.step,
-            "calls": frozenset((record.place.call,)) if record.place.call else question.calls,
-            "inferred": question.inferred,
-            "maybe": question.maybe,
-        }
 
     def _question(self, record: Record, head: FrameHead) -> int | None:
         """Return the row of the request that a frame answers, readable or not."""

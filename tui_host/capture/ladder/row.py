@@ -18,8 +18,7 @@ class Row:
     """A row; replaced by a new value while its exchange grows.
 
     Attributes:
-        number: The row's index in the ladder, from 0. Never changes.
-        lane: Whether the row is left of the host's line, on it, or right of it.
+        number: The row's index in the ladder, from 0.
         kind: `request` and `response` are the two halves of an HTTP exchange with a model; `frame` one JSON-RPC message,
             `decision` what became of a call, `line` standard error (several lines fold into one row), `fault` what broke
             (an exchange without a response, bytes that are no frame), `end` that a connection to a server is over,
@@ -27,13 +26,12 @@ class Row:
         clock: The clock of the times: the capture, or the name of a common clock of several captures.
         mono_ns: Time of the first byte, on that clock; None if unknown.
         turn: The turn, 0 if the row belongs to none, such as a server's start.
-        method: The request's HTTP method, or the frame's JSON-RPC method; an answer has its request's method.
+        method: The HTTP method, or the frame's JSON-RPC method; an answer has its request's.
         url: The URL of the request, also of the one that carried a frame over HTTP.
         head: The headers that came with the row's bytes, as lines; also of an exchange that carried a frame.
         request_seq: The number of the record with the request's head; 0 without one, and for an answer of a model.
         response_seq: The number of the record with the head of the answer; 0 without one.
         rpc_id: The frame's id as JSON text, empty for notifications.
-        answer: Whether the frame is a result or an error.
         error: Whether the frame is a JSON-RPC error or a result with `isError`, or the exchange failed.
         events: Events of a streamed body so far, however many pieces it came in (none of one that is coded); lines of standard error, or
             repeats folded into this row.
@@ -42,7 +40,6 @@ class Row:
         tool: The own name of the tool in a call's frames and decision; empty for other rows.
         words: A short form of what it says, foreign text as it came (one line, at most 200 characters): the decision's words,
             the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
-        malformed: What is wrong with the bytes, empty if nothing is.
         missing: Whether the bytes are missing in the imported file.
         inferred: Whether a call of the row was found only by comparing contents, as in captures of other hosts.
         maybe: Whether a call of the row is only likely to be its own.

@@ -5,13 +5,14 @@ Texts are found by looking through all of them, so that short words, as in Chine
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
 from tui_host.capture.content_codings import decode_records
+from tui_host.capture.json.narrowing import number_or_zero
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.filter_fields import Needles, Verdict
 from tui_host.capture.ladder.filter_language import Reading, read_filter, row_test, terms
 from tui_host.capture.ladder.ladder import Ladder
@@ -78,23 +79,15 @@ def _in_chat(sessions: Sessions, session: SessionInfo, needles: Needles) -> Foun
     for text in sessions.messages(session.id) or sessions.item_texts(session.id) if missing else ():
         if not needles.contained(text.encode("utf-8", "replace")):
             continue  # only what may match is parsed
-        value = _read(text)
+        value = read_object(text.encode("utf-8", "replace"))
         spoken = " ".join(_strings(value))
         here = needles.contained(spoken.encode("utf-8", "replace"))
         if here and not excerpt:
-            excerpt, turn = _excerpt(spoken, here), _turn(value)
+            excerpt, turn = _excerpt(spoken, here), number_or_zero(value.get("turn"))
         missing -= here
         if not missing:
             break
     return None if missing else Found(session=session, excerpt=excerpt, turn=turn)
-
-
-def _read(text: str) -> JSON:
-    try:
-        value: JSON = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return value
 
 
 def _strings(value: JSON) -> Iterator[str]:
@@ -107,11 +100,6 @@ def _strings(value: JSON) -> Iterator[str]:
     elif isinstance(value, Sequence):
         for item in value:
             yield from _strings(item)
-
-
-def _turn(value: JSON) -> int:
-    turn = value.get("turn") if isinstance(value, Mapping) else None
-    return turn if isinstance(turn, int) else 0
 
 
 def _excerpt(said: str, texts: frozenset[str]) -> str:

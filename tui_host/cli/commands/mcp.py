@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.answers.bodies import body_of
+from tui_host.answers.bodies import body_of, heads_text
 from tui_host.answers.said_texts import RowTexts
 from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.redact.redaction import redactor_of
-from tui_host.capture.short_units import short_size
+from tui_host.capture.short_units import local_clock, short_size
 from tui_host.capture.visible import line
 from tui_host.chat.schema_check import misfits
 from tui_host.cli import diagnostics, options
@@ -74,10 +74,6 @@ class Recordings:
         more = f"; more: the same arguments with offset {end}" if end < len(text) else ", the end"
         return f"{text[start:end]}\n[characters {start} to {min(end, len(text))} of {len(text)}{more}]"
 
-    def page(self, store: Store, given: _Given, name: str, words: Sequence[str] = ()) -> str:
-        """Return a page of the inspector about the session that the argument `session` names."""
-        return sheet_text(page(lambda typed: self.wires(store, typed), _word(given, "session"), name, words)[1])
-
     def wires(self, store: Store, typed: str) -> tuple[RecordedWires, SessionInfo]:
         """Read a session; without a name the last one, or the only one that is served."""
         name = typed or "last"
@@ -115,9 +111,12 @@ def _show_turn(recordings: Recordings, store: Store, given: _Given) -> str:
         if turn not in {0, wires.ladder.sections.turn_of(row.number)}:
             continue
         calls = f"call {', '.join(sorted(row.calls))}" if row.calls else ""
-        head = f"row {row.number}  {text.name} {'->' if row.outward else '<-'} {row.kind} {row.method}"
+        when = "time unknown" if row.mono_ns is None else local_clock(row.time_ns)
+        head = f"row {row.number}  {when}  {text.name} {'->' if row.outward else '<-'} {row.kind} {row.method}"
+        url = row.url if row.outward or wires.ladder.partner(row.number) is None else ""
         state = "" if row.state == "done" else row.state
-        words = (head, short_size(row.size), state, calls, line(text.words, _LINE_CHARACTERS))
+        url, said = (line(shown, _LINE_CHARACTERS) for shown in (url, text.words))
+        words = (head, url, short_size(row.size), state, calls, said)
         rows.append("  ".join(filter(None, words)))
     return "\n".join((*rows, "", sheet_text(pages[0]), "", sheet_text(pages[1])))
 
@@ -127,7 +126,7 @@ def _page_of(name: str, *arguments: str) -> Callable[[Recordings, Store, _Given]
 
     def answer(recordings: Recordings, store: Store, given: _Given) -> str:
         words = [word for argument in arguments if (word := _word(given, argument))]
-        return recordings.page(store, given, name, words)
+        return sheet_text(page(lambda typed: recordings.wires(store, typed), _word(given, "session"), name, words)[1])
 
     return answer
 
@@ -152,7 +151,9 @@ def _read_bytes(recordings: Recordings, store: Store, given: _Given) -> str:
     end = start + len(span)
     more = f"; more: start {end}" if end < len(data) else ""
     head = f"{wires.called(row)}, row {number}: bytes {start} to {end} of {len(data)}{more}"
-    return "\n".join((head, *body.notes, "", span.decode("utf-8", "replace") if body.is_text else span.hex(" ")))
+    shown = span.decode("utf-8", "replace") if body.is_text else span.hex(" ")
+    headers = "" if start else heads_text(wires, row)
+    return "\n".join((head, *body.notes, *(("", headers) if headers else ()), "", shown))
 
 
 _OFFSET = {"offset": "First character of the answer to return, to go on with a long one."}
@@ -210,6 +211,8 @@ TOOLS = (
         "Show what the tokens of a request, or of the session, were spent on: tools, messages, what the tool protocol put in.",
         {**_SESSION, "request": f"{_REQUEST}; without it, all requests."},
     ),
+    RecordingTool("tools", _page_of("tools"), "Show what each tool costs: requests, tokens, calls, changes.", _SESSION),
+    RecordingTool("servers", _page_of("servers"), "Show the servers: versions, URLs, connections, tools.", _SESSION),
     RecordingTool(
         "search",
         _search,
@@ -220,7 +223,7 @@ TOOLS = (
     RecordingTool(
         "read_bytes",
         _read_bytes,
-        "Read a span of a row's body: of a request, an answer, a frame. Bytes that are no text come as hex.",
+        "Read a row's headers and a span of its body: of a request, an answer, a frame. Bytes that are no text come as hex.",
         {
             **_SESSION,
             "row": "The row's number, from show_turn.",
