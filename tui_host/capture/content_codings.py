@@ -50,15 +50,6 @@ def is_known(encoding: str | None) -> bool:
     return ", ".join(codings_of(encoding)) in _DECODERS
 
 
-def is_text(data: bytes) -> bool:
-    """Return whether the beginning of a body is text as it stands."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)
-    except UnicodeDecodeError:
-        return False
-    return not _NO_TEXT.search(data)
-
-
 def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
     """Return a decoder for a `Content-Encoding`; for None and `identity` it passes every byte unchanged.
 
@@ -228,40 +219,49 @@ class PlainBody:
 
     Attributes:
         problem: Why the body, or the rest of it, cannot be read; empty if it can.
+        is_plain: Whether the body is not in the coding that it names.
+        has_given: Whether anything was decoded.
     """
 
     def __init__(self) -> None:
         self.problem = ""
+        self.is_plain = self.has_given = False
         self._decoder: Decoder | None = None
-        self._is_plain = False
         self._held = b""  # what went in before anything came out, in case the body was sent plain
-        self._has_given = False
 
     def feed(self, data: bytes, encoding: str | None) -> bytes | None:
         """Decode the next chunk; returns None for a chunk after a fault."""
-        if self._is_plain or (encoding is None and self._decoder is not None):
-            self._is_plain = True  # also when redaction has kept the body decoded from here on
+        if self.is_plain or (encoding is None and self._decoder is not None):
+            self.is_plain = True  # also when redaction has kept the body decoded from here on
             return data
         if self.problem:
             return None
-        self._held += b"" if self._has_given else data
+        self._held += b"" if self.has_given else data
         try:
             self._decoder = self._decoder or decoder(encoding)
             plain = self._decoder.feed(data)
         except CodingError as error:
             self.problem = str(error)
-            self._is_plain = not self._has_given and is_text(self._held)
-            return self._held if self._is_plain else None
-        self._has_given = self._has_given or bool(plain)
+            self.is_plain = not self.has_given and _is_text(self._held)
+            return self._held if self.is_plain else None
+        self.has_given = self.has_given or bool(plain)
         return plain
 
     def finish(self) -> None:
         """End the body; sets `problem` if the body is incomplete."""
-        if self._decoder is not None and not self.problem and not self._is_plain:
+        if self._decoder is not None and not self.problem and not self.is_plain:
             try:
                 self._decoder.finish()
             except CodingError as error:
                 self.problem = str(error)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return not _NO_TEXT.search(data)
 
 
 def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:

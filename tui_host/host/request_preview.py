@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_host.errors import ModelError
@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tui_host.capture.record import Record
-    from tui_host.capture.redact.redaction import Redactor
     from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
@@ -27,18 +26,6 @@ class Without:
 
     server: str
     tool: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Collected:
-    """Collects the records of the preview."""
-
-    redactor: Redactor
-    drafts: list[Record] = field(default_factory=list["Record"])
-
-    def append(self, draft: Record) -> None:
-        """Collect a record."""
-        self.drafts.append(self.redactor.record(draft))
 
 
 async def preview_request(
@@ -75,7 +62,7 @@ async def preview_request(
         environment,
         now=local_time(),
         servers=[status for status in host.pool.statuses() if without != Without(status.name)],
-        instructions=[told for told in host.pool.instructions() if without != Without(told[0])],
+        instructions=[words for words in host.pool.instructions() if without != Without(words[0])],
     )
     tools = [
         tool for tool in host.pool.tools() if without not in {Without(tool.server), Without(tool.server, tool.name)}
@@ -84,10 +71,8 @@ async def preview_request(
     asked = build_request(session, tools, speaks, protocol, profile=profile, unsent=parts)
     place = Place(session=session.id, turn=session.turn + 1, step=1)
     outgoing, draft = await client.preview(provider, asked.ask, place=place)
-    collected = _Collected(host.recorder.redactor)
-    collected.append(replace(draft, exchange=PREVIEW))
-    links = Links(place=place, request=asked, redactor=collected.redactor)
+    redactor = host.recorder.redactor
+    links = Links(place=place, request=asked, redactor=redactor)
     spans = await to_thread.run_sync(links.find_spans, outgoing, speaks, new_results(asked.history))
-    for link in links.of_request(PREVIEW, spans):
-        collected.append(link)
-    return collected.drafts
+    records = [replace(draft, exchange=PREVIEW), *links.of_request(PREVIEW, spans)]
+    return [redactor.record(record) for record in records]

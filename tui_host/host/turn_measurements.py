@@ -18,35 +18,23 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 
-class TurnMeter:
-    """Measures the traffic of turns that run one after the other."""
+async def measured(host: Host, session: Session, result: TurnResult) -> ComparedRun:
+    """Measure a session's only turn, which has just ended.
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._seen = 0
+    Raises:
+        StoreError: The records cannot be read.
+    """
+    records = [] if host.recorder is None else await to_thread.run_sync(_records, host.recorder, session.id)
+    notes = (item for item in session.conversation.items if isinstance(item, NoteItem) and item.kind == "note")
+    figures = await to_thread.run_sync(figures_of, RecordedWires(records, host.settings.providers))
+    return ComparedRun(session=session.id, result=result, figures=figures, notes=tuple(notes))
 
-    async def run(self, session: Session, result: TurnResult) -> ComparedRun:
-        """Measure a session's only turn, which has just ended.
 
-        Raises:
-            StoreError: The records cannot be read.
-        """
-        recorder = self._host.recorder
-        records = await to_thread.run_sync(self._new, recorder) if recorder is not None else []
-        mine = [record for record in records if record.place.session == session.id]
-        notes = (item for item in session.conversation.items if isinstance(item, NoteItem) and item.kind == "note")
-        return ComparedRun(
-            session=session.id,
-            result=result,
-            figures=await to_thread.run_sync(figures_of, RecordedWires(mine, self._host.settings.providers)),
-            notes=tuple(notes),
-        )
-
-    def _new(self, recorder: Recorder) -> list[Record]:
-        """Return the records since the last call."""
-        recorder.flush()
-        records: list[Record] = []
-        while new := recorder.since(self._seen):
-            records += new
-            self._seen = new[-1].seq
-        return records
+def _records(recorder: Recorder, session: str) -> list[Record]:
+    recorder.flush()
+    records: list[Record] = []
+    last = 0
+    while new := recorder.since(last):
+        records += (record for record in new if record.place.session == session)
+        last = new[-1].seq
+    return records

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tui_host.capture.content_codings import CodingError, decoder, is_known, is_text
+from tui_host.capture.content_codings import PlainBody, is_known
 from tui_host.capture.record import Redaction, Shift, decoded_mark
 from tui_host.capture.redact.known_secrets import Needles, Redacted
 from tui_host.capture.redact.places import Learn, without_tokens
@@ -36,13 +36,12 @@ class BodyRedactor:
         self.decoded_from = ""
         self.left_out = 0
         self._encoding = encoding or ""
-        self._decoder = decoder(encoding) if is_known(encoding) and (needles() or learn) else None
+        self._body = PlainBody() if is_known(encoding) and (needles() or learn) else None
         self._text = TextStream(needles)
         self._learn = learn
         self._login = b""  # the text of a login
         self._coded = b""  # coded bytes that have not passed
         self._decoded: list[bytes] = []  # what they decode to, without secrets
-        self._has_decoded = self._is_broken = False
 
     @property
     def shifts(self) -> Sequence[Shift]:
@@ -56,22 +55,21 @@ class BodyRedactor:
 
     def release(self) -> Redacted:
         """Return the text held back, because its rest does not arrive in time; coded bytes keep waiting."""
-        return self._text.release() if self._decoder is None else (b"", ())
+        return self._text.release() if self._body is None else (b"", ())
 
     def feed(self, data: bytes) -> Redacted:
         """Take the next bytes; returns bytes to record, and redactions."""
-        if self._decoder is None:
+        if self._body is None:
             return self._feed_text(data)
-        if self._is_broken:
-            self.left_out += len(data)
-            return b"", ()
         before = len(self._coded)
         self._coded += data
-        try:
-            text = self._decoder.feed(data)
-        except CodingError:
-            return self._break_off(len(data))
-        self._has_decoded = self._has_decoded or bool(text)
+        text = self._body.feed(data, self._encoding)
+        if text is None:  # of what cannot be decoded, nobody knows what is in it
+            self.left_out += len(data) if self._body.has_given else len(self._coded)
+            return self._pass_text(())
+        if self._body.is_plain:
+            self._body, self._coded = None, b""
+            return self._feed_text(text)
         is_held = bool(self._text.held)  # so that some of what comes now belongs to earlier bytes
         kept, redactions = self._feed_text(text)
         self._decoded.append(kept)
@@ -89,14 +87,13 @@ class BodyRedactor:
         first, in_first = self._feed_text(b"", is_all=True)
         rest, in_rest = self._text.flush()
         redactions = in_first + in_rest
-        if self._decoder is None:
+        if self._body is None:
             return first + rest, redactions
         self._decoded += (first, rest)
-        try:
-            self._decoder.finish()
-        except CodingError:  # it ends too early, so that nobody knows what its last bytes hold
+        self._body.finish()
+        if redactions or self.decoded_from or self._body.problem:  # cut off, its last bytes may hold anything
             return self._pass_text(redactions)
-        return self._pass_text(redactions) if redactions or self.decoded_from else self._pass_coded(len(self._coded))
+        return self._pass_coded(len(self._coded))
 
     def _feed_text(self, text: bytes, *, is_all: bool = False) -> Redacted:
         redactions: tuple[Redaction, ...] = ()
@@ -116,18 +113,9 @@ class BodyRedactor:
 
     def _pass_text(self, redactions: tuple[Redaction, ...]) -> Redacted:
         text = b"".join(self._decoded)
-        if not self.decoded_from and (text or not self._is_broken):
+        if not self.decoded_from and (text or redactions or not self.left_out):
             self.decoded_from = self._encoding
             redactions = (decoded_mark(self._encoding, len(self._coded)), *redactions)
         self._coded = b""
         self._decoded.clear()
         return text, redactions
-
-    def _break_off(self, size: int) -> Redacted:
-        """Pass the text before a fault, and nothing behind; text that was never in the coding is read as it was sent."""
-        if not self._has_decoded and is_text(self._coded):
-            text, self._coded, self._decoder = self._coded, b"", None
-            return self._feed_text(text)
-        self._is_broken = True
-        self.left_out += size if self._has_decoded else len(self._coded)
-        return self._pass_text(())

@@ -87,9 +87,9 @@ class _CompareRun:
         return code
 
     async def _take_turns(self, interruption: hosting.Interruption) -> int:
-        from tui_host.host.turn_measurements import TurnMeter  # brings anyio
+        from tui_host.host.turn_measurements import measured  # brings anyio
 
-        host, meter = self._host, TurnMeter(self._host)
+        host = self._host
         turns = [column for _ in range(self._args.repeat) for column in self._runs]
         for number, column in enumerate(turns, start=1):
             if interruption.code is not None:
@@ -103,7 +103,7 @@ class _CompareRun:
             result = await hosting.take_turn(host, session, self._question, interruption)
             if result is None:
                 break
-            self._runs[column].append(await meter.run(session, result))
+            self._runs[column].append(await measured(host, session, result))
         self.tell()
         results = [run.result for runs in self._runs.values() for run in runs]
         hosting.say_asides(host, results)
