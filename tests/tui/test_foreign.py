@@ -139,7 +139,7 @@ async def names_what_matters(app: Running) -> None:
 
 async def is_deleted(app: Running) -> None:
     assert app.host.store is not None
-    for tap in app.host.store.sessions.taps(0):
+    for tap in app.host.store.sessions.taps():
         app.host.store.sessions.delete(tap.id)
     await app.until_shown("These records were deleted", "No requests or frames", "0 LLM")
 

@@ -241,7 +241,7 @@ class Stories:
 
     def _with(self, tap: str) -> Sequence[TapStory]:
         """Return the stories with a tap: several for a shared server, none for an unknown id."""
-        taps = [self._known(info) for info in self.store.sessions.taps(0) if not info.imported]
+        taps = [self._known(info) for info in self.store.sessions.taps() if not info.imported]
         return [story for story in self._stories(taps) if any(known.id == tap for known in story.known)]
 
     def _stories(self, taps: Sequence[KnownTap]) -> Sequence[TapStory]:

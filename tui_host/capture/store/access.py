@@ -136,15 +136,9 @@ class OpenDatabase:
     def run(
         self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
     ) -> T:
-        """Run work on the writer's connection, after everything put before, and wait for the result.
+        """Run work on the writer's connection outside any transaction, after everything put before, and wait for the result.
 
-        Args:
-            work: The function to run, outside any transaction.
-            timeout: Seconds; None waits for ever.
-            makes_room: Whether to run the work even while earlier statements cannot be written.
-
-        Raises:
-            StoreError: Nothing could be written, or not in time.
+        What `makes_room` runs even while earlier statements cannot be written. Raises `StoreError` if nothing can be, or not in time.
         """
         if self._writer is None:
             raise StoreError(self.fault, str(self.path))

@@ -150,13 +150,7 @@ class Packer:
         return Packed(compress(whole, prefix), len(whole), group.first_answer if prefix else None)
 
     def pack_request(self, key: int, session: str | None, data: bytes) -> Packed:
-        """Compress the body of a model's request against an earlier one of the session.
-
-        Args:
-            key: The key that its record will have: greater than those of all that it may stand against.
-            session: The session; None for what belongs to none.
-            data: The body.
-        """
+        """Compress the body of a model's request against an earlier one of the session, whose key is smaller."""
         if not SMALL <= len(data) <= GREAT:
             return self.pack(data)
         conversation = _conversation(self._group(key, session).conversations, len(data))

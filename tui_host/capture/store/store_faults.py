@@ -15,7 +15,7 @@ DAMAGED = "the database is damaged"
 LOCKED = "another process holds the database locked"
 
 
-def is_storage(error: sqlite3.Error) -> bool:
+def is_storage(error: Exception) -> bool:
     """Return whether an error comes from the file or disk (full, locked, read-only, damaged), not from the values."""
     if isinstance(error, sqlite3.OperationalError):
         return _code(error) != sqlite3.SQLITE_ERROR

@@ -25,7 +25,6 @@ _INFO = """
 """
 _LISTED = f"{_INFO} WHERE turns > 0 OR source IN ('tap', 'import') ORDER BY updated DESC, id DESC"
 _LEFT_OPEN = f"{_INFO} WHERE turns > 0 AND source IN ('chat', 'ask') AND owner IS NOT NULL AND owner != ?"
-_TAPS = f"{_INFO} WHERE source = 'tap' AND (updated >= ? OR owner IS NOT NULL)"
 _LEFT_DRAFT = """
     SELECT id, draft, owner FROM sessions
     WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC
@@ -125,9 +124,9 @@ class Sessions:
         """Return the sessions with a turn whose process ended without releasing them."""
         return [info for info in self._infos(_LEFT_OPEN, self._store.owner) if not info.live]
 
-    def taps(self, since_ns: int) -> Sequence[SessionInfo]:
-        """Return the sessions of taps possibly recording after a time."""
-        return self._infos(_TAPS, since_ns)
+    def taps(self) -> Sequence[SessionInfo]:
+        """Return the sessions of taps."""
+        return self._infos(f"{_INFO} WHERE source = 'tap'")
 
     def get(self, session: str) -> SessionInfo | None:
         """Return one session by the whole id, with or without a turn."""

@@ -32,6 +32,7 @@ LOG_PAGES, SHORT_LOG_PAGES = 4000, 256
 """Pages of the log (16 MB) after which they come into the file: each time the disk is waited for twice. Fewer, once something
 had to make room: in the log and in the file they take room twice."""
 GONE = "the database was removed, or another file put in its place"
+IMPOSSIBLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
 T = TypeVar("T")
 
 
@@ -81,15 +82,7 @@ Statement: TypeAlias = "list[Slot] | Write"
 
 
 class Writer:
-    """Writes statements and records in the order of `put`.
-
-    Args:
-        connection: In autocommit mode and usable from any thread; the writer owns it.
-        owner: The lock that this process holds.
-        tell: Receives messages for the user.
-        file: What is written in; where it is gone the writer ends.
-        retry_seconds: How long it waits before it tries again.
-    """
+    """Writes statements and records in the order of `put`, until the file is gone. The connection is its own from then on."""
 
     def __init__(
         self,
@@ -112,7 +105,6 @@ class Writer:
         self._queue: SimpleQueue[Source | Write | Job | None] = SimpleQueue()
         self._hurry = threading.Event()
         self._pending: deque[Statement | Job] = deque()
-        self._one_by_one = 0
         self._is_urgent = self._is_stopping = self._ended = False
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
         self._thread.start()
@@ -235,31 +227,47 @@ class Writer:
                 continue
             batch = self._batch()
             try:
-                self._commit(batch)
-            except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
-                if isinstance(error, sqlite3.Error) and is_storage(error):
-                    self._wait(error)
-                    return
-                if not self._one_by_one:
-                    self._take_apart(batch)
-                    continue
-                self._refuse(batch, error)
+                self._commit_whole_or_singly(batch)
+            except sqlite3.Error as error:
+                self._wait(error)
+                return
             for _ in batch:
                 self._pending.popleft()
-            self._one_by_one = max(self._one_by_one - 1, 0)
             self.fault = ""
             self._settle(batch, "")
 
     def _batch(self) -> list[Statement]:
         """Return the statements before the next job, as many as are committed together."""
         batch: list[Statement] = []
-        left = 1 if self._one_by_one else BATCH
+        left = BATCH
         for item in self._pending:
             if isinstance(item, Job) or left <= 0:
                 break
             batch.append(item)
             left -= len(item) if isinstance(item, list) else 1
         return batch
+
+    def _commit_whole_or_singly(self, batch: Sequence[Statement]) -> None:
+        """Commit a batch; where something in it is impossible, commit one by one, and leave that out.
+
+        Raises:
+            sqlite3.Error: Nothing can be written now.
+        """
+        try:
+            self._commit(batch)
+        except IMPOSSIBLE as error:
+            if is_storage(error):
+                raise
+        else:
+            return
+        for item in batch:
+            for single in [[slot] for slot in item] if isinstance(item, list) else [item]:
+                try:
+                    self._commit([single])
+                except IMPOSSIBLE as error:
+                    if is_storage(error):
+                        raise
+                    self._refuse(single, error)
 
     def _commit(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
@@ -286,20 +294,10 @@ class Writer:
         if self._file.is_gone():
             raise FileGoneError(GONE)
 
-    def _take_apart(self, batch: Sequence[Statement]) -> None:
-        """Put the records of a batch one by one in its place, to find the one that is impossible and go on without."""
-        single: list[Statement] = []
-        for item in batch:
-            self._pending.popleft()
-            single += [[slot] for slot in item] if isinstance(item, list) else [item]
-        self._pending.extendleft(reversed(single))
-        self._one_by_one = len(single)
-
-    def _refuse(self, batch: Sequence[Statement], error: Exception) -> None:
+    def _refuse(self, single: Statement, error: Exception) -> None:
         reason = f"something could not be kept: {error}"
-        for item in batch:
-            if isinstance(item, list):
-                item[0].source.refused()
+        if isinstance(single, list):
+            single[0].source.refused()
         if reason not in self._reasons:
             self._reasons.add(reason)
             self._tell(reason)
