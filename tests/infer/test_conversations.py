@@ -4,82 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import pytest
 from typing_extensions import override
 
-from tests.infer.forms import FORMS, Form, Spoken
+from tests.infer.forms import FORMS, Spoken
 from tests.infer.scene import OPENAI, Scene, call, chat_of
 from tests.infer.world import MS, ModelTap, World, found_in
 from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
 from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.chat.conversation import CallItem, Conversation, NoteItem, UserItem
+from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.story import Story
-from tui_host.infer.story_chat import StoryChat
 from tui_host.infer.tap_facts import TapFacts
 from tui_host.llm.dialects.table import dialect_at
 
-ONE = call("math__add")
-TOLD = [User("a sum"), Answer("", [ONE]), Results([(ONE, "3")])]
-SUMS = [*TOLD, Answer("It is 3."), User("another")]
+TOOL: JSON = {"type": "function", "function": {"name": "math__add", "parameters": {"type": "object"}}}
+CALLED = Answer("", [call("math__add")])
+TITLE = "<session>\none\n</session>\nWrite a title."
 
 
-class Asked:
-    """A model that is asked, and in the end the numbers of the requests with which each one is compared."""
+class Sent(NamedTuple):
+    """A request: what was said in turns by the person and the model; its answer, None for a refusal, "…" for one still to come."""
 
-    def __init__(self) -> None:
-        self.world = World()
-        self.model = self.world.model()
+    said: Sequence[str]
+    answer: Answer | str | None = Answer("yes")
+    tools: bool = True
 
-    def ask(
-        self, entries: list[Entry], answer: Answer | None = None, *, model: ModelTap | None = None, form: Form = OPENAI
-    ) -> None:
-        """A request, and its answer; it is refused if there is none."""
-        model = model or self.model
-        self.world.now += 100 * MS
-        exchange = model.ask(form, entries)
-        if answer is None:
+
+@pytest.mark.parametrize(
+    ("requests", "places"),
+    [
+        ([Sent(["one"]), Sent(["one", "yes", "two"])], [(1, 1, None), (2, 1, 0)]),
+        ([Sent(["one"], None), Sent(["one"], None), Sent(["one"]), Sent(["two"])], [(1, 1, None), (1, 1, 0), (1, 1, 1), (2, 1, None)]),
+        ([Sent(["one"]), Sent(["one"])], [(1, 1, None), (2, 1, None)]),
+        ([Sent(["one"]), Sent(["other", "yes", "two"])], [(1, 1, None), (2, 1, None)]),
+        ([Sent(["one"]), Sent(["a summary", "yes", "two"]), Sent(["a summary", "yes", "two", "yes", "three"])], [(1, 1, None), (2, 1, None), (3, 1, 1)]),
+        ([Sent([TITLE], tools=False), Sent(["one"]), Sent(["two"])], [(1, 1, None), (1, 1, None), (2, 1, None)]),
+        ([Sent(["one"]), Sent([TITLE], tools=False)], [(1, 1, None), (1, 1, None)]),
+        ([Sent(["one"], "…"), Sent(["is this bad?"], tools=False)], [(1, 1, None), (1, 1, None)]),
+        ([Sent(["one"], CALLED), Sent(["sum up a page"], tools=False)], [(1, 1, None), (1, 1, None)]),
+        ([Sent(["one"]), Sent(["two"], tools=False)], [(1, 1, None), (2, 1, None)]),
+    ],
+    ids=[
+        "goes on", "again and again", "asked once more", "another answer", "made shorter", "a title first", "a title behind", "beside a running answer",
+        "beside running calls", "without tools later",
+    ],
+)  # fmt: skip
+def test_a_request_continues_the_one_whose_messages_it_begins_with(
+    requests: Sequence[Sent], places: Sequence[tuple[int, int, int | None]]
+) -> None:
+    """Turn, step, and the number of the request before."""
+    world = World()
+    model = world.model()
+    for sent in requests:
+        world.now += 100 * MS
+        roles = ("user", "assistant")
+        messages: list[JSON] = [{"role": roles[n % 2], "content": text} for n, text in enumerate(sent.said)]
+        offered: dict[str, JSON] = {"tools": [TOOL]} if sent.tools else {}
+        exchange = model.exchange()
+        draft = Record(wire="llm", kind="request", peer="example", direction="out", exchange=exchange)
+        head = Head(method="POST", url=OPENAI.url)
+        model.keep(replace(draft, head=head, data=dumped({"messages": messages, **offered})))
+        if sent.answer is None:
             model.refuse(exchange)
-        else:
-            self.world.run(model.answer(form, exchange, answer))
-
-    def before(self) -> list[int | None]:
-        """Of each request, from 0."""
-        said = self.world.story().exchanges
-        keys = [each.key for each in said]
-        return [None if each.previous is None else keys.index(each.previous) for each in said]
-
-
-def test_what_a_host_asks_beside_its_conversation_is_not_what_that_is_compared_with() -> None:
-    asked = Asked()
-    asked.ask([User("a title for: a sum")], Answer("Sums"))
-    asked.ask([*TOLD[:1]], Answer("", [ONE]))
-    asked.ask([User("is this a new topic?")])
-    asked.ask([*TOLD], Answer("It is 3."))
-    asked.ask([User("a title for: another")], Answer("Sums"))
-    asked.ask([*SUMS], Answer("Yes."))
-    assert asked.before() == [None, None, None, 1, None, 3]
-
-
-# Turns and steps.
-
-
-def test_turns_and_steps_are_counted_as_a_person_would() -> None:
-    scene = Scene()
-    scene.server("math", "add")
-    one = call("math__add")
-    scene.asks("the first question", one)
-    scene.goes_on("the first question", [one], [(one, "3")])
-    scene.asks("another conversation")
-    story = scene.world.story()
-    assert [(said.turn, said.step, said.text) for said in story.exchanges] == [
-        (1, 1, "the first question"),
-        (1, 2, ""),
-        (2, 1, "another conversation"),
-    ]
+        elif isinstance(sent.answer, Answer):
+            world.run(model.answer(OPENAI, exchange, sent.answer))
+    exchanges = world.story().exchanges
+    keys = [each.key for each in exchanges]
+    before = [None if each.previous is None else keys.index(each.previous) for each in exchanges]
+    assert [(each.turn, each.step, before[n]) for n, each in enumerate(exchanges)] == places
 
 
 def test_what_was_joined_before_an_answer_was_whole_is_joined_again_when_it_is() -> None:
@@ -118,75 +115,6 @@ def test_a_result_that_is_reported_differently_does_not_forbid_a_link() -> None:
     assert [item.words for item in chat_of(story) if isinstance(item, CallItem)] == [
         "approved by its host, not here · maybe · reported differently"
     ]
-
-
-# Beside it.
-
-
-TOOL: JSON = {"type": "function", "function": {"name": "math__add", "parameters": {"type": "object"}}}
-TITLE = "<session>\n{}\n</session>\nWrite a title."
-
-
-class Host:
-    """One that offers tools with what a person asks, and none with what it asks itself."""
-
-    def __init__(self) -> None:
-        self.world = World()
-        self.chat = Conversation()
-        self._model = self.world.model()
-        self._story = Story()
-        self._telling = StoryChat(self._story, self.chat)
-
-    def ask(self, *said: str, tools: bool = True, agent: str = "", later: int = 100) -> str:
-        """A request: what was said in turns by the person and the model."""
-        self.world.now += later * MS
-        messages: list[JSON] = [
-            {"role": "assistant" if number % 2 else "user", "content": text} for number, text in enumerate(said)
-        ]
-        offered: dict[str, JSON] = {"tools": [TOOL]} if tools else {}
-        exchange = self._model.exchange()
-        headers = (("content-type", "application/json"), ("user-agent", agent))
-        head = Head(method="POST", url=OPENAI.url, headers=headers)
-        draft = Record(wire="llm", kind="request", peer="example", direction="out", exchange=exchange, head=head)
-        self._model.keep(replace(draft, data=dumped({"messages": messages, **offered})))
-        return exchange
-
-    def title(self, text: str, *, later: int = 1) -> str:
-        """It asks for one."""
-        return self.ask(TITLE.format(text), tools=False, later=later)
-
-    def refuse(self, exchange: str) -> None:
-        """No answer."""
-        self._model.refuse(exchange)
-
-    def answer(self, exchange: str, text: str) -> None:
-        """An answer, whole."""
-        self.world.run(self._model.answer(OPENAI, exchange, Answer(text)))
-
-    def hear(self) -> Sequence[tuple[int, int]]:
-        """Turn and step of each request by now; the chat is told."""
-        for _, record in self.world.records:
-            self._story.feed(record)
-        self.world.records.clear()
-        self._telling.tell()
-        return [(said.turn, said.step) for said in self._story.exchanges]
-
-
-@pytest.mark.parametrize("hears", [True, False])
-def test_a_title_that_is_asked_for_before_or_behind_a_question_stands_in_its_turn(*, hears: bool) -> None:
-    host = Host()
-    for text in ("hello one", "hello two"):
-        first = host.title(text) if text == "hello one" else ""
-        if hears:
-            host.hear()
-        question = host.ask(text)
-        title = first or host.title(text)
-        host.refuse(title)
-        host.answer(question, f"Yes: {text}.")
-    assert host.hear() == [(1, 1), (1, 1), (2, 1), (2, 1)]
-    assert [item.text for item in host.chat.items if isinstance(item, UserItem)] == ["hello one", "hello two"]
-    notes = [item.what for item in host.chat.items if isinstance(item, NoteItem)]
-    assert len([what for what in notes if what.startswith('the host asks beside it: "<session>')]) == 2
 
 
 # A history that its host rewrites.

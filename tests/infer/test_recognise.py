@@ -56,19 +56,6 @@ def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, 
 
 
 @pytest.mark.parametrize(
-    ("opening", "named"),
-    [
-        ("### Task:\nGenerate a title.\n### Chat History:\n<chat_history>\nUSER: hi\n</chat_history>", "Open WebUI"),
-        ("### Task:\nRespond to the user query using the provided context, incorporating citations", "Open WebUI"),
-        ("### Task:\nWrite a poem.", "aiohttp"),
-        ("What does `### Task:\n…\n<chat_history>\n` mean?", "aiohttp"),
-    ],
-)
-def test_a_host_is_named_by_what_it_asks_in_the_users_place(opening: str, named: str) -> None:
-    assert host_asking(("Python/3.12 aiohttp/3.14.5", ""), "", opening) == named
-
-
-@pytest.mark.parametrize(
     ("client", "named"),
     [
         ("claude-code", "Claude Code"),

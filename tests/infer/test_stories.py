@@ -233,10 +233,6 @@ OF_TWO = {"a": model("Claude Code"), "b": model("Cline"), "a1": server("claude-c
         ({**OF_TWO, "x": model(SDK), "y": server("mcp")}, ["a a1", "b b1", "x y"]),
         ({"a1": server("claude-code"), "b1": server("Cline"), "both": model("Claude Code", "Cline")}, ["a1 b1 both"]),
         ({"by hand": server("mcp-inspector"), "b": model("Cline")}, ["by hand", "b"]),
-        (
-            {"a": model("Agent A"), "b": server("agent-a"), "c": server("agent-b"), "d": server("mcp")},
-            ["a b", "c", "d"],
-        ),
         ({"a": model("node"), "b": model("python-requests"), "c": server("alpha")}, ["a b c"]),
     ],
     ids=[
@@ -246,7 +242,6 @@ OF_TWO = {"a": model("Claude Code"), "b": model("Cline"), "a1": server("claude-c
         "no name beside two",
         "turns at one model",
         "by hand",
-        "names of no known host",
         "names of libraries",
     ],
 )

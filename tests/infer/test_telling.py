@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -41,50 +42,39 @@ def told(world: World) -> tuple[Story, list[Item]]:
     return story, chat_of(story)
 
 
-def cut(model: ModelTap, exchange: str) -> None:
-    list(model.answer(OPENAI, exchange, Answer("It is"), cut=True))
-
-
-def keep_a_part(model: ModelTap, exchange: str) -> None:
-    """All of it came, and more than is kept."""
-    model.keep(Record(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
-    model.keep(Record(wire="llm", kind="chunk", peer="example", exchange=exchange, data=b'{"choices": [{"me'))
-    ending = Ending(size=30, kept=17).to_bytes()
-    model.keep(Record(wire="llm", kind="end", peer="example", exchange=exchange, data=ending))
-
-
-def hang(model: ModelTap, exchange: str) -> None:
-    """The host waits no longer."""
-    model.keep(Record(wire="llm", kind="response", peer="example", exchange=exchange, head=Head(status=200)))
-    ending = Ending(reason="closed by host").to_bytes()
-    model.keep(Record(wire="llm", kind="end", peer="example", exchange=exchange, data=ending))
-
-
-def end_with(reason: str, text: str, model: ModelTap, exchange: str) -> None:
-    body = {"choices": [{"message": {"content": text}, "finish_reason": reason}]}
-    head = Head(status=200, headers=(("content-type", "application/json"),))
-    model.keep(Record(wire="llm", kind="response", peer="example", exchange=exchange, head=head))
-    model.keep(Record(wire="llm", kind="chunk", peer="example", exchange=exchange, data=json.dumps(body).encode()))
-    model.keep(Record(wire="llm", kind="end", peer="example", exchange=exchange, data=Ending().to_bytes()))
+def ends(status: int, body: bytes, ending: Ending, model: ModelTap, exchange: str) -> None:
+    """An answer that ends like this."""
+    head = Head(status=status, headers=(("content-type", "application/json"),))
+    draft = Record(wire="llm", kind="response", peer="example", exchange=exchange)
+    for record in (replace(draft, head=head), replace(draft, kind="chunk", data=body) if body else None):
+        if record is not None:
+            model.keep(record)
+    model.keep(replace(draft, kind=ending.kind, data=ending.to_bytes()))
 
 
 @pytest.mark.parametrize(
-    ("ends", "words"),
+    ("end", "words"),
     [
         (ModelTap.refuse, "example answered 429: slow down"),
         (ModelTap.fail, "no answer came: cut by peer"),
-        (cut, "the answer broke off: cut by peer"),
-        (hang, "the answer broke off: closed by host"),
-        (keep_a_part, "of the answer 17 of 30 bytes are kept"),
-        (partial(end_with, "length", "It is"), "cut at the token limit"),
-        (partial(end_with, "stop", ""), "an empty answer"),
+        (partial(ends, 200, b"", Ending(reason="closed by host")), "the answer broke off: closed by host"),
+        (partial(ends, 200, b'{"choices": [{"me', Ending(size=30, kept=17)), "of the answer 17 of 30 bytes are kept"),
+        (
+            partial(ends, 200, b'{"choices": [{"message": {"content": "a"}, "finish_reason": "length"}]}', Ending()),
+            "cut at the token limit",
+        ),
+        (
+            partial(ends, 200, b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}', Ending()),
+            "an empty answer",
+        ),
     ],
 )
-def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(ends: object, words: str) -> None:
+def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(
+    end: Callable[[ModelTap, str], None], words: str
+) -> None:
     world = World()
     model = world.model()
-    assert callable(ends)
-    ends(model, model.ask(OPENAI, [User("what is one and two?")]))
+    end(model, model.ask(OPENAI, [User("what is one and two?")]))
     assert [item.what for item in told(world)[1] if isinstance(item, NoteItem)] == [words]
 
 
@@ -111,54 +101,10 @@ def test_equal_calls_are_joined_by_order_and_say_so(words: set[str], *, says_whi
     assert {item.words for item in chat if isinstance(item, CallItem)} == words
     ladder = Ladder("story")
     ladder.feed(story.clock.on_it(record) for _, record in world.records)
-    links = [
-        Record(
-            wire="host",
-            kind="link",
-            place=found.place,
-            data=found.link.to_bytes(),
-            capture=found.capture,
-            seq=9_000 + number,
-        )
-        for number, found in enumerate(story.links())
-    ]
-    ladder.feed(links)
+    ladder.feed(link.record(9_000 + number, 0, 0) for number, link in enumerate(story.links()))
     sent = [row for row in ladder.rows if row.method == "tools/call" and row.outward]
     assert [row.maybe for row in sent] == [not says_which] * 2
     assert set(matching(ladder, "kind:maybe")) >= {row.number for row in sent if row.maybe}
-
-
-def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_their_number() -> None:
-    world, chat, story = World(), Conversation(), Story()
-    model, telling = world.model(), StoryChat(story, chat)
-
-    def ask(text: str, *, status: int = 0) -> None:
-        world.now += 100 * MS
-        exchange = model.ask(OPENAI, [User(text)])
-        model.refuse(exchange, status) if status else list(model.answer(OPENAI, exchange, Answer("Hello.")))
-
-    def hear() -> None:
-        for _, record in world.records:
-            story.feed(record)
-        world.records.clear()
-        telling.tell()
-
-    for _ in range(40):
-        ask("hello", status=404)
-    for status in (404, 404, 429, 404, 404, 0):
-        hear()
-        ask("hello", status=status)
-    ask("something else", status=404)
-    hear()
-    assert [(type(item), getattr(item, "what", "") or getattr(item, "text", "")) for item in chat.items] == [
-        (UserItem, "hello"),
-        (NoteItem, "example answered 404: slow down (42 times)"),
-        (NoteItem, "example answered 429: slow down"),
-        (NoteItem, "example answered 404: slow down (2 times)"),
-        (AnswerItem, "Hello."),
-        (UserItem, "something else"),
-        (NoteItem, "example answered 404: slow down"),
-    ]
 
 
 # From where it begins.
@@ -256,6 +202,32 @@ def test_what_was_said_while_a_tap_did_not_run_is_told_and_no_more() -> None:
     assert told.words == ["> first", "I look.", "math__add = 3", *gap, "> third", "No."]
 
 
+def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_their_number() -> None:
+    told = Told()
+    model = told.world.model()
+
+    def ask(text: str, *, status: int = 0) -> None:
+        exchange = model.ask(OPENAI, [User(text)])
+        model.refuse(exchange, status) if status else list(model.answer(OPENAI, exchange, Answer("Hello.")))
+
+    for _ in range(40):
+        ask("hello", status=404)
+    for status in (404, 404, 429, 404, 404, 0):
+        told.hear()
+        ask("hello", status=status)
+    ask("something else", status=404)
+    told.hear()
+    assert told.words == [
+        "> hello",
+        "example answered 404: slow down (42 times)",
+        "example answered 429: slow down",
+        "example answered 404: slow down (2 times)",
+        "Hello.",
+        "> something else",
+        "example answered 404: slow down",
+    ]
+
+
 # While it goes on.
 
 
@@ -270,7 +242,7 @@ class Clock:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     keep_story(tmp_path)
-    store = Store.open_to_read(tmp_path / "data" / DATABASE)
+    store = Store.open(tmp_path / "data" / DATABASE)
     yield store
     store.close()
 
@@ -317,30 +289,22 @@ def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monke
 # Whole.
 
 
-@pytest.fixture
-def whole_store(tmp_path: Path) -> Iterator[Store]:
-    keep_story(tmp_path)
-    opened = Store.open(tmp_path / "data" / "tui-host.db")
-    yield opened
-    opened.close()
-
-
-def whole_of(whole_store: Store, name: str = "last") -> WholeStory:
-    story = Stories(whole_store).find(name)
+def whole_of(store: Store, name: str = "last") -> WholeStory:
+    story = Stories(store).find(name)
     assert isinstance(story, TapStory)
-    return WholeStory(whole_store, story)
+    return WholeStory(store, story)
 
 
-def exported(whole_store: Store, name: str = "last") -> bytes:
-    whole = whole_of(whole_store, name)
+def exported(store: Store, name: str = "last") -> bytes:
+    whole = whole_of(store, name)
     return b"".join(FORMATS["jsonl"].export(whole, whole.info))
 
 
-def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(whole_store: Store) -> None:
-    whole = whole_of(whole_store)
+def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(store: Store) -> None:
+    whole = whole_of(store)
     assert (whole.info.title, whole.info.turns) == ("Cline: what is one and two? (tap llm example, tap stdio math)", 1)
     assert (whole.info.model, whole.info.protocol) == ("example/deepseek-chat", "cline")
-    head, *lines = map(json.loads, exported(whole_store).splitlines())
+    head, *lines = map(json.loads, exported(store).splitlines())
     assert (head["session"]["id"], head["session"]["source"]) == (story_id(whole.taps[0].id), "tap")
     records = [line for line in lines if line["kind"] != "link"]
     assert [line["wire"] for line in records if line["kind"] in {"request", "frame"}] == [
@@ -363,28 +327,26 @@ def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(
     assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
 
 
-def test_a_story_that_was_brought_in_comes_out_line_for_line_and_stays_by_itself(
-    whole_store: Store, tmp_path: Path
-) -> None:
-    before = exported(whole_store)
+def test_a_story_that_was_brought_in_comes_out_line_for_line_and_stays_by_itself(store: Store, tmp_path: Path) -> None:
+    before = exported(store)
     path = tmp_path / "story.jsonl"
     path.write_bytes(before)
     for _ in range(2):  # also where it is already
-        brought = import_files(whole_store, [path], Redactor()).id
-        assert exported(whole_store, brought) == before
-        whole = whole_of(whole_store, brought)
+        brought = import_files(store, [path], Redactor()).id
+        assert exported(store, brought) == before
+        whole = whole_of(store, brought)
         assert [tap.id for tap in whole.taps] == [brought]
         assert len(whole.session_items("")) == 4
-    assert exported(whole_store, whole_of(whole_store).info.id) == before
+    assert exported(store, whole_of(store).info.id) == before
 
 
-def test_a_taps_id_gives_the_half_of_that_tap_so_that_nothing_is_exported_twice(whole_store: Store) -> None:
+def test_a_taps_id_gives_the_half_of_that_tap_so_that_nothing_is_exported_twice(store: Store) -> None:
     def records(name: str) -> set[tuple[str, int]]:
-        head, *lines = map(json.loads, exported(whole_store, name).splitlines())
+        head, *lines = map(json.loads, exported(store, name).splitlines())
         assert head["session"]["id"] == name
         return {(line["capture"], line["seq"]) for line in lines if line["kind"] != "link"}
 
-    whole = whole_of(whole_store)
+    whole = whole_of(store)
     halves = [records(tap.id) for tap in whole.taps]
     assert [{capture for capture, _ in half} for half in halves] == [{tap.id} for tap in whole.taps]
     assert records(whole.info.id) == halves[0] | halves[1]

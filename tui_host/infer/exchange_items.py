@@ -93,13 +93,7 @@ def _repeated(exchange: ModelExchange, place: int) -> Iterator[Item]:
 
 
 def items(exchange: ModelExchange, calls: Sequence[JoinedCall], unasked: int) -> Iterator[Keyed]:
-    """Yield the items of an exchange's answer so far.
-
-    Args:
-        exchange: The exchange.
-        calls: The complete calls of the answer.
-        unasked: How many answers have no captured request.
-    """
+    """Yield the items of an exchange's answer so far, with its complete calls; `unasked` answers have no captured request."""
     left = {joined.call.number: joined for joined in calls}
     runs = exchange.fold.runs
     texts = [number for number, run in enumerate(runs) if any(text.strip() for text in run)]

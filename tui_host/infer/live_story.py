@@ -38,67 +38,41 @@ _LINKS_FROM = 1 << 48
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoryState:
-    """The present state of a followed story.
-
-    Attributes:
-        title: The story's title.
-        live: Whether a tap of the story still runs.
-        running: The captures that still grow.
-        hosts: The names of the hosts, as far as the hosts state them.
-        models: Provider and name of each model that was asked.
-        protocols: The tool protocols in use.
-        turns: The number of turns.
-        whose: The host of each turn, where there are several hosts.
-        has_calls: Whether a server's tool was called.
-        names: Server and tool for each name in the model's answers that stands for one tool.
-        is_whole: Whether everything recorded so far was handed over.
-        is_stale: Whether something handed over turned out to be wrong: read the story anew.
-    """
+    """The present state of a followed story."""
 
     title: str = ""
-    live: bool = True
-    running: frozenset[str] = frozenset()
-    hosts: Sequence[str] = ()
-    models: Sequence[tuple[str, str]] = ()
+    live: bool = True  # a tap of the story still runs
+    running: frozenset[str] = frozenset()  # the captures that still grow
+    hosts: Sequence[str] = ()  # as far as they state their names
+    models: Sequence[tuple[str, str]] = ()  # provider and name of each that was asked
     protocols: Sequence[str] = ()
     turns: int = 0
-    whose: Mapping[int, str] = field(default_factory=dict[int, str])
-    has_calls: bool = False
-    names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    is_whole: bool = False
-    is_stale: bool = False
+    whose: Mapping[int, str] = field(default_factory=dict[int, str])  # the host of each turn, where there are several
+    has_calls: bool = False  # a server's tool was called
+    names: Mapping[str, tuple[str, str]] = field(
+        default_factory=dict[str, tuple[str, str]]
+    )  # server and tool by the model's names
+    is_whole: bool = False  # everything recorded so far was handed over
+    is_stale: bool = False  # something handed over turned out to be wrong: read the story anew
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoryUpdate:
-    """New records or chat items, and the state of the story after them.
+    """New records or chat items, and the state of the story after them."""
 
-    Attributes:
-        records: Records on the shared clock with their places in the story, and links.
-        before: For each request that continues a conversation the request before: capture and exchange of both.
-        items: New and changed items of the chat, by number.
-        state: The state of the story.
-    """
-
-    records: Sequence[Record] = ()
-    before: Mapping[ExchangeKey, ExchangeKey] = field(default_factory=dict[ExchangeKey, ExchangeKey])
-    items: Sequence[tuple[int, Item]] = ()
+    records: Sequence[Record] = ()  # on the shared clock, with their places in the story, and links
+    before: Mapping[ExchangeKey, ExchangeKey] = field(
+        default_factory=dict[ExchangeKey, ExchangeKey]
+    )  # the request before
+    items: Sequence[tuple[int, Item]] = ()  # new and changed ones of the chat, by number
     state: StoryState
 
 
 class LiveStory:
-    """Reads a story. Only `read` must be called by one thread at a time.
-
-    Args:
-        store: The store in which the taps record.
-        session: The id of a story, or that of a tap.
-
-    Attributes:
-        updates: What was read. The reader removes the updates that it has shown.
-    """
+    """Reads the story, or the tap, with an id into `updates`. Only `read` must be called by one thread at a time."""
 
     def __init__(self, store: Store, session: str) -> None:
-        self.updates: deque[StoryUpdate] = deque()
+        self.updates: deque[StoryUpdate] = deque()  # the reader removes those that it has shown
         self._store = store
         self._session = session
         self._state = StoryState()

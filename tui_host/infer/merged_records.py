@@ -51,15 +51,9 @@ class _Capture:
 
 
 class MergedRecords:
-    """Gives each record of a story's captures once, without links. Only `is_waiting` may be used by several threads.
+    """Gives each record of a story's captures once, without links, up to the last ones of `until`.
 
-    Args:
-        store: Where the taps write.
-        clock: The clock that all captures share.
-        until: The last record of each capture that is to be given; None for all that there are.
-
-    Attributes:
-        is_wrong: What was given is out of order, or not of this story.
+    `is_wrong` says that what was given is out of order, or not of this story. Only `is_waiting` may be used by several threads.
     """
 
     def __init__(self, store: Store, clock: WallClock, until: Mapping[str, Record] | None = None) -> None:

@@ -55,15 +55,7 @@ class FoundLink:
 class Story:
     """Takes in the records of several captures in the order of time, and links calls, frames and results.
 
-    Args:
-        session: The session id to put into the records' places.
-
-    Attributes:
-        clock: The clock that all captures share.
-        conversations: The conversations with models.
-        frames: The messages to and from servers.
-        revision: Grows with everything that may change a link.
-        unasked: The number of answers without a captured request.
+    `revision` grows with everything that may change a link; `unasked` counts answers without a captured request.
     """
 
     def __init__(self, session: str = "") -> None:

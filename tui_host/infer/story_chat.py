@@ -18,22 +18,14 @@ _QUESTION = 60
 
 
 class StoryChat:
-    """Keeps a chat up to date with a story.
-
-    Args:
-        story: The story to show.
-        chat: Where.
-        is_followed: Whether the story may still grow, so that room is kept for a note that names the first host.
-
-    Attributes:
-        names_hosts: Whether the story has several hosts, so that notes name the host at each change.
-    """
+    """Keeps a chat up to date with a story. While it `is_followed` another host may come, so the first one has room for a name."""
 
     def __init__(self, story: Story, chat: Conversation, *, is_followed: bool = False) -> None:
-        self.names_hosts = False
+        self.names_hosts = False  # notes name the host at each change, where the story has several
         self._story = story
         self._chat = chat
         self._is_followed = is_followed
+        self._unnamed: tuple[int, ModelExchange] | None = None  # the note in that room
         self._numbers: dict[tuple[str, ...], int] = {}
         self._questions: dict[int | ExchangeKey, str] = {}
         self._opened: dict[ExchangeKey, bool] = {}  # whether as a side request
@@ -41,7 +33,6 @@ class StoryChat:
         self._last_turn = 0  # the turn shown last, side requests apart
         self._failed: tuple[int, Item, int] | None = None  # the last failure: its number, item and times
         self._revision: int = -1
-        self._named: dict[int, tuple[ModelExchange, str]] = {}  # notes that name a host, with the words behind the name
 
     def tell(self) -> None:
         """Add what is new in the story."""
@@ -49,9 +40,10 @@ class StoryChat:
             return
         self._revision = self._story.revision
         self.names_hosts |= len(self._story.hosts) > 1
-        for number, (exchange, behind) in self._named.items() if self.names_hosts else ():
-            if (note := self._note(exchange, behind)) != self._chat[number]:  # the host's name is known better now
-                self._chat.put(number, note)
+        if self.names_hosts and self._unnamed is not None:
+            number, first = self._unnamed
+            self._chat.put(number, self._note(first, f"{self._name(first)} asks"))
+            self._unnamed = None
         joined: dict[ExchangeKey, list[JoinedCall]] = {}
         for call in self._story.joined():
             joined.setdefault((call.call.capture, call.call.exchange), []).append(call)
@@ -100,19 +92,19 @@ class StoryChat:
     def _note_transition(self, exchange: ModelExchange, *, is_asking: bool) -> None:
         last, whose = self._last, self._story.host_of
         words = self._transition(exchange, is_asking=is_asking)
-        unnamed = NoteItem(turn=exchange.turn, kind="note", what=f"{words}:" if words else "")
-        if (self.names_hosts or self._is_followed) and (last is None or whose(last) != whose(exchange)):
-            behind = " asks:" if is_asking else ":"
-            behind = f", {words}:" if words else behind
-            note = self._note(exchange, behind) if self.names_hosts else unnamed
-            self._named[self._chat.add(note)] = exchange, behind
-        elif words:
-            self._chat.add(unnamed)
+        if self.names_hosts and (last is None or whose(last) != whose(exchange)):
+            asks = " asks" if is_asking else ""
+            words = f"{self._name(exchange)}, {words}" if words else f"{self._name(exchange)}{asks}"
+        if words:
+            self._chat.add(self._note(exchange, words))
+        elif last is None and self._is_followed:
+            self._unnamed = self._chat.add(self._note(exchange, "")), exchange
 
-    def _note(self, exchange: ModelExchange, behind: str) -> Item:
-        """Return a note with the host's name."""
-        name = line(self._story.host_of(exchange), _HOST) or _NO_NAME
-        return NoteItem(turn=exchange.turn, kind="note", what=f"{name}{behind}")
+    def _name(self, exchange: ModelExchange) -> str:
+        return line(self._story.host_of(exchange), _HOST) or _NO_NAME
+
+    def _note(self, exchange: ModelExchange, words: str) -> Item:
+        return NoteItem(turn=exchange.turn, kind="note", what=f"{words}:" if words else "")
 
     def _transition(self, exchange: ModelExchange, *, is_asking: bool) -> str:
         """Return words for the conversation that follows; empty where the same one continues or a new one begins."""

@@ -10,7 +10,7 @@ from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import Record
 from tui_host.chat.conversation import title_of
 from tui_host.errors import JSON
-from tui_host.infer.conversations.host_names import Speaker, host_named, hosts_of, is_host, is_own_name
+from tui_host.infer.conversations.host_names import Speaker, hosts_of, is_host
 from tui_host.infer.conversations.model_exchange import ModelExchange, exchange_of
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.tapped_frames import client_in
@@ -26,22 +26,11 @@ _MOST = 50
 
 
 class TapFacts:
-    """Gathers the facts from records as a tap makes them, and reads them from the row.
-
-    Args:
-        text: The facts gathered before, as `text` gives them.
-        redact: Takes secrets out of the question.
-
-    Attributes:
-        kind: `llm`, `stdio` or `http`; empty while nothing has passed.
-        peer: The name of the model's provider, or of the server; empty while nothing has passed.
-        speakers: Who asks which model, each different combination once.
-        clients: The names by which clients introduce themselves to the server.
-        question: The start of the first question to the model; empty if there was none.
-    """
+    """Gathers the facts from records as a tap makes them, from where `text` left off. `redact` takes secrets out of the question."""
 
     def __init__(self, text: str = "{}", redact: Callable[[str], str] = str) -> None:
         facts = read_object(text.encode())
+        # `llm`, `stdio` or `http`; the provider or the server; the first line of the first question
         self.kind, self.peer, self.question = (said(facts.get(name)) for name in ("kind", "peer", "question"))
         self.clients = [said(name) for name in items(facts.get("clients"))]
         self.speakers = [_speaker(mapping(value)) for value in items(facts.get("speakers"))]
@@ -66,13 +55,6 @@ class TapFacts:
     def hosts(self) -> frozenset[str]:
         """The names of known hosts. Names of SDKs do not count: many hosts use an SDK."""
         return frozenset(filter(is_host, hosts_of(self.speakers, self.clients)))
-
-    @property
-    def stated(self) -> Mapping[str, frozenset[str]]:
-        """The names that programs state of themselves, to models and to servers apart: one host may state different ones there."""
-        agents = (speaker.host for speaker in self.speakers)
-        clients = map(host_named, self.clients)
-        return {"model": frozenset(filter(is_own_name, agents)), "server": frozenset(filter(is_own_name, clients))}
 
     def feed(self, record: Record) -> bool:
         """Take in the tap's next record. Return whether the facts have changed."""

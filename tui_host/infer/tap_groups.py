@@ -50,10 +50,6 @@ class TapGroup:
         """The hosts that the records of its own taps name."""
         return frozenset[str]().union(*(tap.facts.hosts for tap in self.own))
 
-    def stated(self, to: str) -> frozenset[str]:
-        """Return the names that programs state of themselves, to models or to servers."""
-        return frozenset[str]().union(*(tap.facts.stated[to] for tap in self.own))
-
     def is_near(self, tap: KnownTap) -> bool:
         """Return whether a tap overlaps these in time."""
         begin_ns, end_ns = min(own.info.created_ns for own in self.own), max(own.ended_ns for own in self.own)
@@ -132,11 +128,7 @@ class _Grouping:
         """Return whether two stories name different hosts, or a person parted them."""
         if one is two:
             return False
-        if one.hosts and two.hosts:
-            are_different = not one.hosts & two.hosts
-        else:
-            names = [(one.stated(to), two.stated(to)) for to in ("model", "server")]
-            are_different = any(mine and theirs and not mine & theirs for mine, theirs in names)
+        are_different = bool(one.hosts and two.hosts) and not one.hosts & two.hosts
         return are_different or self._is_decided(one, two, joined=False)
 
     def _is_decided(self, one: TapGroup, two: TapGroup, *, joined: bool) -> bool:

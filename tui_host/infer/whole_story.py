@@ -62,18 +62,7 @@ def link_by_hand(store: Store, session: str, call: str, frame: str) -> tuple[str
 
 
 class WholeStory:
-    """A story in its present state.
-
-    Args:
-        store: The store.
-        tap_story: The story.
-        redact: Takes secrets out of the texts of the chat.
-
-    Attributes:
-        found: What was found in the records.
-        info: The story as a session.
-        taps: The taps' sessions.
-    """
+    """A story in its present state, read at once. `redact` takes secrets out of the texts of the chat."""
 
     def __init__(self, store: Store, tap_story: TapStory, redact: Callable[[str], str] = str) -> None:
         self.taps = tap_story.taps

@@ -6,7 +6,6 @@ ids; else it begins a conversation.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -35,7 +34,7 @@ class Conversations:
         self.captures: set[str] = set()
         self._newest: ModelExchange | None = None  # which began the newest turn
         self._last: ModelExchange | None = None  # of the newest turn, side requests apart
-        self._by_mark: dict[bytes, list[ModelExchange]] = {}
+        self._by_mark: dict[int, list[ModelExchange]] = {}
         self._by_wire_id: dict[tuple[str, str], set[ExchangeKey]] = {}
         self._results: dict[ExchangeKey, Sequence[tuple[Call, Result]]] = {}
 
@@ -81,7 +80,7 @@ class Conversations:
 
     # Which answer a request continues.
 
-    def _continue(self, exchange: ModelExchange, marks: Sequence[bytes]) -> None:
+    def _continue(self, exchange: ModelExchange, marks: Sequence[int]) -> None:
         """Set the exchange whose answer a request continues, and the answer's place in the request."""
         messages = exchange.messages
         for place in reversed(range(1, len(messages))):
@@ -102,7 +101,7 @@ class Conversations:
                     exchange.answer_place = place - 1
                     return
 
-    def _alike(self, mark: bytes, exchange: ModelExchange) -> list[ModelExchange]:
+    def _alike(self, mark: int, exchange: ModelExchange) -> list[ModelExchange]:
         """Return the latest exchanges whose messages have a mark, the latest first, those of the same tap before all."""
         latest = self._by_mark.get(mark, [])[: -_SEARCHED - 1 : -1]
         fitting = [before for before in latest if before.may_continue_as(exchange)]
@@ -187,15 +186,13 @@ class Conversations:
         return results
 
 
-def _prefixes(exchange: ModelExchange) -> Sequence[bytes]:
+def _prefixes(exchange: ModelExchange) -> Sequence[int]:
     """Return a mark for each prefix of a request's conversation, from no message to all messages."""
     if not exchange.body:  # only the answer was captured
-        return [repr(exchange.key).encode()]
-    digest = hashlib.blake2b(exchange.dialect.encode(), digest_size=16)
-    marks = [digest.digest()]
+        return [hash(exchange.key)]
+    marks = [hash(exchange.dialect)]
     for message in exchange.messages:
-        digest.update(message.mark)
-        marks.append(digest.digest())
+        marks.append(hash((marks[-1], message.mark)))
     return marks
 
 

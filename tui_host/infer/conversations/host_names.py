@@ -57,11 +57,6 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 _WITHOUT_MODEL = "MCP Inspector"
 
-TASKS: Mapping[str, str] = MappingProxyType(
-    {"Open WebUI": r"(?s)\A### Task:\n(?:.*\n<chat_history>\n|Respond to the user query using the provided context\b)"}
-)
-"""First user messages of title and tag requests from hosts that name themselves nowhere else."""
-
 LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
@@ -79,9 +74,6 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """SDKs by user agent and whole client name, for hosts that state no more."""
 _PRODUCT = re.compile(r"([^\s/();,]{1,40})")
-_PRODUCTS = re.compile(r"([^\s/();,]{1,40})/\S")
-_COMMENT = re.compile(r"\([^()]*\)")
-_BROWSER = "Mozilla"
 _OF_BROWSERS = frozenset(
     [
         "Mozilla",
@@ -90,20 +82,13 @@ _OF_BROWSERS = frozenset(
         "Mobile",
         "Version",
         "Chrome",
-        "HeadlessChrome",
         "Chromium",
         "Safari",
         "Electron",
         "Firefox",
         "Edg",
-        "OPR",
     ]
 )
-_OF_LIBRARIES = re.compile(
-    r"(?:python|node|undici|axios|bun|deno|curl|okhttp|java|go-http|reqwest|aiohttp|got|ky|fetch|a browser)",
-    re.IGNORECASE,
-)
-"""The beginnings of user agents that name no program of anybody's."""
 _LOOKED_AT = 4000
 _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
 _NAMED = 2
@@ -123,28 +108,19 @@ def agent_of(headers: Iterable[tuple[str, str]]) -> Agent:
     return agent, values.get("x-title", "").strip()
 
 
-def host_asking(agent: Agent, system: str, opening: str = "") -> str:
-    """Return the name of the host that sent a request, or of its SDK; empty if unknown.
-
-    Args:
-        agent: What its headers state.
-        system: The system prompt.
-        opening: The first user message of the conversation.
-    """
-    return _host_by_traits(agent, system[:_LOOKED_AT], opening[:_LOOKED_AT])
+def host_asking(agent: Agent, system: str) -> str:
+    """Return the name of the host that sent a request, or of its SDK, by its headers and prompt; empty if unknown."""
+    return _host_by_traits(agent, system[:_LOOKED_AT])
 
 
 @lru_cache(maxsize=64)
-def _host_by_traits(agent: Agent, system: str, opening: str) -> str:
+def _host_by_traits(agent: Agent, system: str) -> str:
     stated, title = agent
     for name, (sign, _, _) in HOSTS.items():
         if sign and re.search(sign, stated, re.IGNORECASE):
             return name
     for name, (_, prompt, _) in HOSTS.items():
         if prompt and re.search(prompt, system):
-            return name
-    for name, task in TASKS.items():
-        if re.search(task, opening):
             return name
     if title:
         return next((name for name in HOSTS if name.lower() == title.lower()), title[:40])
@@ -155,10 +131,10 @@ def _host_by_traits(agent: Agent, system: str, opening: str) -> str:
 def _product(agent: str) -> str:
     """Return the program's name from a user agent; of programs in a browser's window the one that is no browser's."""
     first = _PRODUCT.search(agent)
-    if first is None or first[0] != _BROWSER:
-        return first[0] if first is not None else ""
-    products = _PRODUCTS.findall(_COMMENT.sub(" ", agent))
-    return next((name for name in products if name not in _OF_BROWSERS), "a browser")
+    if first is None or first[0] not in _OF_BROWSERS:
+        return "" if first is None else first[0]
+    products = (part.partition("/")[0] for part in re.sub(r"\([^()]*\)", " ", agent).split())
+    return next((name[:40] for name in products if name not in _OF_BROWSERS), "a browser")
 
 
 @lru_cache(maxsize=64)
@@ -176,11 +152,6 @@ def is_host(name: str) -> bool:
     return name in HOSTS
 
 
-def is_own_name(name: str) -> bool:
-    """Return whether a program states a name of its own, and not that of an SDK, a browser or a library for HTTP."""
-    return bool(name) and name not in LIBRARIES and _OF_LIBRARIES.match(name) is None
-
-
 def model_asked(url: str, body: bytes) -> str:
     """Return the model of a request, from its body or path."""
     in_path = _IN_PATH.search(parts_of(url).path)
@@ -189,7 +160,7 @@ def model_asked(url: str, body: bytes) -> str:
 
 @lru_cache(maxsize=8)
 def _model_in(body: bytes) -> str:
-    root = spans(body)
+    root = spans(body, depth=1)
     node = root.get("model") if root is not None else None
     return node.text(body)[:100] if node is not None else ""
 
@@ -222,18 +193,14 @@ def hosts_by_speaker(speakers: Collection[Speaker], calling: Collection[str]) ->
     """Return the host of each speaker; empty where unknown.
 
     An SDK stands for a host that its agent named elsewhere. Where no agent names a host, it stands for the one host among the
-    servers' clients, if that never names itself to models: beside other hosts an unnamed agent is another program.
-
-    Args:
-        speakers: The speakers.
-        calling: The hosts of the servers' clients.
+    servers' clients (`calling`), if that never names itself to models: beside other hosts an unnamed agent is another program.
     """
     named: dict[Agent, set[str]] = {}
     for speaker in speakers:
         if is_host(speaker.host):
             named.setdefault(speaker.agent, set()).add(speaker.host)
     quiet = "" if named else _only({host for host in calling if is_host(host) and host != _WITHOUT_MODEL})
-    if quiet and (any(HOSTS[quiet][:2]) or quiet in TASKS):
+    if quiet and any(HOSTS[quiet][:2]):
         quiet = ""
     hosts: dict[Speaker, str] = {}
     for speaker in speakers:
@@ -253,14 +220,11 @@ def models_of(speakers: Iterable[Speaker]) -> list[tuple[str, str]]:
 
 
 def protocols_of(speakers: Collection[Speaker]) -> list[str]:
-    """Return the tool protocols in order of first use; tool-less requests of a protocol's agent do not count as native."""
-    taught = {speaker.agent for speaker in speakers if speaker.protocol != NATIVE}
-    protocols = (
-        speaker.protocol
-        for speaker in speakers
-        if speaker.protocol != NATIVE or speaker.has_tools or speaker.agent not in taught
-    )
-    return list(dict.fromkeys(filter(None, protocols)))
+    """Return the tool protocols in order of first use; requests without any tools do not count beside a protocol of text."""
+    protocols = list(dict.fromkeys(filter(None, (speaker.protocol for speaker in speakers))))
+    if any(speaker.has_tools for speaker in speakers) or len(protocols) < 2:
+        return protocols
+    return [protocol for protocol in protocols if protocol != NATIVE]
 
 
 def in_words(names: Sequence[str]) -> str:

@@ -39,7 +39,7 @@ class ModelExchange:
     is_missing: bool = False  # the answer is not in the capture
     lacks: str = ""  # how much of the answer was kept, in words; empty for all
     is_over: bool = False
-    mark: bytes = b""  # that exchanges with equal messages share
+    mark: int = 0  # that exchanges with equal messages share
     turn: int = 0
     step: int = 1
     text: str = ""  # the person's words; empty where the request only continues with results
@@ -60,15 +60,14 @@ class ModelExchange:
         head = record.head or Head()
         self.key = self.conversation = (record.capture, record.exchange or "")
         self.at_ns = self.end_ns = at_ns
-        self.is_timed = record.mono_ns is not None
         self.body = body
         self.request = request = requests.read(dialect, body)
         self.messages = request.messages
         opening = self.messages[0].text if self.messages and self.messages[0].role == "user" else ""
         self.dialect, self.peer = dialect.name, record.peer
         self.agent = agent_of(head.headers)
-        self.host = host_asking(self.agent, request.prompt, opening)
-        self.model = model_asked(head.url or "", request.around)
+        self.host = host_asking(self.agent, request.prompt)
+        self.model = model_asked(head.url or "", body)
         self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
         taught = request.prompt + (opening if len(opening) > _FIRST else "")
         self._is_bare = not (taught or self.model or request.offered)  # as a history that Cline keeps
@@ -175,11 +174,6 @@ class ModelExchange:
     def has_failed(self) -> bool:
         """Whether the answer ended incomplete and no request continues from it."""
         return self.is_over and not self.is_answered and not self.children
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether the body was read completely: small enough, and with a content coding that could be decoded."""
-        return self._size <= MOST
 
     @property
     def trouble(self) -> str:

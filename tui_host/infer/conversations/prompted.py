@@ -25,27 +25,9 @@ _MOST_TOOLS = 2000
 _FLAGS = re.DOTALL | re.MULTILINE
 
 
-class Wrapping:
-    """A wrapping that hosts put into texts: a pattern, and the first end that counts, if it has one."""
-
-    def __init__(self, pattern: str, end: str = "") -> None:
-        self._whole = re.compile(pattern + end, _FLAGS)
-        self._end = re.compile(end, _FLAGS) if end else None
-
-    def found_in(self, text: str) -> Iterator[re.Match[str]]:
-        if self._end is None:
-            return self._whole.finditer(text)
-        # Behind the last end each beginning would be followed to the end of the text.
-        return self._whole.finditer(text, 0, max((match.end() for match in self._end.finditer(text)), default=0))
-
-    def without(self, text: str) -> str:
-        """Return a text without the matches."""
-        starts = [0]
-        kept: list[str] = []
-        for match in self.found_in(text):
-            kept.append(text[starts[-1] : match.start()])
-            starts.append(match.end())
-        return "".join((*kept, text[starts[-1] :]))
+def _wrapping(first: str, inside: str, last: str) -> re.Pattern[str]:
+    """Return the pattern of a wrapping. Nothing behind a first tag is searched beyond the next one, so that time stays linear."""
+    return re.compile(rf"{first}{inside.replace('.*', f'(?:(?!{first}).)*?')}{last}", _FLAGS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,35 +40,35 @@ class PromptedForm:
     """
 
     sign: re.Pattern[str]
-    results: tuple[Wrapping, ...]
+    results: tuple[re.Pattern[str], ...]
 
 
-_OBSERVED = Wrapping(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)")
-_TOLD_OF_JSON = (
-    Wrapping(r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"),
-    Wrapping(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z"),
+_OBSERVED = re.compile(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)", _FLAGS)
+_OF_JSON = (
+    re.compile(
+        r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)", _FLAGS
+    ),
+    re.compile(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z", _FLAGS),
 )
 _USED = r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
+_CHERRY = r"\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*)"
 _OLDER = "Here is the result of mcp tool use `"
 FORMS: Mapping[str, PromptedForm] = MappingProxyType(
     {
         "cline": PromptedForm(
             sign=re.compile(r"<use_mcp_tool>|<attempt_completion>"),
-            results=(Wrapping(rf"{_USED}(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)"),),
+            results=(re.compile(rf"{_USED}(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)", _FLAGS),),
         ),
         "cherry": PromptedForm(
             sign=re.compile(r"<tool_use>"),
             results=(
-                Wrapping(
-                    r"<tool_use_result>\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*?)",
-                    r"</result>\s*</tool_use_result>",
-                ),
-                Wrapping(rf"{_OLDER}(?P<name>[^`\n]*)`:(?P<told>.*?)(?={_OLDER}|\Z)"),
+                _wrapping("<tool_use_result>", _CHERRY, r"</result>\s*</tool_use_result>"),
+                re.compile(rf"{_OLDER}(?P<name>[^`\n]*)`:(?P<told>.*?)(?={_OLDER}|\Z)", _FLAGS),
             ),
         ),
         HERMES: PromptedForm(
             sign=re.compile(r"<tool_call>"),
-            results=(Wrapping(r"<tool_response>(?P<told>.*?)", r"</tool_response>(?P<name>)"),),
+            results=(_wrapping("<tool_response>", "(?P<told>.*)", "</tool_response>(?P<name>)"),),
         ),
         "react": PromptedForm(
             sign=re.compile(r"^[^\w\n]*Action Input\W", re.MULTILINE),
@@ -94,11 +76,11 @@ FORMS: Mapping[str, PromptedForm] = MappingProxyType(
         ),
         "json": PromptedForm(
             sign=re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:'),
-            results=_TOLD_OF_JSON,
+            results=_OF_JSON,
         ),
         "function": PromptedForm(
             sign=re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:'),
-            results=_TOLD_OF_JSON,
+            results=_OF_JSON,
         ),
     }
 )
@@ -132,7 +114,7 @@ def results_in(name: str, text: str) -> Sequence[PromptedResult]:
     """Return the results in a message under a protocol, in order."""
     # Agents with a vendor's calls may write their history anew, with observations (smolagents).
     forms = FORMS[name].results if name in FORMS else (_OBSERVED,)
-    by_form = (list(form.found_in(text)) for form in forms)
+    by_form = (list(form.finditer(text)) for form in forms)
     return [_result(name, match) for match in next(filter(None, by_form), list[re.Match[str]]())]
 
 
@@ -165,16 +147,16 @@ def _named_result(told: str) -> tuple[str, int, int, str] | None:
 # Additions.
 
 
-_DETAILS = (
-    *(Wrapping(f"<{name}>.*?", f"</{name}>") for name in ("system-reminder", "session_context", "environment_context")),
-    Wrapping(r"<environment_details>.*?(?:</environment_details>|\Z)"),
+_DETAILS = tuple(
+    _wrapping(f"<{name}>", ".*", f"</{name}>")
+    for name in ("system-reminder", "session_context", "environment_context", "environment_details")
 )
-_WORDS = Wrapping(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>")
+_WORDS = re.compile(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>")
 _MAY_BE_WRAPPED = re.compile(r"[<\[]|^Tool |^Observation:|Here is the result of mcp", re.MULTILINE)
 """What every result in words and every wrapping holds: most texts hold nothing of these."""
 _TOOL_LISTS = (
-    Wrapping(r"<tools>\s*(?:[{\[]|<tool>).*?", "</tools>"),
-    Wrapping(r"^# Connected MCP Servers\n.*?(?=^====|^# |\Z)"),
+    _wrapping("<tools>", r"\s*(?:[{\[]|<tool>).*", "</tools>"),
+    re.compile(r"^# Connected MCP Servers\n.*?(?=^====|^# |\Z)", _FLAGS),
 )
 _OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
 """Words of a paragraph that teaches a tool protocol."""
@@ -189,7 +171,7 @@ _OF_OTHER_THINGS = re.compile(
 def without_details(text: str) -> str:
     """Return a message's text without what hosts add to it and may leave out the next time."""
     for form in _DETAILS if "<" in text else ():
-        text = form.without(text)
+        text = form.sub("", text)
     return text.strip()
 
 
@@ -198,7 +180,7 @@ def said_in(text: str) -> str:
     if _MAY_BE_WRAPPED.search(text) is None:
         return text.strip()
     for form in (*chain.from_iterable(form.results for form in FORMS.values()), *_DETAILS, _WORDS):
-        text = form.without(text)
+        text = form.sub("", text)
     return text.strip()
 
 
@@ -212,8 +194,8 @@ def additions_in(name: str, text: str) -> Sequence[Addition]:
     added: list[Addition] = [
         *((result.first, result.start, FRAMES_RESULT) for result in results),
         *((result.end, result.last, FRAMES_RESULT) for result in results),
-        *((*match.span(), "details of the environment") for match in _DETAILS[-1].found_in(text)),
-        *((*match.span(), "frames what was said") for match in _WORDS.found_in(text)),
+        *((*match.span(), "details of the environment") for match in _DETAILS[-1].finditer(text)),
+        *((*match.span(), "frames what was said") for match in _WORDS.finditer(text)),
     ]
     inside = [(result.start, result.end) for result in results]
     return [
@@ -228,7 +210,7 @@ def instructions_in(name: str, prompt: str) -> Sequence[Addition]:
 
     In each run of chapters that is what stands from the first to the last paragraph about tools.
     """
-    lists = sorted(match.span() for form in _TOOL_LISTS for match in form.found_in(prompt))
+    lists = sorted(match.span() for form in _TOOL_LISTS for match in form.finditer(prompt))
     about = sorted([*(match.span() for match in _OF_TOOLS.finditer(prompt)), *lists])
     taught: list[tuple[int, int]] = []
     for start, end in _between(0, len(prompt), (match.span() for match in _OF_OTHER_THINGS.finditer(prompt))):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
@@ -26,6 +25,7 @@ from tui_host.infer.conversations.prompted import (
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.outline import Outline, Part
 
+Role: TypeAlias = Literal["model", "host", "user"]
 _MODEL = ("assistant", "model")
 _HOST = ("system", "developer")
 _LISTS = ("messages", "input", "contents")
@@ -52,9 +52,9 @@ class MessagePart:
 class RequestMessage:
     """A message of a request."""
 
-    role: Literal["model", "host", "user"]  # `host` is the system prompt; the user also tells results
+    role: Role  # `host` is the system prompt; the user also tells results
     parts: tuple[MessagePart, ...]  # without thinking and images
-    mark: bytes  # that equal messages share
+    mark: int  # that equal messages share
 
     @property
     def text(self) -> str:
@@ -75,25 +75,20 @@ class RequestMessage:
 
 def message_of(outline: Outline, part: Part) -> RequestMessage:
     """Read a message of a body; system messages get the role `host`."""
-    parts = tuple(_parts(outline, part))
+    role: Role = "user"
     if part.label in _MODEL or part.kind in {"call", "thinking"}:
-        return RequestMessage(role="model", parts=parts, mark=_mark("model", parts))
-    if part.label in _HOST:
-        return RequestMessage(role="host", parts=parts, mark=_mark("host", parts))
-    return RequestMessage(role="user", parts=parts, mark=_mark("user", parts))
+        role = "model"
+    elif part.label in _HOST:
+        role = "host"
+    parts = tuple(_parts(outline, part))
+    return RequestMessage(role=role, parts=parts, mark=hash((role, *map(_words_of, parts))))
 
 
-def _mark(role: str, parts: Sequence[MessagePart]) -> bytes:
-    mark = hashlib.blake2b(role.encode(), digest_size=16)
-    for part in parts:
-        words = [part.kind, part.wire_id]
-        if part.kind == "call":
-            words += (part.name, canonical_text(part.text) or part.text)
-        else:
-            words.append(without_details(part.text))
-        for word in words:
-            mark.update(word.encode("utf-8", "surrogatepass") + b"\0")
-    return mark.digest()
+def _words_of(part: MessagePart) -> tuple[str, ...]:
+    """Return what equal parts have in common, however hosts write them."""
+    if part.kind == "call":
+        return part.kind, part.wire_id, part.name, canonical_text(part.text) or part.text
+    return part.kind, part.wire_id, without_details(part.text)
 
 
 def _parts(outline: Outline, part: Part) -> Iterator[MessagePart]:
@@ -137,7 +132,6 @@ class Request:
     system: tuple[MessagePart, ...] = ()
     messages: tuple[RequestMessage, ...] = ()  # a lone text in place of messages counts as one
     offered: tuple[str, ...] = ()  # the names of the tools offered by the vendor's API
-    around: bytes = b""  # the body without the elements of the message list
 
     @property
     def prompt(self) -> str:
@@ -178,7 +172,7 @@ class RequestReader:
             return Request()
         lists = [(name, node) for name, node in root.members if name in _LISTS and node.elements]
         if len(lists) != 1:  # bodies with two lists, or with a lone text, are parsed whole
-            return _request([self._content(dialect, "", body, 0)], body)
+            return _request([self._content(dialect, "", body, 0)])
         name, node = lists[0]
         around = body[: node.start] + b"[]" + body[node.end :]
         rest = self._content(dialect, "", around, 0)
@@ -186,7 +180,7 @@ class RequestReader:
         behind = tuple(message for message in rest.messages if _start_of(message) >= node.start)
         elements = [self._content(dialect, name, body[at.start : at.end], at.start) for at in node.elements]
         moved = _Content(0, behind).at(len(body) - len(around))
-        return _request([_Content(0, before, rest.offered), *elements, moved], around)
+        return _request([_Content(0, before, rest.offered), *elements, moved])
 
     def _content(self, dialect: Dialect, name: str, data: bytes, start: int) -> _Content:
         """Return the content of a body, or of an element of the named list at `start`."""
@@ -215,24 +209,21 @@ def _content_of(outline: Outline, start: int) -> _Content:
     return _Content(start, tuple(message_of(outline, part) for part in parts), offered)
 
 
-def _request(contents: Sequence[_Content], around: bytes) -> Request:
+def _request(contents: Sequence[_Content]) -> Request:
     messages = list(_with_results(message for content in contents for message in content.messages))
     system = (part for message in messages if message.role == "host" for part in message.parts)
     conversation = [message for message in messages if message.role != "host" and message.parts]
     # Vendors split answers and results into messages differently.
     joined = (_joined(list(same)) for _, same in groupby(conversation, key=lambda message: message.role))
     offered = (name for content in contents for name in content.offered)
-    return Request(system=tuple(system), messages=tuple(joined), offered=tuple(offered), around=around)
+    return Request(system=tuple(system), messages=tuple(joined), offered=tuple(offered))
 
 
 def _joined(messages: Sequence[RequestMessage]) -> RequestMessage:
     if len(messages) == 1:
         return messages[0]
-    mark = hashlib.blake2b(digest_size=16)
-    for message in messages:
-        mark.update(message.mark)
     parts = tuple(part for message in messages for part in message.parts)
-    return RequestMessage(role=messages[0].role, parts=parts, mark=mark.digest())
+    return RequestMessage(role=messages[0].role, parts=parts, mark=hash(tuple(message.mark for message in messages)))
 
 
 def _with_results(messages: Iterator[RequestMessage]) -> Iterator[RequestMessage]:

@@ -24,7 +24,7 @@ _REFUSED = re.compile(
 _FAILED = re.compile(r"\s*(?:error\b|the tool execution failed)", re.IGNORECASE)
 # What a host adds to the user's words: notes in brackets, reminders in tags, attached files, and marks in their place.
 _BESIDE = re.compile(
-    r"\A(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*|<(system-reminder|environment_context)>.*?</\1>\s*"
+    r"\A(?:\s*\[[A-Z][^\[\]\n]{8,300}\.\])+\s*|<(system-reminder|environment_context|session_context)>.*?</\1>\s*"
     r'|\n\n<(file(?:-\d+)?) name="[^"\n]*">\n.*?\n</\2>|\[[^\[\]\n]+: (?:image/\w+|text), [\d.]+ k?M?B(?:, \d+)?\]',
     re.DOTALL,
 )

@@ -96,7 +96,7 @@ def _messages(value: dict[str, object]) -> Iterator[DemoMessage]:
             key, is_error = text_at(block, "tool_use_id"), block.get("is_error") is True
             yield DemoMessage(role="tool", call_id=key, text=result, images=pictures, is_error=is_error)
     if text or images:
-        yield DemoMessage(role="user", text=text, images=images)
+        yield DemoMessage(role="system" if value.get("role") == "system" else "user", text=text, images=images)
 
 
 def _blocks(answer: ModelAnswer) -> Iterator[tuple[JSON, list[JSON]]]:
