@@ -89,9 +89,9 @@ class ExchangeRows:
             exchange = self._open.pop(key)
             if exchange.response >= 0:
                 is_stream = self._rows.rows.choice("lane", exchange.response) == "mcp"
-                self._rows.end(exchange.response, "done" if is_stream else "cut")
+                self._rows.change(exchange.response, state="done" if is_stream else "cut")
             elif exchange.request >= 0 and self._rows.partner(exchange.request) is None:
-                self._rows.end(exchange.request, "unanswered")
+                self._rows.change(exchange.request, state="unanswered")
 
     def carrier(self, record: Record) -> Mapping[str, Value]:
         """Return what a frame's row has from the exchange that carries it; nothing for a frame of a process."""
@@ -205,7 +205,7 @@ class ExchangeRows:
         if exchange.request >= 0:
             self._rows.pair(exchange.request, number)
             if self._rows.is_open(exchange.request):
-                self._rows.end(exchange.request, "unanswered", words)
+                self._rows.change(exchange.request, state="unanswered", ending=words)
 
 
 def _status_words(status: int) -> str:

@@ -43,7 +43,7 @@ class FrameRows:
         for key, number in self._asked.items():
             if key[0] == capture and connection in {None, key[1]} and self._rows.is_open(number):
                 is_to_last = self._rows.rows.text("method", number) == _LISTENING
-                self._rows.end(number, "done" if is_to_last else "unanswered", ending)
+                self._rows.change(number, state="done" if is_to_last else "unanswered", ending=ending)
 
     def _row(self, record: Record, head: FrameHead, carrier: Mapping[str, Value]) -> int:
         is_broken = head.kind == "malformed"
@@ -67,13 +67,15 @@ class FrameRows:
         number = self._rows.add(record, "mcp", "fault" if is_broken else "frame", **values)
         if asked is not None:
             self._rows.pair(asked, number)
-            self._rows.end(asked, "done")
+            self._rows.change(
+                asked, state="done", ending=""
+            )  # also one that was cancelled: its answer came all the same
         if head.kind == "request" and record.direction is not None:
             self._remember(_key(record, record.direction, head.id), number)
         if head.request_id and record.direction is not None:
             cancelled = self._asked.get(_key(record, record.direction, head.request_id))
             if cancelled is not None and self._rows.is_open(cancelled):
-                self._rows.end(cancelled, "unanswered", "cancelled")
+                self._rows.change(cancelled, state="unanswered", ending="cancelled")
         return number
 
     def _question(self, record: Record, head: FrameHead) -> int | None:

@@ -84,7 +84,11 @@ class Ladder(LadderRows):
                 self._connection_end(record)
             case _:
                 self._exchanges.take(record)
-                self._give_waiting(record)
+                key = (record.capture, record.exchange or "")
+                for link, place in self._waiting.pop(key, ()):
+                    self._join_or_wait(record.capture, link, place)
+                if record.kind in {"end", "error"}:
+                    self._waiting.pop(key, None)  # no other half will come
 
     def _line(self, record: Record) -> None:
         words = record.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
@@ -123,11 +127,14 @@ class Ladder(LadderRows):
             return  # of no call: bytes alone
         if link.tool:
             self.tools[link.call] = f"{link.server}.{link.tool}" if link.server else link.tool
-        number = self._row_of_span(record.capture, link)
+        self._join_or_wait(record.capture, link, record.place)
+
+    def _join_or_wait(self, capture: str, link: Link, place: Place) -> None:
+        number = self._row_of_span(capture, link)
         if number is not None:
-            self._join(number, link, record.place)
-        elif link.span.exchange is not None:
-            self._waiting.setdefault((record.capture, link.span.exchange), []).append((link, record.place))
+            self._join(number, link, place)
+        elif link.span.exchange is not None:  # links may come before the rows of their exchange
+            self._waiting.setdefault((capture, link.span.exchange), []).append((link, place))
 
     def _row_of_span(self, capture: str, link: Link) -> int | None:
         if link.span.exchange is not None:
@@ -151,16 +158,3 @@ class Ladder(LadderRows):
             changes |= {"turn": place.turn, "step": place.step or 0}
             self.sections.move(number, (row.clock, place.turn, place.step or 0))
         self.change(number, **changes)
-
-    def _give_waiting(self, record: Record) -> None:
-        """Apply links that were received before the row."""
-        key = (record.capture, record.exchange or "")
-        left: list[tuple[Link, Place]] = []
-        for link, place in self._waiting.pop(key, ()):
-            number = self._row_of_span(record.capture, link)
-            if number is None:
-                left.append((link, place))
-            else:
-                self._join(number, link, place)
-        if left and record.kind not in {"end", "error"}:
-            self._waiting[key] = left

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, overload
 
 from typing_extensions import override
 
-from tui_host.capture.ladder.row import KINDS, LANES, STATES, Lane, Row, RowKind, RowState
+from tui_host.capture.ladder.row import KINDS, LANES, STATES, Lane, Row, RowKind
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.record import Record
 
@@ -233,19 +233,14 @@ class LadderRows:
         self.change(number, last_seq=record.seq, end_mono_ns=record.mono_ns)
 
     def repeat(self, number: int, record: Record, words: str) -> None:
-        """Fold one more repetition into a row."""
-        is_second = not self.rows.columns["events"][number]
-        self.grow(number, record, 1 + is_second)
+        """Fold one more repetition into a row; the first one was not counted."""
+        self.grow(number, record, 1 if self.rows.columns["events"][number] else 2)
         if words:
             self.change(number, words=words)
 
     def is_open(self, number: int) -> bool:
         """Whether bytes of a row, or its answer, may still come."""
         return self.rows.choice("state", number) == "open"
-
-    def end(self, number: int, state: RowState, ending: str = "") -> None:
-        """Set how a row ended."""
-        self.change(number, state=state, ending=ending)
 
     def pair(self, first: int, second: int) -> None:
         """Make two rows partners; a row keeps the first partner."""
