@@ -15,7 +15,7 @@ from tui_host.opening.file_wires import FileWires, lacks
 from tui_host.opening.files import LATEST_NS, CapturedFile
 
 NO_HEAD = "method, address, headers, and all of the body but its messages: the file has them alone"
-NO_ANSWER_BUT = "status, headers, and all of the body but the message: the file has it alone; the type that follows is that of the body shown"
+NO_ANSWER_BUT = "status, headers, and all of the body but the message: the file has it alone"
 
 _HISTORY = re.compile(rb'\s*\[\s*\{\s*"role"\s*:')
 _SHOWN_LIMIT = 32 << 20  # bytes of the requests shown for a history: each repeats those before
@@ -65,78 +65,52 @@ def is_frame(value: JSON) -> bool:
     return isinstance(first, Mapping) and "jsonrpc" in first
 
 
-def is_bare_error(value: JSON) -> bool:
-    """Whether a value is an error with only a text, as Ollama sends; other programs may write the same."""
-    body = mapping(value)
-    return len(body) == 1 and isinstance(body.get("error"), str)
-
-
 def recognise(file: CapturedFile) -> bool:
     """Whether a file is a list of messages, as Cline's `api_conversation_history.json`."""
     return _HISTORY.match(file.head) is not None and len(file.data) <= VALUE_LIMIT
 
 
-class _Message(NamedTuple):
-    value: Mapping[str, JSON]
-    start: int
-    end: int
-    ns: int | None
-
-
 def read(file: CapturedFile, wires: FileWires) -> None:
-    """Report a request and an answer for each message of the model.
+    """Report a request and an answer for each message of the model, and a request for what stands behind the last.
 
     Raises:
         TuiHostError: The list is broken, or holds something else.
     """
     data = file.data[:]
     try:
-        messages = [_message(mapping(value), *place) for value, *place in elements(data, data.find(b"["))]
+        places = list(elements(data, data.find(b"[")))
     except BrokenError as error:
         raise file.unreadable(f"this list is broken: {error}", file.line_at(error.at)) from error
-    values = [message.value for message in messages]
-    if not are_objects(values) or not all({"role", "content"} <= value.keys() for value in values):
+    messages = [mapping(value) for value, _, _ in places]
+    if not are_objects(messages) or not all({"role", "content"} <= message.keys() for message in messages):
         raise file.unreadable("this is a list, but not of messages to a model", "line 1")
-    if not all(message.ns for message in messages):
-        messages = [message._replace(ns=None) for message in messages]
-    _report(
-        file,
-        messages,
-        "anthropic" if "anthropic" in request_kinds({"model": "", "messages": values}) else "openai",
-        wires,
-    )
-
-
-def _message(value: Mapping[str, JSON], start: int, end: int) -> _Message:
-    ts = value.get("ts")
-    milliseconds = ts if isinstance(ts, int | float) else 0
-    is_time = _MILLISECONDS_IN_2001 < milliseconds <= LATEST_NS / 10**6
-    return _Message(value, start, end, int(milliseconds * 10**6) if is_time else None)
-
-
-def _report(file: CapturedFile, messages: list[_Message], dialect: str, wires: FileWires) -> None:
-    first = next((number for number, message in enumerate(messages) if not _is_models(message)), 0)
-    answers = [number for number, message in enumerate(messages) if _is_models(message) and number > first]
-    if sum(messages[number].start for number in answers) > _SHOWN_LIMIT:
+    dialect = "anthropic" if "anthropic" in request_kinds({"model": "", "messages": messages}) else "openai"
+    times = [_time_ns(message.get("ts")) for message in messages]
+    is_models = [message["role"] == "assistant" for message in messages]
+    first = is_models.index(False) if False in is_models else 0
+    ends = [number for number in range(first + 1, len(messages) + 1) if number == len(messages) or is_models[number]]
+    if is_models[-1] and len(ends) > 1:
+        ends.pop()  # its answer is the last message
+    if sum(places[number - 1][2] for number in ends) > _SHOWN_LIMIT:
         wires.messages.append(f"{file.name} is long: it is shown as one request, and the chat tells only how it ends.")
-        answers = []
-    ends = answers if answers and answers[-1] == len(messages) - 1 else [*answers, len(messages)]
+        ends = [len(messages)]
     for number in ends:
-        last = messages[number - 1]
-        wires.at(last.ns)
-        body = b'{"messages":[%s]}' % file.data[messages[0].start : last.end]
+        body = b'{"messages":[%s]}' % data[places[0][1] : places[number - 1][2]]
+        wires.at(times[number - 1] if all(times) else None)
         exchange = wires.model(file.peer).begin("", f"{dialect}:", (lacks(NO_HEAD),), body, wires.place)
         if number == len(messages):
             exchange.not_in_file()
             continue
-        wires.at(messages[number].ns)
+        wires.at(times[number] if all(times) else None)
         exchange.response(0, (lacks(NO_ANSWER_BUT), ("content-type", "application/json")))
-        exchange.chunk(to_json(_answer_with(messages[number].value, dialect)))
+        exchange.chunk(to_json(_answer_with(messages[number], dialect)))
         exchange.end()
 
 
-def _is_models(message: _Message) -> bool:
-    return message.value.get("role") == "assistant"
+def _time_ns(ts: JSON) -> int | None:
+    milliseconds = ts if isinstance(ts, int | float) else 0
+    is_time = _MILLISECONDS_IN_2001 < milliseconds <= LATEST_NS / 10**6
+    return int(milliseconds * 10**6) if is_time else None
 
 
 def _answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:

@@ -10,11 +10,11 @@ import base64
 import binascii
 import codecs
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import partial
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import count, islice
 from typing import NamedTuple
 from urllib.parse import urljoin
 
@@ -32,8 +32,6 @@ from tui_host.settings.presets import service_at
 from tui_host.settings.urls import parts_of
 
 OTHERS = "exchanges with neither a model nor an MCP server"
-UNREAD = "entries that cannot be read"
-SOCKETS = "WebSocket conversations"
 NO_STREAM = "bytes of the stream: the file has its events, of which it is put together anew"
 NO_ANSWER = "no response came"
 
@@ -41,14 +39,13 @@ _LOG = re.compile(rb'\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[^{}\[\]",]+),\s*){
 # no text in JSON contains this: its quotation marks have a backslash before them
 _ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
 _BREAK = re.compile(r"\r\n|\r|\n")
-_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _EVENT_STREAM = "text/event-stream"
 _BODILESS = frozenset({204, 304})
 _NAME = 60
-_BEYOND = 1 << 62
-_YEAR_NS = 366 * 86_400 * 1_000_000_000
-_ROUNDED_NS = 5_000_000  # how much too late a time may be that adds up six others, each rounded
-_SORTED = 32 << 20  # bytes of an archive whose entries are put in order: proxies write them as they end
+_MOST = 1 << 53  # beyond it, a number is none that was measured
+_YEAR_MS = 366 * 86_400_000
+_ROUNDED_NS = 5_000_000  # how much too late an end may be that adds up a start and six times, each rounded
+_SORTED = 16 << 20  # bytes of an archive that is put in order as a whole: proxies write entries as they end
 _FIRST_EVENTS = 20
 _HIGH = {byte: bytes([byte]).decode("cp1252", "ignore") for byte in range(0x80, 0xA0)}
 # what windows-1252 has where Latin-1 has control characters, as the byte that it is
@@ -62,7 +59,7 @@ def recognise(file: CapturedFile) -> bool:
 
 
 class _Event(NamedTuple):
-    """Something of an exchange, with its time; a time that the file does not tell is no more than a place in the order."""
+    """Something of an exchange; a time that the file does not tell is no more than a place in the order."""
 
     ns: int
     is_told: bool
@@ -70,65 +67,51 @@ class _Event(NamedTuple):
 
 
 def read(file: CapturedFile, wires: FileWires) -> None:
-    """Report the exchanges with models and MCP servers.
+    """Report the exchanges with models and MCP servers in the order of time, as far as they are held at once.
 
     Raises:
         TuiHostError: The archive has no entries, or is broken. What stands before was reported.
     """
-    exchanges = _Exchanges(file, wires)
-    waiting: list[tuple[int, int, _Event]] = []  # what comes later than the next entry begins
-    number = 0
+    servers: dict[str, Observer] = {}
+    waiting: list[tuple[int, int, _Event]] = []
+    numbers = count()
     try:
-        for entry, started_ns, at in _in_order(file):
-            while waiting and waiting[0][0] <= started_ns + _ROUNDED_NS:
-                _report(heappop(waiting)[2], wires, started_ns)
-            for event in exchanges.events(entry, started_ns, at):
-                number += 1
-                heappush(waiting, (event.ns, number, event))
+        for entry, started_ns in _entries(file):
+            while waiting and waiting[0][0] <= started_ns and len(file.data) > _SORTED:
+                _report(heappop(waiting)[2], wires)
+            exchange = _Exchange(mapping(entry), wires)
+            if not exchange.finds_observer(servers):
+                wires.leave_out(OTHERS)
+                continue
+            begun_ns = 0
+            for event in exchange.events(started_ns, is_timed=_started_ns(entry) is not None):
+                begun_ns = begun_ns or event.ns
+                heappush(waiting, (max(event.ns - _ROUNDED_NS, begun_ns), next(numbers), event))
     except BrokenError as error:
         where = f"{file.line_at(error.at)}, byte {error.at}"
         raise file.unreadable(f"this HTTP archive is broken: {error}", where) from error
     finally:
         while waiting:
-            event = heappop(waiting)[2]
-            _report(event, wires, event.ns)
+            _report(heappop(waiting)[2], wires)
 
 
-def _report(event: _Event, wires: FileWires, latest_ns: int) -> None:
-    wires.at(min(event.ns, latest_ns) if event.is_told else None)
+def _report(event: _Event, wires: FileWires) -> None:
+    wires.at(event.ns if event.is_told else None)
     event.report()
 
 
-def _in_order(file: CapturedFile) -> Iterator[tuple[JSON, int, int]]:
-    """Yield the entries, each with its start and its place; those of a large archive as they stand."""
-    stored = _entries(file)
-    if len(file.data) > _SORTED:
-        yield from stored
-        return
-    entries: list[tuple[JSON, int, int]] = []
-    broken: BrokenError | None = None
-    try:
-        entries.extend(stored)
-    except BrokenError as error:
-        broken = error
-    yield from sorted(entries, key=lambda entry: entry[1])
-    if broken is not None:
-        raise broken
-
-
-def _entries(file: CapturedFile) -> Iterator[tuple[JSON, int, int]]:
+def _entries(file: CapturedFile) -> Iterator[tuple[JSON, int]]:
+    """Yield the entries as they stand, each with its start, or that of the one before."""
     entries = _ENTRIES.search(file.data)
     if entries is None:
         raise file.unreadable("this HTTP archive has no entries")
     last_ns = file.time_ns
-    for value, at, _ in elements(file.data, entries.end() - 1):
-        told_ns = _time_ns(value)
-        last_ns = last_ns if told_ns is None else told_ns
-        yield value, last_ns, at
+    for value, _, _ in elements(file.data, entries.end() - 1):
+        last_ns = _started_ns(value) or last_ns
+        yield value, last_ns
 
 
-def _time_ns(entry: JSON) -> int | None:
-    """Return when an entry began; None if it does not say so."""
+def _started_ns(entry: JSON) -> int | None:
     try:
         moment = datetime.fromisoformat(_text(mapping(entry).get("startedDateTime")))
         moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
@@ -137,80 +120,48 @@ def _time_ns(entry: JSON) -> int | None:
     return max((moment - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
 
 
-class _Exchanges:
-    """Makes the events of entries, and knows the connections to servers."""
+class _Exchange:
+    """An entry, which reports itself to an observer event by event."""
 
-    def __init__(self, file: CapturedFile, wires: FileWires) -> None:
-        self._file = file
-        self._wires = wires
-        self._servers: dict[str, Observer] = {}
-
-    def events(self, entry: JSON, started_ns: int, at: int) -> Sequence[_Event]:
-        """Return the events of an entry; none if it is neither with a model nor with an MCP server."""
-        if not isinstance(entry, Mapping):
-            self._wires.leave_out(UNREAD, lambda: self._file.line_at(at))
-            return ()
-        if entry.get("_webSocketMessages"):
-            self._wires.leave_out(SOCKETS)
-            return ()
-        replay = _Replay(entry, self._wires)
-        observer = self._observer(replay)
-        if observer is None:
-            self._wires.leave_out(OTHERS)
-            return ()
-        replay.observer = observer
-        return list(replay.events(started_ns, is_timed=_time_ns(entry) is not None))
-
-    def _observer(self, replay: _Replay) -> Observer | None:
-        # servers first: both they and models may take `/messages`
-        endpoint = _endpoint(replay.url)
-        is_server = replay.carries_rpc or (replay.method != "POST" and endpoint in self._servers)
-        if is_server:
-            return self._server(endpoint, replay)
-        is_model = replay.method == "POST" and dialect_at(replay.url) is not None
-        return self._wires.model(_peer(replay.url)) if is_model else None
-
-    def _server(self, endpoint: str, replay: _Replay) -> Observer:
-        is_begin = b'"initialize"' in replay.sent
-        if is_begin or endpoint not in self._servers:
-            observer = self._wires.server(_peer(replay.url), is_whole=is_begin)
-            self._servers[endpoint] = observer
-            if sends_to := replay.announced:  # where the older transport takes what its event stream answers
-                self._servers[sends_to] = observer
-        return self._servers[endpoint]
-
-
-class _Replay:
-    """Reports an entry's exchange to an observer, event by event."""
-
-    observer: Observer
+    _observer: Observer
+    _observed: ObservedExchange
 
     def __init__(self, entry: Mapping[str, JSON], wires: FileWires) -> None:
         self._entry = entry
         self._wires = wires
         self._request, self._response = mapping(entry.get("request")), mapping(entry.get("response"))
         self._content = mapping(self._response.get("content"))
-        self.method = _text(self._request.get("method")).upper()
-        self.url = _text(self._request.get("url"))
-        self.sent = _body(mapping(self._request.get("postData")), _media(self._request))
-        self._kept = _events_of(entry) if not self._content.get("text") else []
+        self._method, self._url = _text(self._request.get("method")).upper(), _text(self._request.get("url"))
+        self._sent = _body(mapping(self._request.get("postData")), _media(self._request))
+        self._kept = [] if self._content.get("text") else _events_of(entry)
         self._came = b"".join(data for data, _ in self._kept) or _body(self._content, _media(self._response))
-        self._exchange: ObservedExchange | None = None
 
-    @property
-    def carries_rpc(self) -> bool:
-        """Whether JSON-RPC was sent, or came in the answer or its events."""
-        if is_rpc(self.sent) and is_frame(read_value(self.sent)):
+    def finds_observer(self, servers: dict[str, Observer]) -> bool:
+        """Find who observes it, by what it carries and by the servers known; return whether it is with a model or a server."""
+        endpoint, announced = _endpoint(self._url), self._announced
+        # servers first: both they and models may take `/messages`
+        is_asked = is_rpc(self._sent) and is_frame(read_value(self._sent))
+        is_known = self._method != "POST" and endpoint in servers
+        if is_asked or is_known or announced or _is_rpc_answer(self._came):
+            is_begin = b'"initialize"' in self._sent
+            if is_begin or endpoint not in servers:
+                servers[endpoint] = self._wires.server(_peer(self._url), is_whole=is_begin)
+            if announced:  # where the older transport takes what its event stream answers
+                servers[announced] = servers[endpoint]
+            self._observer = servers[endpoint]
             return True
-        return bool(self.announced) or _is_rpc_answer(self._came)
+        if self._method != "POST" or dialect_at(self._url) is None or self._entry.get("_webSocketMessages"):
+            return False
+        self._observer = self._wires.model(_peer(self._url))
+        return True
 
     @property
-    def announced(self) -> str:
+    def _announced(self) -> str:
         """The endpoint that the first event of a server's stream announces; empty without one."""
         if not self._came.startswith(b"event: endpoint"):
             return ""
         place = next((line[5:] for line in self._came.splitlines() if line.startswith(b"data:")), b"")
-        return _endpoint(urljoin(self.url, place.decode("utf-8", "replace").strip()))
+        return _endpoint(urljoin(self._url, place.decode("utf-8", "replace").strip()))
 
     def events(self, started_ns: int, *, is_timed: bool) -> Iterator[_Event]:
         """Yield what was seen of the exchange, in order."""
@@ -222,56 +173,40 @@ class _Replay:
         # timings that are missing, 0 or less do not tell how long it took
         is_head_told, is_end_told = is_timed and waited_ns > 0, is_timed and end_ns > sent_ns
         yield _Event(sent_ns, is_timed, self._begin)
-        status = _number(self._response.get("status"))
+        status = int(_number(self._response.get("status")))
         is_answered = status > 0 or bool(self._came)
         if is_answered:
-            yield _Event(head_ns, is_head_told, partial(self._answer, int(max(status, 0))))
+            yield _Event(head_ns, is_head_told, partial(self._answer, max(status, 0)))
         last_ns = head_ns
         for data, ns in self._kept:
             last_ns = max(last_ns, ns or end_ns)
-            yield _Event(last_ns, bool(ns) or is_end_told, partial(self._chunk, data))
+            yield _Event(last_ns, bool(ns) or is_end_told, lambda data=data: self._observed.chunk(data))
         if self._came and not self._kept:
-            yield _Event(end_ns, is_end_told, partial(self._chunk, self._came))
-        is_held = bool(self._came) or not _is_left_out(self._content, _media(self._response)) or status in _BODILESS
-        yield _Event(max(end_ns, last_ns), is_end_told, partial(self._end, is_answered=is_answered, is_held=is_held))
+            yield _Event(end_ns, is_end_told, lambda: self._observed.chunk(self._came))
+        yield _Event(max(end_ns, last_ns), is_end_told, partial(self._end, is_answered=is_answered, status=status))
 
     def _begin(self) -> None:
-        has_body = self.method not in {"GET", "HEAD", "DELETE", "OPTIONS"}
+        has_body = self._method not in {"GET", "HEAD", "DELETE", "OPTIONS"}
         is_held = "text" in mapping(self._request.get("postData")) or self._request.get("bodySize") == 0
-        self._exchange = self.observer.begin(
-            self.method,
-            self.url,
-            _headers(self._request),
-            self.sent,
-            self._wires.place,
-            lacks=MISSING if has_body and not is_held else "",
+        missing = MISSING if has_body and not is_held else ""
+        headers = _headers(self._request)
+        self._observed = self._observer.begin(
+            self._method, self._url, headers, self._sent, self._wires.place, lacks=missing
         )
 
     def _answer(self, status: int) -> None:
-        headers = _headers(self._response)
-        if self._kept:
-            headers = (lacks(NO_STREAM), *headers)
-        if self._exchange is not None:
-            self._exchange.response(status, headers)
+        rebuilt = (lacks(NO_STREAM),) if self._kept else ()
+        self._observed.response(status, (*rebuilt, *_headers(self._response)))
 
-    def _chunk(self, data: bytes) -> None:
-        if self._exchange is not None:
-            self._exchange.chunk(data)
-
-    def _end(self, *, is_answered: bool, is_held: bool) -> None:
-        if self._exchange is None:
-            return
+    def _end(self, *, is_answered: bool, status: int) -> None:
+        # browsers state a size of 0 for streams that they did not keep
+        has_none = self._content.get("size") == 0 and not _media(self._response).startswith(_EVENT_STREAM)
         if not is_answered:
-            self._exchange.fail(_text(self._response.get("_error")) or NO_ANSWER)
-        elif is_held:
-            self._exchange.end()
+            self._observed.fail(_text(self._response.get("_error")) or NO_ANSWER)
+        elif self._came or has_none or "text" in self._content or status in _BODILESS:
+            self._observed.end()
         else:
-            self._exchange.not_in_file(int(max(_number(self._content.get("size")), 0)))
-
-
-def _is_left_out(content: Mapping[str, JSON], media: str) -> bool:
-    """Whether an archive has no body where there was one. Browsers state a size of 0 for streams that they did not keep."""
-    return "text" not in content and (content.get("size") != 0 or media.startswith(_EVENT_STREAM))
+            self._observed.not_in_file(max(int(_number(self._content.get("size"))), 0))
 
 
 def _is_rpc_answer(body: bytes) -> bool:
@@ -301,36 +236,27 @@ def _event_of(message: Mapping[str, JSON]) -> tuple[bytes, int]:
 
 def _body(held: Mapping[str, JSON], media: str) -> bytes:
     """Return the bytes of a body that an archive has as text or as base64."""
-    text = held.get("text")
-    if not isinstance(text, str):
-        return b""
-    if _text(held.get("encoding")).lower() == "base64":
+    text = _text(held.get("text"))
+    if held.get("encoding") == "base64":
         try:
             return base64.b64decode("".join(text.split()), validate=True)  # some programs break base64 into lines
         except (binascii.Error, ValueError):
             pass  # called base64 but plain text
     data = text.encode("utf-8", "surrogatepass")
     is_own = "charset" in media and not media.startswith((_EVENT_STREAM, "application/json"))
-    if len(data) == len(text) or len(data) == _number(held.get("size")) or is_own:
+    if len(data) == len(text) or len(data) == held.get("size") or is_own:
         return data
-    return _bytes_of_characters(text) or data
-
-
-def _bytes_of_characters(text: str) -> bytes:
-    """Return a body whose UTF-8 was read byte by byte, as mitmproxy and browsers do without a charset; empty for any other."""
-    try:
-        data = text.translate(_WINDOWS).encode("latin-1")
-        read = codecs.getincrementaldecoder("utf-8")().decode(data)  # which may be cut at the end
+    try:  # UTF-8 that was read byte by byte, as mitmproxy and browsers do without a charset, and perhaps cut
+        characters = text.translate(_WINDOWS).encode("latin-1")
+        read_back = codecs.getincrementaldecoder("utf-8")().decode(characters)
     except UnicodeError:
-        return b""
-    return b"" if read.isascii() else data
+        return data
+    return data if read_back.isascii() else characters
 
 
 def _headers(message: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
-    named = (
-        (_text(header.get("name")), _text(header.get("value")))
-        for header in map(mapping, items(message.get("headers")))
-    )
+    headers = map(mapping, items(message.get("headers")))
+    named = ((_text(header.get("name")), _text(header.get("value"))) for header in headers)
     return tuple((name, value) for name, value in named if name)
 
 
@@ -348,22 +274,19 @@ def _text(value: JSON) -> str:
 
 
 def _number(value: JSON) -> float:
-    """Return a number, or a number written as text; 0 for anything else or an absurd value."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value):
-        return float(value)
-    return value if isinstance(value, int | float) and abs(value) < _BEYOND else 0
+    """Return a number; 0 for anything else, or for one that nobody measured."""
+    return value if isinstance(value, int | float) and abs(value) < _MOST else 0
 
 
 def _ns(milliseconds: JSON) -> int:
     number = _number(milliseconds)
-    return int(number * 1e6) if 0 < number < _YEAR_NS / 1e6 else 0
+    return int(number * 1e6) if 0 < number < _YEAR_MS else 0
 
 
 def _endpoint(url: str) -> str:
     return url.partition("?")[0].partition("#")[0]
 
 
-@lru_cache(1 << 8)
 def _peer(url: str) -> str:
     """Return the other side's name: the preset of the service, else the address's host."""
     return service_at(url) or parts_of(url).netloc.rpartition("@")[2][:_NAME] or "unknown"

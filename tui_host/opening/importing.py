@@ -130,32 +130,32 @@ def _restored(store: Store, redactor: Redactor, file: CapturedFile, info: Sessio
     """Import a session of our own as it was."""
     info = replace(info, id=free_name(store, info.id))
     chat = None if info.is_story else OwnChat()
+    intakes: dict[str, Intake] = {}
+    # captures keep their order, which is that of what is the session's own: their preambles wait
+    waiting: dict[str, list[Record]] = {}
     with _Session(store, redactor, info) as session:
-        intakes: dict[str, Intake] = {}
-        preambles: dict[str, list[Record]] = {}
 
-        def begin(capture: str) -> Intake:
-            intake = intakes[capture] = session.begin(capture)
-            for record in preambles.pop(capture, ()):
-                intake.add(record)
-            return intake
+        def add(record: Record) -> None:
+            if record.capture not in intakes:
+                intakes[record.capture] = session.begin(record.capture)
+            for earlier in (*waiting.pop(record.capture, ()), record):
+                intakes[record.capture].add(earlier)
 
         for record, is_preamble in own_lines.records(file, session.notices):
             placed = own_lines.in_session(record, info.id, is_preamble=is_preamble)
             if chat is not None:
                 chat.feed(placed)
             if is_preamble and record.capture not in intakes:
-                # captures keep their order, which is that of what is the session's own
-                preambles.setdefault(record.capture, []).append(placed)
-                continue
-            (intakes.get(record.capture) or begin(record.capture)).add(placed)
-        for capture in list(preambles):
-            begin(capture)
+                waiting.setdefault(record.capture, []).append(placed)
+            else:
+                add(placed)
+        for capture in list(waiting):
+            add(waiting[capture].pop())
         if not session.records:
             raise TuiHostError("there is no record in it", file.name, "export a session that has some")
         for number, item in enumerate(() if chat is None else chat.items()):
             store.sessions.save_item(info.id, number, item_to_text(item))
-    return Imported(id=info.id, notices=_told([file], session))
+    return Imported(id=info.id, notices=tuple(session.notices))
 
 
 def _joined(store: Store, redactor: Redactor, files: Sequence[CapturedFile]) -> Imported:
@@ -163,27 +163,26 @@ def _joined(store: Store, redactor: Redactor, files: Sequence[CapturedFile]) -> 
     identity = session_id(time.time_ns(), os.urandom(8))
     with _Session(store, redactor, foreign_session(identity, " and ".join(file.name for file in files))) as session:
         for number, file in enumerate(files, 1):
-            before = session.records
             if own_lines.recognise(file):
                 _add_taps(session, file)
             else:
-                capture = identity if number == 1 else f"{identity}-{number}"
-                left_out = _add(session, file, capture)
-                if session.records == before:
-                    raise _nothing_in(file, left_out)
-    return Imported(id=identity, notices=_told(files, session))
+                _add(session, file, identity if number == 1 else f"{identity}-{number}")
+    return Imported(id=identity, notices=tuple(session.notices))
 
 
-def _add(session: _Session, file: CapturedFile, capture: str) -> str:
-    """Add what another program captured; return what was left out."""
-    wires = FileWires(session.begin(capture), session.info.id)
+def _add(session: _Session, file: CapturedFile, capture: str) -> None:
+    """Add what another program captured."""
+    wires, before = FileWires(session.begin(capture), session.info.id), session.records
     file_format = next((known_format for known_format in FORMATS if known_format.recognise(file)), None)
-    if file_format is not None:
-        file_format.read(file, wires)
-    session.notices += wires.messages
+    if file_format is None:
+        raise TuiHostError("there is nothing in it", file.name, REMEDY)
+    file_format.read(file, wires)
+    if session.records == before:
+        what = "there is no exchange with a model or an MCP server in it"
+        raise TuiHostError(f"{what}: {wires.left_out}" if wires.left_out else what, file.name, REMEDY)
+    session.notices += [file.coding] * bool(file.coding) + wires.messages
     if wires.left_out:
         session.notices.append(f"Left out of {file.name}: {wires.left_out}.")
-    return wires.left_out
 
 
 def _add_taps(session: _Session, file: CapturedFile) -> None:
@@ -192,19 +191,7 @@ def _add_taps(session: _Session, file: CapturedFile) -> None:
         raise file.unreadable("a session that is no tap's is read alone", remedy="name this file by itself")
     intakes: dict[str, Intake] = {}
     for record, _ in own_lines.records(file, session.notices):
-        if record.kind == "link":
-            continue
         if record.capture not in intakes:
             intakes[record.capture] = session.begin(record.capture)
-        intakes[record.capture].add(replace(record, place=Place(session=session.info.id)))
-
-
-def _nothing_in(file: CapturedFile, left_out: str) -> TuiHostError:
-    what = "there is nothing in it"
-    if file.head.strip():
-        what = "there is no exchange with a model or an MCP server in it"
-    return TuiHostError(f"{what}: {left_out}" if left_out else what, file.name, REMEDY)
-
-
-def _told(files: Sequence[CapturedFile], session: _Session) -> tuple[str, ...]:
-    return (*(file.coding for file in files if file.coding), *session.notices)
+        if record.kind != "link":
+            intakes[record.capture].add(replace(record, place=Place(session=session.info.id)))

@@ -19,7 +19,7 @@ from tui_host.capture.record import Direction
 from tui_host.errors import JSON
 from tui_host.llm.body_kinds import AnswerPart
 from tui_host.llm.dialects.table import dialect_at
-from tui_host.opening.bodies import EVENT, Body, body_of, is_bare_error, to_json
+from tui_host.opening.bodies import EVENT, Body, body_of, to_json
 from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import LATEST_NS, CapturedFile
 from tui_host.opening.line_exchanges import LineExchanges
@@ -160,7 +160,8 @@ class _LineReader:
         messages = sorted(_messages_in(data, value, words, _DEPTH), key=lambda message: message.body.kind == "answer")
         for message in messages:
             self._message(message)
-        if not messages and is_bare_error(value) and self._exchanges.is_waiting:
+        is_error = isinstance(value, Mapping) and len(value) == 1 and isinstance(value.get("error"), str)
+        if is_error and self._exchanges.is_waiting:  # as Ollama says it; other programs may write the same
             self._exchanges.answer(data, Body("answer", ("ollama",)), "json", self._heard(words))
             return True
         return bool(messages)

@@ -15,8 +15,6 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.errors import JSON, TuiHostError
 from tui_host.opening.files import CapturedFile
 
-LINE_LIMIT = 256 << 20
-"""Bytes of a line: a body of the largest size that is kept, as text and in base64."""
 _FIRST = b'{"tui_host"'
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _SEQ_LIMIT = 1 << 40
@@ -56,15 +54,20 @@ def records(file: CapturedFile, messages: list[str]) -> Iterator[tuple[Record, b
     last: dict[tuple[str, bool], int] = {}
     data, at, number = file.data, 0, 0
     while at < len(data):
-        end = data.find(b"\n", at)
-        end = end if end >= 0 else len(data)
-        line, number, start, at = data[at : min(end, at + LINE_LIMIT + 1)], number + 1, at, end + 1
+        start, number = at, number + 1
+        end = data.find(b"\n", at) + 1 or len(data)
+        line, at = data[start:end], end
         if not line.strip() or line.startswith(_FIRST) or not start:
             continue
-        if (end == len(data) or data[at : at + len(_FIRST)] == _FIRST) and _is_half(line):
+        is_last = not line.endswith(b"\n") or data[at : at + len(_FIRST)] == _FIRST
+        if is_last and _is_half(line):
             messages.append(f"{file.name}, line {number} breaks off: left out.")
             continue
-        record, is_preamble = _record_of(file, number, line)
+        try:
+            record, is_preamble = parse(line.rstrip(b"\n"))
+            _check(record)
+        except TuiHostError as error:
+            raise file.unreadable(error.what, f"line {number}", _ANEW) from error
         if record.seq <= last.get((record.capture, is_preamble), 0):
             raise file.unreadable("this is not a record: seq does not grow", f"line {number}", _ANEW)
         last[record.capture, is_preamble] = record.seq
@@ -82,28 +85,16 @@ def _is_half(line: bytes) -> bool:
     return False
 
 
-def _record_of(file: CapturedFile, number: int, line: bytes) -> tuple[Record, bool]:
-    try:
-        if len(line) > LINE_LIMIT:
-            raise ValueError(f"it is longer than {LINE_LIMIT >> 20} MiB")  # noqa: TRY301 - told below, with the line
-        record, is_preamble = parse(line)
-        _check(record)
-    except (TuiHostError, ValueError, RecursionError) as error:
-        what = error.what if isinstance(error, TuiHostError) else f"this is not a record: {error}"
-        raise file.unreadable(what, f"line {number}", _ANEW) from error
-    return record, is_preamble
-
-
 def _check(record: Record) -> None:
     """Check that the database can store a record under a unique key."""
     place = record.place
     numbers = (record.time_ns, record.mono_ns or 0, place.turn or 0, place.step or 0)
     if not _NAME.fullmatch(record.capture):
-        raise ValueError("the capture's id is none")
+        raise TuiHostError("this is not a record: the capture's id is none")
     if not 0 < record.seq < _SEQ_LIMIT:
-        raise ValueError("seq is no number from 1 on")
+        raise TuiHostError("this is not a record: seq is no number from 1 on")
     if not all(0 <= number < _NUMBER_LIMIT for number in numbers):
-        raise ValueError("a number is out of range")
+        raise TuiHostError("this is not a record: a number is out of range")
 
 
 def _session_of(file: CapturedFile, at: int, line: bytes) -> SessionInfo:
