@@ -40,7 +40,7 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.database import doubt
 from tui_host.capture.store.store import Store
 from tui_host.tap.lines import TappedLines
-from tui_host.tap.log import JsonLines, TapLog
+from tui_host.tap.log import LogForm, TapLog
 from tui_host.tap.log_file import NoLogError, open_log
 from tui_host.tap.relay import CHUNK, GAP, IN, Ring
 from tui_host.tap.ring import MOST_TRIES, Item, RingReader
@@ -315,7 +315,7 @@ def logged(pieces: Sequence[bytes], file: int, told: list[str]) -> tuple[TapLog,
     recorder = Recorder(None, Redactor(), capture="c", kind="tap")
     for piece in pieces:
         recorder.append(frame(piece))
-    log = TapLog(JsonLines(), file, "pipe", told.append)
+    log = TapLog(LogForm(), file, "pipe", told.append)
     log.begin(SESSION, str, is_first=True)
     return log, recorder
 

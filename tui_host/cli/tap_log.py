@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from typing_extensions import override
+
 from tui_host.capture.connection_end import is_orderly, reason_of_end
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.ladder.ladder import Ladder
@@ -13,6 +15,7 @@ from tui_host.capture.record import lasted
 from tui_host.capture.short_units import local_clock, short_size, short_time
 from tui_host.capture.visible import line, visible
 from tui_host.cli.output import clipped, padded
+from tui_host.tap.log import LogForm
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -25,7 +28,7 @@ _SEARCHED_CHARACTERS = 16 << 10  # for secrets, before the beginning of a text i
 _KEPT_ROWS = 100_000
 
 
-class PlainLines:
+class PlainLines(LogForm):
     """Words the records of a tap: a line for each row, for begin and end; skips what is already on standard error."""
 
     def __init__(self) -> None:
@@ -33,11 +36,13 @@ class PlainLines:
         self._hide: Callable[[str], str] = str
         self._ladder = Ladder()
 
+    @override
     def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
         """Set the tap's session, and return the first line. `hide` removes secrets that the records hold compressed."""
         self._peer, self._hide = session.title, hide
         return _line(session.created_ns, f" *  {self._peer} begins: session {session.id}")
 
+    @override
     def line(self, record: Record) -> bytes:
         """Return the lines for a record, if it has any."""
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from tui_host.capture.exports.jsonl_export import record_line, session_line
 from tui_host.capture.record import Record
@@ -19,28 +18,16 @@ RECORDS_AT_ONCE = 20
 LOOK_SECONDS = 0.02
 
 
-class LogForm(Protocol):
-    """Words what is recorded, as the bytes of a log."""
+class LogForm:
+    """What a log says of a session: record lines, in the form of `sessions export --format jsonl`."""
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
         """Return the beginning of a session's log; `hide` removes secrets that were compressed or in pieces in the records."""
-        ...
-
-    def line(self, record: Record) -> bytes:
-        """Return what the log says of the next record; may be empty."""
-        ...
-
-
-class JsonLines:
-    """Record lines, in the form of `sessions export --format jsonl`."""
-
-    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
-        """Return a session's first line."""
-        del hide  # secrets are already removed from records
+        del hide  # records have none
         return session_line(session)
 
     def line(self, record: Record) -> bytes:
-        """Return a record as a line."""
+        """Return what the log says of the next record; may be empty."""
         return record_line(record)
 
 

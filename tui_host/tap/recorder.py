@@ -22,7 +22,7 @@ from tui_host.guard.watchdog import end_groups
 from tui_host.tap.exchanges import Observers, TappedExchanges
 from tui_host.tap.http.mcp_tap import Connections
 from tui_host.tap.lines import TappedLines
-from tui_host.tap.log import JsonLines, LogForm, TapLog
+from tui_host.tap.log import LogForm, TapLog
 from tui_host.tap.relay import BEGIN_AGAIN, GROUP, IS_ENDED, IS_WELL, TRIES, ready, told_once, write
 from tui_host.tap.ring import Item, RingReader
 from tui_host.tap.session import Facts, LostDatabaseError, RecorderOptions, TapSession
@@ -64,7 +64,7 @@ def record(
     session = TapSession(options, tell, earlier=ring.earlier, stored_seq=ring.stored_seq, learn=learn)
     log = None
     if options.log:
-        form, file = (plain(), 2) if options.log_file < 0 else (JsonLines(), options.log_file)
+        form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
         log = TapLog(form, file, options.log, tell)
         log.begin(session.info(), session.recorder.redactor.text, is_first=session.is_first)
     recording = _Recording(ring, session, _tapped(options, session, tell), log)

@@ -50,8 +50,9 @@ PATIENCE, LOOK_SECONDS = 2.0, 0.25
 """Seconds for each step of ending a server after the host has gone, and between looks whether a silent host has gone."""
 IDLE_LOOKS = 5
 """Number of consecutive looks that find a pipe idle before nothing more is expected from it."""
-RESTART_SECONDS, LAST_WORDS = 1.0, 5.0
-"""Shortest time between two recorders' starts; time that the relay's end waits for news, where recording is not known to work."""
+RESTART_SECONDS, REST_SECONDS, LAST_WORDS = 1.0, 0.5, 5.0
+"""Shortest time between two recorders' starts; longest time that the relay's end waits for the rest to be stored, and for news where
+recording is not known to work."""
 BEGIN_AGAIN = 75
 """The exit code of a recorder that another one is to follow, for example because its database was replaced."""
 MOST_NOTICES = 1000
@@ -186,9 +187,10 @@ class RecorderChild:
         self._is_ending.set()
         self._close_lifeline()
         has_log = self._words[3] != ""
-        until = time.monotonic() + LAST_WORDS
-        while not self._is_over.wait(0.01) and time.monotonic() < until:
-            if words[IS_WELL] and not has_log and not ready(self._notices, 0, 0):  # it lives
+        began = time.monotonic()
+        while not self._is_over.wait(0.01) and (late := time.monotonic() - began) < LAST_WORDS:
+            is_well = words[IS_WELL] and not has_log and not ready(self._notices, 0, 0)  # else it has died
+            if is_well and (not self._ring.left or late > REST_SECONDS):
                 break
         missing = self._ring.lost
         if self._is_over.is_set():

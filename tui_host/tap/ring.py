@@ -20,8 +20,8 @@ from tui_host.tap.relay import (
     TRIES,
 )
 
-AT_ONCE = 2 << 20
-"""Bytes to read at once: more than any item has."""
+AT_ONCE, MOST_AT_ONCE = 256 << 10, 2 << 20
+"""Bytes to read at once, so that what is stored is freed soon; and if an item is larger, more than any item has."""
 MOST_TRIES = 3
 """Number of recorders that may die over the same items before another one passes over these."""
 
@@ -63,10 +63,13 @@ class RingReader:
         self.taken = words[FREED]
 
     def read(self) -> list[Item]:
-        """Return the next items, some megabytes of them, and take them."""
+        """Return the next items and take them."""
+        return self._read(AT_ONCE) or self._read(MOST_AT_ONCE)
+
+    def _read(self, most: int) -> list[Item]:
         added = self.words[ADDED]
         with self._barrier:  # what a counter counts may otherwise be seen after the counter
-            size = min(added - self.taken, AT_ONCE)
+            size = min(added - self.taken, most)
         start = HEAD_BYTES + (self.taken - self.words[BASE]) % self._room
         block = self._memory[start : start + size]
         block += self._memory[HEAD_BYTES : HEAD_BYTES + size - len(block)]
