@@ -124,8 +124,7 @@ class Host:
             results = yield from self._run(asked, answer.calls)
         told = [(answer.calls[each.place], each.told or "") for each in results]
         talk.told = [(asked[each.place], each.told or "") for each in results]
-        talk.results.append((Results(told), talk.told))
-        talk.entries = self._kept([*talk.entries, answer, talk.results[-1][0]])
+        talk.entries = self._kept([*talk.entries, answer, Results(told)])
         return True
 
     def _answer(self, talk: Talk) -> Answer:
@@ -208,8 +207,6 @@ class Host:
             exchange = model.ask(self.form, talk.entries, self.agent, talk.system)
             for call, text in talk.told:
                 self.world.told(call, model.id, exchange, text)
-            for call, text, behind in talk.held():
-                self.world.held(call, model.id, exchange, text, behind)
             yield self.wait(5, 400)
             failing = chance.random()
             if failing < 0.05:
@@ -220,10 +217,8 @@ class Host:
                 yield from model.answer(self.form, exchange, answer, cut=True)
             elif failing < 0.11 and not answer.calls:
                 yield from model.answer(self.form, exchange, answer)  # a person asks for another answer
-                talk.answered.append((answer, (model.id, exchange)))
             else:
                 yield from model.answer(self.form, exchange, answer)
-                talk.answered.append((answer, (model.id, exchange)))
                 return [(model.id, exchange, number) for number in range(len(answer.calls))]
             yield self.wait(50, 900)
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from tests.infer.corpus import Host, Servers, late_answers
 from tests.infer.forms import NAMES
-from tests.infer.habits import REWORDINGS, with_defaults
+from tests.infer.habits import REWORDINGS
 from tests.infer.impatient import Impatience, impatience
 from tests.infer.world import World
 
@@ -58,12 +58,6 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
             host.leaves = 0
         talks.append(hosts[0].beat(8))
     world.run(*talks, late_answers(world))
-    if chance.random() < 0.1:
-        knows = any(
-            host.habits.send is with_defaults for host in hosts
-        )  # defaults, from a list that stands at the beginning
-        taps = [hosts[0].model, *(() if knows else servers.taps.values())]
-        world.start_later(chance.choice(taps), chance.randrange(world.now // 2))
     return world
 
 
@@ -87,7 +81,7 @@ def _shared(seed: int, name: str) -> World:
     )
     if chance.random() < 0.4:
         for model in hosts[1].models:
-            world.start_later(model, world.now + 1)
+            world.hide(model)
     return world
 
 

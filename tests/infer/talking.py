@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.infer.world import Asked
@@ -24,7 +23,7 @@ class Talk:
     """A conversation on its way.
 
     `number` tells it from others in all that is said; the same in conversations that begin alike. `task` is what an agent below another is to
-    do; `told` are results that the next request tells first, `results` all that were told, each with the calls of which they are.
+    do; `told` are results that the next request tells first.
     """
 
     name: int
@@ -33,24 +32,11 @@ class Talk:
     entries: list[Entry] = field(default_factory=list[Entry])
     task: str = ""
     told: list[tuple[Asked, str]] = field(default_factory=list[tuple[Asked, str]])
-    results: list[tuple[Results, list[tuple[Asked, str]]]] = field(
-        default_factory=list[tuple[Results, list[tuple[Asked, str]]]]
-    )
-    answered: list[tuple[Answer, tuple[str, str]]] = field(default_factory=list[tuple[Answer, tuple[str, str]]])
 
     @property
     def system(self) -> str:
         """Its system prompt."""
         return f"You are an agent below another: {self.number}." if self.task else SYSTEM
-
-    def held(self) -> Iterator[tuple[Asked, str, frozenset[tuple[str, str]]]]:
-        """The results that the next request holds, each with the exchanges of the answers behind it."""
-        behind = frozenset[tuple[str, str]]()
-        for entry in reversed(self.entries):
-            for results, told in self.results:
-                if results is entry:
-                    yield from ((call, text, behind) for call, text in told)
-            behind = behind.union(exchange for answer, exchange in self.answered if answer is entry)
 
     def said(self) -> str:
         """All that was said, without ids."""

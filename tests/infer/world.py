@@ -6,7 +6,6 @@ import heapq
 import json
 import random
 from collections.abc import Container, Generator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -23,7 +22,6 @@ BEGAN = 1_760_000_000_000_000_000
 Asked = tuple[str, str, int]
 """A call: capture, exchange, place in its answer."""
 Frame = tuple[str, int]
-Held = tuple[tuple[str, str], str, frozenset[tuple[str, str]]]
 Pair = tuple[Literal["sent", "told"], Asked, tuple[str, object]]
 
 
@@ -165,15 +163,13 @@ class ServerTap(Tap):
 class World:
     """What happens, in the order of true time, and what belongs together.
 
-    `holding` has the requests that tell each call, the first and those that hold what was said before, with the words and the exchanges of the
-    answers behind them; `later` are answers that nobody waits for.
+    `words` are those in which a request tells a call's result; `later` are answers that nobody waits for.
     """
 
     now: int = 0
     records: list[tuple[int, Record]] = field(default_factory=list[tuple[int, Record]])
     truth: set[Pair] = field(default_factory=set[Pair])
     words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
-    holding: dict[Asked, list[Held]] = field(default_factory=dict[Asked, list[Held]])
     later: list[tuple[int, ServerTap, int, str, str]] = field(
         default_factory=list[tuple[int, ServerTap, int, str, str]]
     )
@@ -204,10 +200,6 @@ class World:
         self.truth.add(("told", call, (capture, exchange)))
         self.words[call, capture, exchange] = text
 
-    def held(self, call: Asked, capture: str, exchange: str, text: str, behind: frozenset[tuple[str, str]]) -> None:
-        """This request tells the call's result, maybe as others did before it."""
-        self.holding.setdefault(call, []).append(((capture, exchange), text, behind))
-
     def run(self, *tasks: Generator[int]) -> None:
         """Let several go on at once, each until it says for how long it waits."""
         waiting = [(self.now, number, task) for number, task in enumerate(tasks)]
@@ -218,30 +210,10 @@ class World:
             if delay is not None:
                 heapq.heappush(waiting, (self.now + max(delay, 1), number, task))
 
-    def start_later(self, tap: Tap, at: int) -> None:
-        """Take away what one tap recorded before some time, and what was asked of a model then: that tap was not there yet."""
-        late = {record.exchange for now, record in self.records if record.capture == tap.id and now < at}
-        unseen: set[tuple[str, object]] = (
-            {(tap.id, exchange) for exchange in late} if isinstance(tap, ModelTap) else set()
-        )
-        seen = [
-            (now, record)
-            for now, record in self.records
-            if record.capture != tap.id or (now >= at and (tap.id, record.exchange) not in unseen)
-        ]
-        unseen |= {(record.capture, record.seq) for _, record in self.records if record.kind == "frame"}
-        unseen -= {(record.capture, record.seq) for _, record in seen}
-        self.records = seen
-        self.truth = {pair for pair in self.truth if pair[1][:2] not in unseen and pair[2] not in unseen}
-        self._tell_later(unseen)
-
-    def _tell_later(self, unseen: AbstractSet[tuple[str, object]]) -> None:
-        """Let requests tell what they hold behind which no answer was seen: as far as taps saw they go on from there."""
-        for call, held in self.holding.items():
-            for where, text, behind in held:
-                if call[:2] not in unseen and where not in unseen and behind <= unseen:
-                    self.truth.add(("told", call, where))
-                    self.words[call, *where] = text
+    def hide(self, tap: Tap) -> None:
+        """Take away what a tap recorded: it was not there."""
+        self.records = [(now, record) for now, record in self.records if record.capture != tap.id]
+        self.truth = {pair for pair in self.truth if tap.id not in {pair[1][0], pair[2][0]}}
 
     def story(self, *, is_timed: bool = True) -> Story:
         """What is found out, also where what was recorded stands in its order and no more is known of when that was."""

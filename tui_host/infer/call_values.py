@@ -209,11 +209,9 @@ def block_texts(result: JSON) -> list[str]:
 
 def result_texts(result: JSON) -> tuple[str, ...]:
     """Return the forms in which a host may repeat a result verbatim: texts joined, or JSON."""
-    members = mapping(result)
+    members, texts = mapping(result), block_texts(result)
     content = members.get("content") if "content" in members else members.get("contents")
-    blocks = items(content)
-    texts = block_texts(result)
-    if len(texts) != len(blocks) or not (texts or "structuredContent" in members or isinstance(content, list)):
+    if len(texts) != len(items(content)) or not (texts or "structuredContent" in members or isinstance(content, list)):
         return ()
     ways = [joint.join(texts) for joint in ("\n\n", "\n", "")] if len(texts) > 1 else texts
     if members.get("structuredContent") is not None:

@@ -91,7 +91,7 @@ class Conversations:
                 repeated = [answer for answer in repeated if answer.is_answered] or repeated
                 exchange.answer_place = place if repeated else place - 1
                 self._choose(exchange, repeated or before)
-                exchange.is_certain &= bool(repeated)
+                exchange.is_certain &= any(answer.begins_like(messages[place]) for answer in repeated)
                 return
         for place in reversed(range(len(messages))):
             for part in messages[place].of("result"):
@@ -180,7 +180,8 @@ class Conversations:
         results = self._results.get(child.key)
         if results is None:
             pairs = child.results_for(before.calls())
-            results = [pair for pair in pairs if child.is_certain or pair[1].by_id]
+            # A host's own ids tell the call in an answer, but not the answer.
+            results = [pair for pair in pairs if child.is_certain or (pair[1].by_id and pair[0].wire_id)]
             if before.is_over:
                 self._results[child.key] = results
         return results

@@ -244,6 +244,11 @@ class ModelExchange:
         own = _bare(self.fold.text or self.fold.thinking)
         return bool(own and written) and (own[:_ALIKE] in written or written[:_ALIKE] in own)
 
+    def begins_like(self, message: RequestMessage) -> bool:
+        """Return whether a message of a later request has the words before this answer's calls, where calls are words too."""
+        first = self.fold.runs[0][0] if self.fold.runs else ""
+        return self.protocol == NATIVE or _bare(first) in _bare(message.text)
+
     def read_again(self, message: RequestMessage) -> Fold:
         """Read an answer that the request repeats, with the calls that stand in its text."""
         fold = Fold(provider="", model="", call_id=str)

@@ -45,7 +45,7 @@ def choose(store: Store, pairing: Pairing) -> None:
 
 
 def pairings(
-    joined: Sequence[JoinedCall], frames: Iterable[CallFrame], *, calls: Container[str] = (), record: tuple[str, int]
+    joined: Sequence[JoinedCall], frames: Sequence[CallFrame], *, calls: Container[str] = (), record: tuple[str, int]
 ) -> Sequence[Pairing]:
     """Return the pairs of a frame, or else of some calls, the likeliest first.
 
@@ -55,7 +55,8 @@ def pairings(
         calls: The keys of the calls, if `record` is no frame.
         record: The record of a call's frame, or of the answer to it.
     """
-    own = [frame for frame in frames if record in _records(frame)]
+    answers = {(frame.capture, frame.answer.seq): frame.key for frame in frames if frame.answer is not None}
+    own = [frame for frame in frames if frame.key[:2] == record or answers.get(record) == frame.key]
     asked = joined if own else [call for call in joined if call.key in calls]
     pairs = [(call, frame) for call in asked for frame in own or frames]
     pairs.sort(key=lambda pair: (_rank(*pair), abs(pair[1].at_ns - pair[0].call.at_ns)))
@@ -81,12 +82,6 @@ def pairing_named(joined: Sequence[JoinedCall], frames: Iterable[CallFrame], cal
             )
     words = _in_words(asked[0], sent[0])
     return Pairing(call=call, frame=sent[0].key[:2], words=words, is_joined=sent[0] in asked[0].sent)
-
-
-def _records(frame: CallFrame) -> Sequence[tuple[str, int]]:
-    """Return the records of a frame and of the answer to it."""
-    answers = [] if frame.answer is None else [(frame.capture, frame.answer.seq)]
-    return [frame.key[:2], *answers]
 
 
 def _rank(call: JoinedCall, frame: CallFrame) -> int:

@@ -155,14 +155,17 @@ class PossiblePairs:
             )
 
     def _near(self, candidate: Candidate) -> Iterator[CallFrame]:
-        """Yield the frames of a call's kinds at the call's time, and those whose time says nothing."""
+        """Yield the frames of a call's kinds at the call's time, and those whose time says nothing, if they are few."""
         for kind in self._kinds(candidate):
             frames, times = self._by_kind[kind], self._times[kind]
             first = bisect_left(times, candidate.call.at_ns - SURE_NS)
             last = bisect_right(times, candidate.until_ns + SURE_NS)
             if self._untimed and len(frames) <= _MOST_UNTIMED:
                 first, last = 0, len(frames)
-            yield from frames[first:last]
+            yield from (frame for frame in frames[first:last] if self._is_comparable(frame, len(frames)))
+
+    def _is_comparable(self, frame: CallFrame, alike: int) -> bool:
+        return alike <= _MOST_UNTIMED or frame.capture not in self._untimed
 
     def _may_carry(self, frame: CallFrame, candidate: Candidate) -> bool:
         call, client = candidate.call, self._clients.get(frame.line, "")
