@@ -254,8 +254,11 @@ def test_a_frame_over_http_has_the_url_and_the_headers_that_carried_it() -> None
     exchange.chunk(result_of(1))
     exchange.end()
     wires.rows()
-    found = {words: matching(wires.ladder, words) for words in ("api_key", "x-trace", '"X-Trace: abc"', "x-ray")}
-    assert list(found.values()) == [[0, 1], [0], [0], [1]]
+    found = {
+        words: matching(wires.ladder, words)
+        for words in ("api_key", '"/mcp?api"', "x-trace", '"X-Trace: abc"', "x-ray")
+    }
+    assert list(found.values()) == [[0, 1], [0, 1], [0], [0], [1]]
     recorded = RecordedWires(wires.records())
     for row in recorded.ladder.rows:
         sent, came = heads_text(recorded, row).split("\n\n")

@@ -289,22 +289,25 @@ def _is_in_limit(value: float, term: Term) -> bool:
 
 
 def _text_test(term: Term, ladder: LadderRows, texts: RowTexts | None) -> Test:
-    """Test a word in any value of a row and in our words about it, or a text in its body; and both in its headers."""
+    """Test a word in any value of a row and in our words about it, or a text in its body; both in its URL and headers."""
     rows, text, is_word = ladder.rows, term.value.casefold(), term.field == WORD
     hits = bytearray(text in shared.casefold() for shared in rows.texts)  # a text that many rows share is tested once
-    columns = [rows.columns[name] for name in ("peer", "method", "url", "malformed")] if is_word else []
+    names = ("peer", "method", "url", "malformed") if is_word else ("url",)
+    columns = [rows.columns[name] for name in names]
     heads, ids, words = rows.heads, rows.own["rpc_id"], rows.own["words"]
     facts = [fact for ours, fact in _FACTS.items() if text in ours.split() or (len(text) >= _DISTINCT and text in ours)]
 
     def has_word(number: int) -> bool:
-        if any(hits[column[number]] for column in columns) or text in words[number].casefold():
+        if text in words[number].casefold() or text in ids[number].casefold():
             return True
-        if text in ids[number].casefold() or any(fact(rows, number) for fact in facts):
+        if any(fact(rows, number) for fact in facts):
             return True
         return _has_tool(ladder, text, number) or (text.isdecimal() and _has_status(ladder, text, number))
 
     def test(number: int) -> Verdict:
-        if (is_word and has_word(number)) or any(hits[line] for line in heads[number]):
+        if any(hits[column[number]] for column in columns) or (is_word and has_word(number)):
+            return True
+        if any(hits[line] for line in heads[number]):
             return True
         if texts is None:
             return None

@@ -50,7 +50,7 @@ ABOUT_FILTER = (
     ("word", "in any value of a row, its URL, its headers, or in what it shows"),
     (
         '"text in a body"',
-        "in the body or the headers of a row: decoded, in any case; two Chinese characters are enough",
+        "in the body, the URL or the headers of a row: decoded, in any case; two Chinese characters are enough",
     ),
     *((f"{name}{field.sign}", field.help) for name, field in FIELDS.items()),
     ("a b, a or b, not a, (…)", "both; at least one; the opposite; together"),
