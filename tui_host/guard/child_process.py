@@ -24,26 +24,15 @@ _STEP = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A program to start.
-
-    Attributes:
-        argv: Program and arguments, run without a shell.
-        environment: The complete environment.
-        cwd: Working directory, None for ours.
-    """
+    """A program to start, without a shell."""
 
     argv: tuple[str, ...] = field(repr=False)
-    environment: Mapping[str, str] = field(repr=False)
-    cwd: Path | None = None
+    environment: Mapping[str, str] = field(repr=False)  # all of it
+    cwd: Path | None = None  # None for ours
 
 
 class Process:
-    """A running child with three pipes, leader of its own process group and session.
-
-    Attributes:
-        pid: Process id and group id.
-        started_ns: When the process was started, in monotonic nanoseconds.
-    """
+    """A running child with three pipes, leader of its own process group and session: its pid is the group's id."""
 
     def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         assert popen.stdin is not None  # noqa: S101 - all three are pipes, as asked for in `start`
@@ -57,11 +46,7 @@ class Process:
 
     @classmethod
     def start(cls, command: Command) -> Process:
-        """Start a program; blocks for a few milliseconds.
-
-        Raises:
-            ServerError: The program cannot be started; names the program and the folders searched.
-        """
+        """Start a program; raises `ServerError`, which says what is wrong with it. Blocks for a few milliseconds."""
         program = command.argv[0]
         try:
             popen = subprocess.Popen(  # noqa: S603 - what to start is the person's own configuration
@@ -102,10 +87,7 @@ class Process:
             return  # nobody is left (macOS answers EPERM for a group of zombies)
 
     async def end(self, *, patience: float) -> None:
-        """Wait `patience` seconds, send SIGTERM, wait again, send SIGKILL; at last kill the whole group.
-
-        Takes at most twice the patience plus half a second.
-        """
+        """Wait `patience` seconds, send SIGTERM, wait as long again, send SIGKILL; at last kill the whole group."""
         if not await self.wait(patience):
             self.signal_group(signal.SIGTERM)
             if not await self.wait(patience):

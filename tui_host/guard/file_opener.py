@@ -13,11 +13,7 @@ OPENER = "open" if sys.platform == "darwin" else "xdg-open"
 
 
 def open_file(path: Path) -> None:
-    """Start the platform's opener, which outlives this program. Blocks for some milliseconds.
-
-    Raises:
-        TuiHostError: There is no opener on this machine, or it cannot be started.
-    """
+    """Start the platform's opener, which outlives this program; raises `TuiHostError` where there is none. Blocks for milliseconds."""
     program = shutil.which(OPENER)
     remedy = f"open {path} yourself"
     if program is None:

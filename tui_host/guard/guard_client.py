@@ -16,29 +16,18 @@ from tui_host.guard import watchdog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """A terminal, with its original state.
+    """A terminal, with its original state."""
 
-    Attributes:
-        descriptor: Open for writing as long as the program runs.
-        attributes: The line discipline, as JSON for `watchdog.put_back`.
-        reset: Escape sequences that undo the program's modes.
-    """
-
-    descriptor: int
-    attributes: str
-    reset: bytes
+    descriptor: int  # open for writing as long as the program runs
+    attributes: str  # the line discipline, as JSON for `watchdog.put_back`
+    reset: bytes  # escape sequences that undo the program's modes
 
 
 class Guard:
     """Tells the guard process which groups to end and whether we draw; starts the guard when needed.
 
-    No method blocks; if the guard process was killed, the next call starts it again.
-
-    Args:
-        terminal: The terminal to restore if the program is killed while drawing; None for a program that does not draw.
-
-    Attributes:
-        terminal: The terminal to restore.
+    No method blocks; if the guard process was killed, the next call starts it again. `terminal` is restored if the program is
+    killed while drawing; None for a program that does not draw.
     """
 
     def __init__(self, terminal: Terminal | None = None) -> None:
@@ -48,11 +37,6 @@ class Guard:
         self._groups: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
         self._messages: IO[bytes] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        """The guard's process id, None while not running."""
-        return None if self._process is None else self._process.pid
 
     def add(self, pgid: int) -> None:
         """Track a child's process group. Call right after the start."""

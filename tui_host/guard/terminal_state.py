@@ -20,11 +20,12 @@ RESET = b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1
 def found_terminal() -> Terminal:
     """Return the terminal for Textual to draw on, with its present state."""
     attributes: Sequence[int | Sequence[int | bytes]] = termios.tcgetattr(2)
-    numbers = [
-        part if isinstance(part, int) else [key if isinstance(key, int) else key[0] for key in part]
-        for part in attributes
-    ]
+    numbers = [part if isinstance(part, int) else list(map(_number, part)) for part in attributes]
     return Terminal(descriptor=os.dup(2), attributes=json.dumps(numbers), reset=RESET)
+
+
+def _number(key: int | bytes) -> int:
+    return key if isinstance(key, int) else key[0]
 
 
 def restore(guard: Guard) -> None:

@@ -75,11 +75,7 @@ def end_groups(groups: set[int]) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Wait for the host's end, then restore the terminal and end the remaining groups.
-
-    Args:
-        words: Empty, or a terminal's descriptor, its attributes, and its reset sequence in hexadecimal.
-    """
+    """Wait for the host's end, then restore the terminal (descriptor, attributes, reset in hexadecimal) and end what is left."""
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     groups, is_drawing = read_host(sys.stdin)
