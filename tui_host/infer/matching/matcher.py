@@ -223,6 +223,7 @@ class _Matching:
     def joined(self) -> Iterator[JoinedCall]:
         """Yield the calls with what was found."""
         results = dict(self._results())
+        certain = {frame for call, own in self._sent.items() if self._known[call] != "maybe" for frame in own}
         for key, candidate in self._calls.items():
             own = self._sent.get(key, ())
             sent = tuple(sorted((self._frames[frame] for frame in own), key=lambda frame: frame.at_ns))
@@ -240,7 +241,9 @@ class _Matching:
                 is_reported_differently=bool(places)
                 and answer is not None
                 and repeats(places[0].text, answer) is False,
-                rivals=tuple(self._frames[frame] for frame in self._pairs.frames[key] if frame not in own),
+                rivals=tuple(
+                    self._frames[frame] for frame in self._pairs.frames[key] if frame not in certain.union(own)
+                ),
             )
 
     def _results(self) -> Iterator[tuple[str, tuple[tuple[Result, ...], bool]]]:
