@@ -63,7 +63,7 @@ def test_a_file_that_is_packed_or_in_utf_16_is_read_as_its_text_is() -> None:
 
 def test_a_file_that_cannot_be_opened_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ExitStack() as stack:
-        with pytest.raises(SettingsError, match=r"No such file.*name a file that is there"):
+        with pytest.raises(SettingsError, match=r"No such file.*name a file that you can read"):
             open_file(tmp_path / "none", stack)
         with pytest.raises(SettingsError, match=r"Is a directory.*name a file in it"):
             open_file(tmp_path, stack)

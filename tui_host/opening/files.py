@@ -20,7 +20,6 @@ from tui_host.errors import SettingsError, TuiHostError
 
 LATEST_NS = 4_102_444_800 * 10**9
 """The end of the year 2099. A later time counts as a mistake."""
-READABLE = "HAR, JSON lines, one body in a file, and what tui-host exports or taps can be read"
 REMEDY = "export a HAR, write one JSON value a line, put one body in a file, or record with tui-host tap"
 
 _PIPE_LIMIT = 64 << 20
@@ -90,23 +89,13 @@ def open_file(path: Path, stack: ExitStack) -> CapturedFile:
             data = file.read(_PIPE_LIMIT + 1)
         elif status.st_size:  # an empty file cannot be mapped
             data = stack.enter_context(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError) as error:
-        raise _cannot_open(path, error) from error
+    except OSError as error:
+        remedy = "name a file in it" if isinstance(error, IsADirectoryError) else "name a file that you can read"
+        raise SettingsError(f"cannot be read: {error.strerror}", str(path), remedy) from error
     if len(data) > _PIPE_LIMIT and isinstance(data, bytes):
         what = f"more than {_PIPE_LIMIT >> 20} MiB come out of it"
         raise SettingsError(what, str(path), "put it into a file, and name that")
-    is_dated = stat.S_ISREG(status.st_mode) and 0 <= status.st_mtime_ns <= LATEST_NS
-    return in_utf_8(path.name or str(path), data, status.st_mtime_ns if is_dated else time.time_ns())
-
-
-def _cannot_open(path: Path, error: OSError | ValueError) -> SettingsError:
-    reason = error.strerror if isinstance(error, OSError) else error
-    remedy = "name a file that is there"
-    if isinstance(error, PermissionError):
-        remedy = "make it readable for you"
-    elif isinstance(error, IsADirectoryError):
-        remedy = "name a file in it"
-    return SettingsError(f"cannot be read: {reason}", str(path), remedy)
+    return in_utf_8(path.name or str(path), data, min(max(status.st_mtime_ns, 0), LATEST_NS) or time.time_ns())
 
 
 def in_utf_8(name: str, data: Data, time_ns: int = 0) -> CapturedFile:

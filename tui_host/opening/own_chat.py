@@ -46,15 +46,14 @@ class OwnChat:
             if not self._story.conversations.root(exchange).is_side_request
         }
         for item in conversation.items:
-            if isinstance(item, AnswerItem | CallItem) and not item.step:  # stated only in a later request
-                yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)
-            elif isinstance(item, CallItem):
-                yield self._call(item, places.get((item.turn, item.step), NOWHERE))
-            elif isinstance(item, AnswerItem):
-                place = places.get((item.turn, item.step), NOWHERE)
-                yield replace(item, turn=place.turn or item.turn, step=place.step or item.step)
-            elif isinstance(item, UserItem | NoteItem):
-                yield replace(item, turn=places.get((item.turn, 1), NOWHERE).turn or item.turn)
+            step = item.step if isinstance(item, AnswerItem | CallItem) else 0  # 0: stated only in a later request
+            place = places.get((item.turn, step or 1), NOWHERE)
+            if isinstance(item, CallItem) and step:
+                yield self._call(item, place)
+            elif isinstance(item, AnswerItem) and step:
+                yield replace(item, turn=place.turn or item.turn, step=place.step or step)
+            elif isinstance(item, UserItem | NoteItem | AnswerItem | CallItem):
+                yield replace(item, turn=place.turn or item.turn)
 
     def _call(self, item: CallItem, place: Place) -> CallItem:
         capture, exchange, number = item.call.rsplit(".", 2)
