@@ -164,9 +164,13 @@ class Conversations:
             children = [self.exchanges[key] for key in exchange.children]
             until_ns = min((child.at_ns for child in children if child.is_certain), default=None)
             results: dict[str, list[Result]] = {}
+            has_twin = self._has_twin(exchange)
             for child in children:
                 for call, result in self._results_in(child, exchange):
-                    results.setdefault(call.key, []).append(result)
+                    places = results.setdefault(call.key, [])
+                    # One call has one result: what differs is of an equal call in a history that was cut.
+                    if (result.by_id and call.wire_id) or not (has_twin or (places and places[0].text != result.text)):
+                        places.append(result)
             for call in calls:
                 yield replace(
                     call,
@@ -174,6 +178,14 @@ class Conversations:
                     until_ns=until_ns,
                     results=tuple(results.get(call.key, ())),
                 )
+
+    def _has_twin(self, exchange: ModelExchange) -> bool:
+        """Return whether the same request had another answer with the same calls: then nobody knows which of the two went on."""
+        asked = [(folded.call.name, folded.call.arguments) for folded in exchange.folded_calls]
+        twins = (twin for twin in self._by_mark.get(exchange.mark, ()) if twin is not exchange)
+        return any(
+            asked == [(folded.call.name, folded.call.arguments) for folded in twin.folded_calls] for twin in twins
+        )
 
     def _results_in(self, child: ModelExchange, before: ModelExchange) -> Sequence[tuple[Call, Result]]:
         """Return the results in a request for the calls of the answer before; without an id only where that is certain."""
