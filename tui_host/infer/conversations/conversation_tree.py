@@ -164,13 +164,13 @@ class Conversations:
             children = [self.exchanges[key] for key in exchange.children]
             until_ns = min((child.at_ns for child in children if child.is_certain), default=None)
             results: dict[str, list[Result]] = {}
-            has_twin = self._has_twin(exchange)
+            # Without an id, a second request that tells results may be of an equal call in a history that was cut.
+            is_open = not self._has_twin(exchange)
             for child in children:
                 for call, result in self._results_in(child, exchange):
-                    places = results.setdefault(call.key, [])
-                    # One call has one result: what differs is of an equal call in a history that was cut.
-                    if (result.by_id and call.wire_id) or not (has_twin or (places and places[0].text != result.text)):
-                        places.append(result)
+                    if is_open or (result.by_id and call.wire_id):
+                        results.setdefault(call.key, []).append(result)
+                is_open = is_open and child.has_failed
             for call in calls:
                 yield replace(
                     call,
