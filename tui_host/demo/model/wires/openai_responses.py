@@ -15,6 +15,7 @@ from tui_host.demo.model.wires.openai import OpenAIWire
 from tui_host.demo.model.wires.wire import SIGNATURE, ChatRequest, ModelAnswer, event
 from tui_host.errors import JSON
 
+_INSIDE = ".__"  # between a namespace, in which Codex offers a server's tools, and a name; no name has a dot
 _STATUS: dict[Stop, str] = {"end": "completed", "calls": "completed", "length": "incomplete"}
 
 
@@ -26,19 +27,13 @@ class ResponsesWire(OpenAIWire):
     @override
     def read(self, path: str, body: bytes) -> ChatRequest:
         values = wire.object_of(body)
-        question, instructions, reasoning = (
-            text_at(values, "input"),
-            text_at(values, "instructions"),
-            object_at(values, "reasoning"),
-        )
-        messages = (
-            [DemoMessage(role="user", text=question)] if question else list(_messages(objects_at(values, "input")))
-        )
-        if instructions:
-            messages.insert(0, DemoMessage(role="system", text=instructions))
+        reasoning = object_at(values, "reasoning")
+        told = DemoMessage(role="system", text=text_at(values, "instructions"))
+        asked = DemoMessage(role="user", text=text_at(values, "input"))  # or items
+        messages = [*(message for message in (told, asked) if message.text), *_messages(objects_at(values, "input"))]
         conversation = DemoConversation(
             messages=tuple(messages),
-            tools=() if values.get("tool_choice") == "none" else wire.tools_of(objects_at(values, "tools")),
+            tools=() if values.get("tool_choice") == "none" else tuple(_tools(objects_at(values, "tools"))),
             parallel=values.get("parallel_tool_calls") is not False,
             thinking=wire.thinking_for(reasoning.get("effort") or reasoning.get("summary"), "none"),
         )
@@ -92,6 +87,12 @@ class ResponsesWire(OpenAIWire):
         return event(error, name="error")
 
 
+def _tools(declarations: list[dict[str, object]]) -> Iterator[str]:
+    for tool in declarations:
+        space = text_at(tool, "name") + _INSIDE if "tools" in tool else ""
+        yield from (space + name for name in wire.tools_of(objects_at(tool, "tools") if space else [tool]))
+
+
 def _messages(items: list[dict[str, object]]) -> Iterator[DemoMessage]:
     """Read the items; what the model said before the next result or question is one message."""
     texts: list[str] = []
@@ -100,7 +101,8 @@ def _messages(items: list[dict[str, object]]) -> Iterator[DemoMessage]:
         kind, role = item.get("type", "message"), item.get("role")
         text, images = wire.content_at(item, "output" if kind == "function_call_output" else "content")
         if kind == "function_call":
-            calls.append(wire.call_of(text_at(item, "call_id"), text_at(item, "name"), item.get("arguments")))
+            name = _INSIDE.join(filter(None, (text_at(item, "namespace"), text_at(item, "name"))))
+            calls.append(wire.call_of(text_at(item, "call_id"), name, item.get("arguments")))
             continue
         if role == "assistant":
             texts.append(text)
@@ -131,7 +133,9 @@ def _items(answer: ModelAnswer) -> list[tuple[dict[str, JSON], tuple[str, ...]]]
         items.append(({**item, "content": [_part(item, "".join(pieces.text))]}, pieces.text))
     for index, call in enumerate(pieces.calls):
         item = {"id": f"fc_{identity}{index:02d}", "type": "function_call", "status": "completed"}
-        item |= {"call_id": f"call_{identity}{index:02d}", "name": call.name, "arguments": call.arguments}
+        space, _, name = call.name.rpartition(_INSIDE)
+        item |= {"call_id": f"call_{identity}{index:02d}", "name": name, "arguments": call.arguments}
+        item |= {"namespace": space} if space else {}
         items.append((item, call.fragments))
     return items
 
@@ -144,13 +148,9 @@ def _part(item: dict[str, JSON], text: str) -> JSON:
 
 def _begun(item: dict[str, JSON]) -> JSON:
     """Return an item as it is announced, without what will be streamed."""
-    match item["type"]:
-        case "reasoning":
-            return {"id": item["id"], "type": "reasoning", "summary": []}
-        case "message":
-            return {**item, "status": "in_progress", "content": []}
-        case _:
-            return {**item, "status": "in_progress", "arguments": ""}
+    if item["type"] == "reasoning":
+        return {"id": item["id"], "type": "reasoning", "summary": []}
+    return {**item, "status": "in_progress", **({"content": []} if item["type"] == "message" else {"arguments": ""})}
 
 
 def _response(answer: ModelAnswer, status: str, output: list[dict[str, JSON]]) -> JSON:
