@@ -165,8 +165,9 @@ def _of_request(value: Mapping[str, JSON], method: str, words: str) -> FrameHead
     identity = _id(value.get("id"))
     is_request = "id" in value
     is_broken = is_request and not identity
+    kind: FrameKind = "request" if is_request else "notification"
     return FrameHead(
-        kind="malformed" if is_broken else "request" if is_request else "notification",
+        kind="malformed" if is_broken else kind,
         method=clean(method),
         id=identity,
         progress_token=token,

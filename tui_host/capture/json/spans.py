@@ -17,6 +17,7 @@ from tui_host.errors import JSON
 
 Kind: TypeAlias = Literal["object", "array", "string", "other"]
 
+_KINDS: dict[str, Kind] = {"{": "object", "[": "array"}
 _SPACE = re.compile(r"[ \t\n\r]*")
 _COLON = re.compile(r"[ \t\n\r]*:[ \t\n\r]*")
 _NEXT = re.compile(r"[ \t\n\r]*([,\]}])[ \t\n\r]*")
@@ -112,7 +113,7 @@ class _Walk:
             elements, end = self._elements(start + 1, depth - 1)
             return Node(kind="array", start=start, end=end, elements=tuple(elements))
         end = _DECODER.raw_decode(self._text, start)[1]
-        return Node(kind="object" if first == "{" else "array" if first == "[" else "other", start=start, end=end)
+        return Node(kind=_KINDS.get(first, "other"), start=start, end=end)
 
     def _members(self, position: int, depth: int) -> tuple[list[tuple[str, Node]], int]:
         text = self._text
