@@ -88,7 +88,7 @@ def test_words_mean_a_command_with_its_options(words: list[str], means: dict[str
             "sessions lost",
             (
                 "sessions: argument ACTION: invalid choice: 'lost' (choose from 'list', 'show', 'search', 'export', 'join', 'part', "
-                "'delete', 'import', 'prune') (see tui-host sessions --help)"
+                "'link', 'delete', 'import', 'prune') (see tui-host sessions --help)"
             ),
         ),
         (
