@@ -47,13 +47,7 @@ def read_options(words: Sequence[str]) -> RecorderOptions:
 def record(
     options: RecorderOptions, *, plain: Callable[[], LogForm], learn: Callable[[str], Facts] | None = None
 ) -> NoReturn:
-    """Record until the relay ends, and then the rest.
-
-    Args:
-        options: What to record, and where.
-        plain: Makes the form of `--log -`.
-        learn: Makes what learns of the host from the records.
-    """
+    """Record until the relay ends, and then the rest. `plain` makes the form of `--log -`, `learn` what learns of the host."""
     leave_no_core()
     gc.enable()
     _share_processor(NICE)

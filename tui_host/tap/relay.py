@@ -157,12 +157,9 @@ def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
 
 
 class RecorderChild:
-    """The recorder as the relay sees it: a thread passes its messages on, and starts another one if it dies.
+    """The recorder as the relay sees it: its standard input ends with the relay, and another one is started if it dies."""
 
-    The recorder's standard input ends with the relay; what it writes to standard error goes through the relay, since whoever
-    reads the tap's standard error would otherwise wait for the recorder's end too.
-    """
-
+    # What it writes goes through the relay: whoever reads the tap's standard error would else wait for its end too.
     def __init__(self, ring: Ring, words: Sequence[str], tell: Callable[[str], None]) -> None:
         self._ring = ring
         self._words = words
@@ -174,9 +171,9 @@ class RecorderChild:
         self._lock = threading.Lock()  # for the lifeline
 
     def start(self) -> None:
-        """Start recording."""
-        threading.Thread(target=self._run, daemon=True).start()
+        """Start recording. The recorder is there when this returns: it also ends the server of a relay that is killed."""
         self._is_started = True
+        threading.Thread(target=self._run, args=(self._begin_one(),), daemon=True).start()
 
     def end(self) -> None:
         """End reporting. Waits only for a log, or if recording is not known to work, and tells the user what is missing."""
@@ -200,11 +197,10 @@ class RecorderChild:
         if missing:
             self._tell(f"up to {missing:,} bytes of the traffic are not recorded")
 
-    def _run(self) -> None:
+    def _run(self, process: int | None) -> None:
+        is_last, began = False, time.monotonic()
         while True:
-            is_last = self._is_ending.is_set()  # a recorder that dies while the relay ends is replaced once more
-            began = time.monotonic()
-            code = self._run_one()
+            code = BEGIN_AGAIN if process is None else self._attend(process)
             self._ring.words[IS_WELL] = 0  # a dead recorder can no longer take it back
             if self._is_ending.is_set() and (is_last or code == 0):
                 break
@@ -215,10 +211,15 @@ class RecorderChild:
                     "(lines and answers in progress are cut in the recording)"
                 )
             self._is_ending.wait(max(began + RESTART_SECONDS - time.monotonic(), 0))
+            is_last, began = (
+                self._is_ending.is_set(),
+                time.monotonic(),
+            )  # one that dies while the relay ends is replaced once
+            process = self._begin_one()
         self._is_over.set()
 
-    def _run_one(self) -> int:
-        """Start a recorder and pass on what it writes until it ends; returns its exit code."""
+    def _begin_one(self) -> int | None:
+        """Start a recorder; returns its pid, or None if the system has no room for it."""
         opened: list[int] = []
         try:
             opened += os.pipe()
@@ -228,12 +229,16 @@ class RecorderChild:
             self._tell_once(f"no recorder can be started: {error.strerror or error}; another try follows each second")
             for descriptor in opened:
                 os.close(descriptor)
-            return BEGIN_AGAIN
+            return None
         lifeline, self._lifeline, self._notices, notices = opened
         os.close(lifeline)
         os.close(notices)
         if self._is_ending.is_set():
             self._close_lifeline()
+        return process
+
+    def _attend(self, process: int) -> int:
+        """Pass on what a recorder writes until it ends; returns its exit code."""
         while words := read(self._notices):
             write(2, words)
         _, status = os.waitpid(process, 0)
@@ -397,13 +402,13 @@ class StdioRelay:
 
     def run(self, words: Sequence[str], tell: Callable[[str], None]) -> NoReturn:
         """Relay until the server ends, and end as it did. `words` are for the recorder."""
+        recorder = RecorderChild(self._ring, words, tell)
+        recorder.start()
         self._into.start(self._after_input)
         self._out.start(self._after_output)
         self._err.start(lambda: os.close(self._errors))
         threading.Thread(target=self._pass_signals, daemon=True).start()
         leave_no_core()  # only now: the server keeps the limits that its host gave it
-        recorder = RecorderChild(self._ring, words, tell)
-        recorder.start()
         _, status = os.waitpid(self._group, 0)
         self._is_running = False
         for pump in (self._out, self._err):
