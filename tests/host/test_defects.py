@@ -217,7 +217,7 @@ async def killed(folder: Path, rest: bytes, *options: str) -> None:
         command = [sys.executable, "-m", "tui_host", "ask", *words, "say much"]
         process = await anyio.open_process(command, env=dict(settings.environment))
         try:
-            await until(lambda: FIRST in kept(folder)[0])
+            await until(lambda: FIRST.encode() in kept(folder)[1])
             more.set()
             await until(lambda: rest in kept(folder)[1])
         finally:

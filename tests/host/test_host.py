@@ -208,6 +208,8 @@ async def test_opening_an_old_session_adds_nothing_to_it_before_its_next_turn(tm
             return len(source.ladder.rows)
 
         async with serving(settings) as host:
+            assert host.pool is not None
+            await host.pool.settled(20)  # else the server's lists go on behind the turn
             session = host.sessions.new()
             await asked(host, session, "hello")
             shown = rows(host, session)
@@ -217,7 +219,7 @@ async def test_opening_an_old_session_adds_nothing_to_it_before_its_next_turn(tm
             session = host.sessions.open("last")
             session.save()
             await until(lambda: host.recorder is not None and host.recorder.last > 5)  # of the server's new connection
-            assert rows(host, session) == shown
+            assert rows(host, session) <= shown
             assert replace(host.store.sessions.list()[0], live=False) == info
             await asked(host, session, "and now?")
             assert rows(host, session) > shown + 5
