@@ -219,6 +219,8 @@ async def test_a_key_and_a_digit_part_and_join_a_frame_and_a_call(tmp_path: Path
 
         async def chosen(state: str) -> None:
             ladder = app.inspector.ladder
+            # A choice has the story read anew.
+            await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.is_stale)
             ladder.select(next(row.number for row in app.inspector_source.ladder.rows if row.method == "tools/call"))
             await app.pilot.pause()
             app.app.set_focus(ladder)
@@ -228,6 +230,8 @@ async def test_a_key_and_a_digit_part_and_join_a_frame_and_a_call(tmp_path: Path
 
         await chosen(" (joined, value)")
         await app.until_shown("its frame is not known")
+        await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.is_stale)
+        await app.until(lambda: (row := app.inspector.ladder.selected) is not None and row.method == "tools/call")
         await chosen("")
         await app.until_shown("approved by its host, not here · joined")
         source = app.inspector_source

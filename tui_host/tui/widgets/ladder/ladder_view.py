@@ -61,6 +61,7 @@ class LadderView(PieceView, SelectingView):
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(glyphs=glyphs, id=id)
         self._source: SessionSource | None = None
+        self._sought: tuple[str, int] | None = None
         self._words = LadderWords()
         self._is_coming_back = False
         self._reset()
@@ -159,7 +160,11 @@ class LadderView(PieceView, SelectingView):
         )
 
     def show(self, source: SessionSource | None) -> None:
-        """Show the rows of another source."""
+        """Show the rows of another source; one of the same session keeps the selected row."""
+        row, before = self.selected, self._source
+        is_same = source is not None and before is not None and before.session is source.session
+        # A row that the list itself moved to, because it follows, is none that somebody looks at.
+        self._sought = (row.capture, row.seq) if row is not None and is_same and not self.following else None
         self._source = source
         self.selection = None
         self._reset()
@@ -213,6 +218,10 @@ class LadderView(PieceView, SelectingView):
         wanted = self._filtering.wanted
         self._rows_changed(self._words.fill(source, [*seen, *wanted], FILTERING if wanted else SEEN))
         self._look_on()
+        if self._sought is not None and not source.is_behind:
+            number, self._sought = source.ladder.row_of(self._sought), None
+            if number is not None:
+                self.select(number)
 
     def _look_on(self) -> None:
         """Filter more rows, and come back soon for the rest."""
