@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import anyio
 import anyio.lowlevel
 
 from tui_host.capture.json.narrowing import mapping
@@ -308,6 +307,8 @@ class Calls:
                 page=outcome.request.tool.page if outcome.request is not None else "",
                 words=f"{decision.words}; {wording.SENT_AGAIN}" if output.is_resent else outcome.item.words,
             )
+            with anyio.CancelScope(shield=True):  # whoever stops the turn now still gets the result
+                await self._services.until_kept()
             self._answered(outcome, wording.result_of(outcome.call, output), began)
             await self._check_output(outcome, output)
 

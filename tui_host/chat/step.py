@@ -54,6 +54,12 @@ class Services:
     now: Callable[[], datetime] = local_time
     misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]] = unchecked
 
+    async def until_kept(self) -> None:
+        """Wait until what came is on the disk, or cannot be: what is shown must outlive a killed program."""
+        last = self.recorder.reached
+        while self.recorder.last < last:
+            await anyio.sleep(0.005)  # the writer commits about fifty times a second
+
 
 @dataclass(slots=True, kw_only=True)
 class Retries:
@@ -187,6 +193,7 @@ class Step:
                 if is_first:
                     is_first = False
                     self._wait_for(stream, "answer")
+                await self._services.until_kept()
                 for event in events:
                     fold.add(event)
                 self._show_growth()
@@ -195,7 +202,6 @@ class Step:
                 self._record(self._links.of_answer(self._exchange_id, fold, stream.shifts))
 
     def _answer_item(self, state: AnswerState) -> AnswerItem:
-        options = [" ".join(option.split()) for option in self.fold.options]
         return AnswerItem(
             turn=self._session.turn,
             step=self._number,
@@ -203,7 +209,7 @@ class Step:
             thinking=self.fold.thinking,
             state=state,
             seconds=self._services.clock() - self._began,
-            options="\n".join(options),
+            options="\n".join(" ".join(option.split()) for option in self.fold.options),
         )
 
     def _show_growth(self) -> None:
