@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from threading import Event
 
 import anyio
 import pytest
@@ -11,6 +13,7 @@ from typing_extensions import override
 from tests.chat.bench import SUM, Answers, Silent, adding, asks, refuses, says, text_output
 from tests.chat.conftest import Make
 from tests.kit.peer import PATIENCE, hangs, head, peer
+from tui_host.capture.store.store import Store
 from tui_host.chat import result_words as wording
 from tui_host.chat.calls import MOST_ASKED
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
@@ -271,6 +274,26 @@ async def test_stopped_in_the_stream_what_came_stays_and_the_model_sees_that_it_
         assert at.said()[1:] == [("assistant", "I will"), ("user", wording.ANSWER_STOPPED)]
         assert (await at.ask("go on")).answer == "hi"
         assert b"[The user stopped the previous answer here.]\\n\\ngo on" in at.requests()[-1]
+
+
+async def test_words_are_shown_once_they_are_on_the_disk(bench: Make, tmp_path: Path) -> None:
+    store, goes_on = Store.open(tmp_path / "tui-host.db"), Event()
+
+    def stall() -> None:
+        store.run(lambda _: goes_on.wait(PATIENCE))
+
+    async with bench.hearing(hangs(*says("kept first")[:-1])) as at, anyio.create_task_group() as group:
+        at.recorder.keep_in(store)
+        group.start_soon(anyio.to_thread.run_sync, stall)
+        async with at.asking("go") as turn:
+            await at.until(lambda: at.session.activity.waits == "answer")
+            await anyio.sleep(0.1)
+            assert at.items(AnswerItem) == []
+            goes_on.set()
+            await at.until(lambda: [item.text for item in at.items(AnswerItem)] == ["kept first"])
+            turn.stop()
+        assert at.recorder.flush()
+    store.close()
 
 
 TWO = 'call math.add {"a":1,"b":2}\ncall math.add {"a":3,"b":4}'
