@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.capture.wires import rpc
 from tui_host.capture.frames.correlator import Correlator
-from tui_host.capture.frames.frame_heads import NODES, WHOLE, frame_head, frames_in, made_frame, read_frame
+from tui_host.capture.frames.frame_heads import WHOLE, frame_head, frames_in, made_frame, read_frame
 from tui_host.capture.json.narrowing import WORDS
-from tui_host.capture.json.reading import DEPTH, is_deeper
+from tui_host.capture.json.reading import DEPTH, PARTS_LIMIT, is_deeper
 from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import NOWHERE, Place
 from tui_host.errors import JSON
@@ -155,7 +155,7 @@ def test_a_lone_surrogate_is_shown_and_breaks_nothing() -> None:
 
 
 LARGE = "x" * (WHOLE + 1)
-DENSE = [{"type": "text", "text": "a,b"}] * NODES
+DENSE = [{"type": "text", "text": "a,b"}] * PARTS_LIMIT
 
 
 @pytest.mark.parametrize("members", [{"content": [{"type": "text", "text": LARGE}]}, {"content": DENSE}])

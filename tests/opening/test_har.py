@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.opening.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, archive, entry, is_timed, read, seen, told
 from tui_host.capture.http.exchange_end import Ending, read_ending
-from tui_host.capture.json import file_values
-from tui_host.capture.json.file_values import BrokenError, elements
+from tui_host.capture.json import spans
 from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.spans import BrokenError, elements
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.errors import JSON
@@ -105,7 +105,7 @@ def test_elements_are_found_where_a_parser_finds_them(piece: int, value: list[JS
     """Also those that go over the end of what is parsed at once."""
     data = json.dumps(value, ensure_ascii=False, indent=indent).encode("utf-8", "replace")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(file_values, "_FIRST_PIECE", piece)
+        patched.setattr(spans, "_FIRST_PIECE", piece)
         found = list(elements(data, 0))
     assert [json.loads(data[start:end]) for _, start, end in found] == [value for value, _, _ in found]
     assert [value for value, _, _ in found] == json.loads(data)

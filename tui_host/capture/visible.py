@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache
+from itertools import groupby
 
 MARKS = 16
 """Combining marks that are drawn on one character; more would smear over the lines around it."""
@@ -105,20 +106,14 @@ def _picture(match: re.Match[str]) -> str:
 def _cut(run: re.Match[str]) -> str:
     """Remove the marks beyond the sixteenth of each character, in a run of a script with marks."""
     kept: list[str] = []
-    marks = 0
-    for character in run.group():
-        if unicodedata.category(character) in {"Mn", "Me"} or "\u1161" <= character <= "\u11ff":
-            marks += 1
-            if marks <= MARKS:
-                kept.append(character)
-            continue
-        if marks > MARKS:
-            kept.append(f"⟨+{marks - MARKS}⟩")
-        marks = 0
-        kept.append(character)
-    if marks > MARKS:
-        kept.append(f"⟨+{marks - MARKS}⟩")
+    for is_mark, characters in groupby(run.group(), _is_mark):
+        text = "".join(characters)
+        kept.append(f"{text[:MARKS]}⟨+{len(text) - MARKS}⟩" if is_mark and len(text) > MARKS else text)
     return "".join(kept)
+
+
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character) in {"Mn", "Me"} or "\u1161" <= character <= "\u11ff"
 
 
 def tool_name(server: str, tool: str) -> str:

@@ -20,8 +20,8 @@ from urllib.parse import urljoin
 
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import ObservedExchange, Observer
-from tui_host.capture.json.file_values import BrokenError, elements, read_value
 from tui_host.capture.json.narrowing import items, mapping, short
+from tui_host.capture.json.spans import BrokenError, elements, read_value
 from tui_host.capture.record import MISSING
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect_at

@@ -13,8 +13,8 @@ from functools import partial
 from json import JSONDecoder
 from typing import NamedTuple
 
-from tui_host.capture.json.file_values import VALUE_LIMIT, BrokenError, read_value, value_at
 from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tui_host.capture.json.spans import VALUE_LIMIT, BrokenError, read_value, value_at
 from tui_host.capture.record import Direction
 from tui_host.errors import JSON
 from tui_host.llm.body_kinds import AnswerPart

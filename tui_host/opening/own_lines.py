@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tui_host.capture.exports.jsonl_export import FORMAT, in_words, parse, read_time
-from tui_host.capture.json.file_values import read_value
 from tui_host.capture.json.narrowing import clean, mapping, short
+from tui_host.capture.json.spans import read_value
 from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.errors import JSON, TuiHostError

@@ -24,8 +24,7 @@ from mcp_types import PARSE_ERROR, REQUEST_TIMEOUT, RequestId
 from pydantic_core import from_json
 
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.json.reading import DEPTH, is_deeper
-from tui_host.capture.json.scan import PARTS_LIMIT, parts_of
+from tui_host.capture.json.reading import DEPTH, PARTS_LIMIT, is_deeper, parts_of
 from tui_host.capture.record import NOWHERE, Place, current_place
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.outgoing_request import OutgoingRequest, frame_bytes
@@ -308,7 +307,7 @@ def _parsed(line: bytes, frame: Frame) -> tuple[JSON, str]:
         raise ValueError(f"the answer is nested more than {DEPTH} levels deep")
     if frame.value is not None and not warning:
         return frame.value, ""
-    parts = parts_of(line)
+    parts = parts_of(text)
     if parts > PARTS_LIMIT:  # a parser would hold up the event loop
         raise ValueError(f"the answer has {parts:,} parts or more; {PARTS_LIMIT:,} are read")
     try:

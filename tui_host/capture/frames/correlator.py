@@ -24,7 +24,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class PlacedFrame:
     """The place of a frame, and what is unusual about the frame.
 
     Attributes:
@@ -50,22 +50,22 @@ class Correlator:
         self._by_token: dict[tuple[Direction, str], Place] = {}
         self._calls: dict[str, Place] = {}  # the host's calls that wait for an answer, by id
 
-    def see(self, direction: Direction, head: FrameHead, place: Place = NOWHERE) -> Seen:
+    def see(self, direction: Direction, head: FrameHead, place: Place = NOWHERE) -> PlacedFrame:
         """Read the next frame on the connection. `place` is that of the sending task or the HTTP exchange, if known."""
         if head.answers:
             return self._answer(direction, head, place)
         if head.kind == "request":
             return self._request(direction, head, place)
         if head.kind == "notification":
-            return Seen(place=self._place_of_notification(direction, head, place), method=head.method)
-        return Seen(place=place, method=head.method)
+            return PlacedFrame(place=self._place_of_notification(direction, head, place), method=head.method)
+        return PlacedFrame(place=place, method=head.method)
 
     def refused(self, identity: str) -> None:
         """Forget a request of the host that the server refused by an HTTP status: it may be sent again, as after a login."""
         self._asked.pop(("out", identity), None)
         self._calls.pop(identity, None)
 
-    def _request(self, direction: Direction, head: FrameHead, place: Place) -> Seen:
+    def _request(self, direction: Direction, head: FrameHead, place: Place) -> PlacedFrame:
         if direction == "out" and place.call:
             self._calls[head.id] = place
         elif direction == "in" and not place.call:
@@ -76,13 +76,12 @@ class Correlator:
         self._asked[key] = _Asked(place, head.method)
         if head.progress_token:
             self._by_token[_other(direction), head.progress_token] = place
-        while len(self._asked) > REMEMBERED:
-            del self._asked[next(iter(self._asked))]
-        while len(self._by_token) > REMEMBERED:
-            del self._by_token[next(iter(self._by_token))]
-        return Seen(place=place, method=head.method, odd="an id used before" if earlier is not None else "")
+        for remembered in (self._asked, self._by_token):
+            if len(remembered) > REMEMBERED:
+                del remembered[next(iter(remembered))]
+        return PlacedFrame(place=place, method=head.method, odd="an id used before" if earlier is not None else "")
 
-    def _answer(self, direction: Direction, head: FrameHead, place: Place) -> Seen:
+    def _answer(self, direction: Direction, head: FrameHead, place: Place) -> PlacedFrame:
         odd = ""
         if direction == "in":
             self._calls.pop(head.id, None)
@@ -91,11 +90,13 @@ class Correlator:
             asked = self._asked.get((_other(direction), _other_form(head.id)))
             odd = "an id of the other type"
         if asked is None:
-            return Seen(place=place, odd="an answer to nothing that was asked" if head.id and self._is_whole else "")
+            return PlacedFrame(
+                place=place, odd="an answer to nothing that was asked" if head.id and self._is_whole else ""
+            )
         asked.answers += 1
         if asked.answers > 1:
             odd = "a second answer"
-        return Seen(place=asked.place, method=asked.method, odd=odd)
+        return PlacedFrame(place=asked.place, method=asked.method, odd=odd)
 
     def _place_of_notification(self, direction: Direction, head: FrameHead, place: Place) -> Place:
         if head.request_id:

@@ -11,18 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tui_host.capture.frames.frame_summary import words_of_error, words_of_request, words_of_result
-from tui_host.capture.json.file_values import BrokenError, elements
+from tui_host.capture.frames.frame_summary import words_of_message
 from tui_host.capture.json.narrowing import WORDS, clean, mapping
-from tui_host.capture.json.reading import LEVELS, is_deeper
-from tui_host.capture.json.scan import skim
+from tui_host.capture.json.reading import LEVELS, PARTS_LIMIT, is_deeper, parts_of
+from tui_host.capture.json.skim import skim
+from tui_host.capture.json.spans import BrokenError, elements
 from tui_host.errors import JSON
 
 FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
 
 WHOLE = 2 << 20
-"""Largest frame, in bytes, to parse whole, if it has no more than `NODES` values."""
-NODES = 20_000
+"""Largest frame, in bytes, to parse whole, if it has no more than `PARTS_LIMIT` parts."""
 _MARGIN = 64
 
 
@@ -85,7 +84,18 @@ def made_frame(value: JSON) -> Frame:
 
 def frame_head(line: bytes) -> FrameHead:
     """Parse the head of a recorded message or broken line, with a summary for a row."""
-    return _read(line, _words).head
+    return _read(line, lambda value: clean(words_of_message(mapping(value)))).head
+
+
+def frames_in(body: bytes) -> list[bytes]:
+    """Split the body of a request or response into messages: the body, or each member of a batch."""
+    stripped = body.strip()
+    if not stripped.startswith(b"["):
+        return [stripped] if stripped else []
+    try:
+        return [stripped[start:end] for _, start, end in elements(stripped, 0)] or [stripped]
+    except BrokenError:
+        return [stripped]
 
 
 def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
@@ -94,7 +104,7 @@ def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
     except UnicodeDecodeError as error:
         return Frame(_malformed(line, f"not UTF-8 at byte {error.start}"))
     size = len(line)
-    if size > NODES and (size > WHOLE or sum(line.count(mark) for mark in (b"{", b"[", b",")) > NODES):
+    if size > PARTS_LIMIT and (size > WHOLE or parts_of(text) > PARTS_LIMIT):
         head = _of_skimmed(line, words)
         if head is not None:
             return Frame(head)
@@ -111,17 +121,6 @@ def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
     return Frame(_malformed(line, reason))
 
 
-def frames_in(body: bytes) -> list[bytes]:
-    """Split the body of a request or response into messages: the body, or each member of a batch."""
-    stripped = body.strip()
-    if not stripped.startswith(b"["):
-        return [stripped] if stripped else []
-    try:
-        return [stripped[start:end] for _, start, end in elements(stripped, 0)] or [stripped]
-    except BrokenError:
-        return [stripped]
-
-
 def _refuse(name: str) -> JSON:
     raise ValueError(f"not JSON: {name} is no number")
 
@@ -129,69 +128,47 @@ def _refuse(name: str) -> JSON:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _words(value: JSON) -> str:
-    """Summarise a message in one line."""
-    message = mapping(value)
-    method = message.get("method")
-    if isinstance(method, str):
-        return clean(words_of_request(method, mapping(message.get("params"))))
-    if "error" in message:
-        return clean(words_of_error(message["error"]))
-    return clean(words_of_result(mapping(message.get("result"))))
-
-
 def _of_value(value: JSON, words: str) -> FrameHead:
-    if isinstance(value, Mapping):
-        method = value.get("method")
-        if isinstance(method, str):
-            return _of_request(value, method, words)
-        if "error" in value or "result" in value:
-            return _of_answer(value, words)
-        return FrameHead(kind="malformed", id=_id(value.get("id")), reason="no method, no result and no error")
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        if value:
-            return FrameHead(kind="batch", words=f"{len(value)} messages")
-        return FrameHead(kind="malformed", reason="an empty batch")
-    return FrameHead(kind="malformed", reason="not a JSON object")
-
-
-def _of_request(value: Mapping[str, JSON], method: str, words: str) -> FrameHead:
-    params = mapping(value.get("params"))
-    if method == "notifications/progress":
-        token = _id(params.get("progressToken"))
-    else:
-        token = _id(mapping(params.get("_meta")).get("progressToken"))
-    name = params.get("name")
-    identity = _id(value.get("id"))
-    is_request = "id" in value
-    is_broken = is_request and not identity
-    kind: FrameKind = "request" if is_request else "notification"
-    return FrameHead(
-        kind="malformed" if is_broken else kind,
-        method=clean(method),
-        id=identity,
-        progress_token=token,
-        request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
-        name=clean(name) if isinstance(name, str) else "",
-        words=words,
-        reason="the id is neither text nor a number" if is_broken else "",
-    )
-
-
-def _of_answer(value: Mapping[str, JSON], words: str) -> FrameHead:
-    identity = _id(value.get("id"))
+    if not isinstance(value, Mapping):
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            return FrameHead(kind="malformed", reason="not a JSON object")
+        if not value:
+            return FrameHead(kind="malformed", reason="an empty batch")
+        return FrameHead(kind="batch", words=f"{len(value)} messages")
+    method, identity = value.get("method"), _id(value.get("id"))
+    if isinstance(method, str):
+        return _of_request(value, clean(method), identity, words)
     if "error" in value:
         odd = "both a result and an error" if "result" in value else ""
         return FrameHead(kind="error", id=identity, is_error=True, words=words, reason=odd)
+    if "result" not in value:
+        return FrameHead(kind="malformed", id=identity, reason="no method, no result and no error")
     result = value["result"]
     flag = mapping(result).get("isError", False)
-    is_error = bool(flag)
     if not identity:
-        reason = "an answer without an id"
-        return FrameHead(kind="malformed", is_error=is_error, words=words, reason=reason)
+        return FrameHead(kind="malformed", is_error=bool(flag), words=words, reason="an answer without an id")
     odd = "" if isinstance(flag, bool) else "isError is neither true nor false"
     odd = odd if isinstance(result, Mapping) else "the result is not an object"
-    return FrameHead(kind="result", id=identity, is_error=is_error, words=words, reason=odd)
+    return FrameHead(kind="result", id=identity, is_error=bool(flag), words=words, reason=odd)
+
+
+def _of_request(value: Mapping[str, JSON], method: str, identity: str, words: str) -> FrameHead:
+    params = mapping(value.get("params"))
+    name = params.get("name")
+    with_token = params if method == "notifications/progress" else mapping(params.get("_meta"))
+    kind, reason = "notification", ""
+    if "id" in value:
+        kind, reason = ("request", "") if identity else ("malformed", "the id is neither text nor a number")
+    return FrameHead(
+        kind=kind,
+        method=method,
+        id=identity,
+        progress_token=_id(with_token.get("progressToken")),
+        request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
+        name=clean(name) if isinstance(name, str) else "",
+        words=words,
+        reason=reason,
+    )
 
 
 def _id(value: JSON) -> str:
@@ -207,12 +184,8 @@ def _malformed(line: bytes, reason: str) -> FrameHead:
     """Make the head of an unreadable frame from its beginning and end. If it has an id, the waiting caller is woken."""
     members = skim(line)
     method = members.get("method")
-    return FrameHead(
-        kind="malformed",
-        method=clean(method) if isinstance(method, str) else "",
-        id=_id(members.get("id")),
-        reason=reason,
-    )
+    method = clean(method) if isinstance(method, str) else ""
+    return FrameHead(kind="malformed", method=method, id=_id(members.get("id")), reason=reason)
 
 
 def _of_skimmed(line: bytes, words: Callable[[JSON], str]) -> FrameHead | None:

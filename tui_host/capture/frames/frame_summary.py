@@ -16,8 +16,23 @@ _LISTS = {
 }
 
 
-def words_of_request(method: str, params: Mapping[str, JSON]) -> str:
-    """Summarise a request or notification: the tool and arguments, the progress, or the logged text."""
+INPUT_REQUIRED = "input required: "
+"""Begins the words of a result by which a server of 2026-07-28 asks for something."""
+
+
+def words_of_message(message: Mapping[str, JSON]) -> str:
+    """Summarise a request, a notification or an answer."""
+    method = message.get("method")
+    if isinstance(method, str):
+        return _words_of_request(method, mapping(message.get("params")))
+    if "error" not in message:
+        return _words_of_result(mapping(message.get("result")))
+    error = mapping(message["error"])
+    return f"{said(error.get('code'))} {said(error.get('message'))}".strip() or said(message["error"])
+
+
+def _words_of_request(method: str, params: Mapping[str, JSON]) -> str:
+    """Return the tool and arguments, the progress, or the logged text."""
     match method:
         case "tools/call":
             return f"{said(params.get('name'))} {short(params.get('arguments', {}))}"
@@ -29,15 +44,10 @@ def words_of_request(method: str, params: Mapping[str, JSON]) -> str:
         case "notifications/cancelled":
             return said(params.get("reason"))
         case _:
-            shown = {key: item for key, item in params.items() if key != "_meta"}
-            return short(shown) if shown else ""
+            return _short(params)
 
 
-INPUT_REQUIRED = "input required: "
-"""Begins the words of a result by which a server of 2026-07-28 asks for something."""
-
-
-def words_of_result(result: Mapping[str, JSON]) -> str:
+def _words_of_result(result: Mapping[str, JSON]) -> str:
     """Return the first text of a result, the number of listed things, or what the server asks for first."""
     if result.get("resultType") == "input_required":
         requests = [mapping(request) for request in mapping(result.get("inputRequests")).values()]
@@ -46,25 +56,16 @@ def words_of_result(result: Mapping[str, JSON]) -> str:
             for request in requests
         ]
         return INPUT_REQUIRED + ("; ".join(sentences) or "to be sent again")
-    for block in items(result.get("content"))[:1]:
-        text = mapping(block).get("text")
-        return said(text if isinstance(text, str) else mapping(block).get("type"))
-    for held in items(result.get("contents"))[:1]:
-        resource = mapping(held)
-        text = resource.get("text")
-        return said(text if isinstance(text, str) else resource.get("mimeType") or resource.get("uri"))
+    for block in map(mapping, (*items(result.get("content"))[:1], *items(result.get("contents"))[:1])):
+        text = block.get("text")
+        return said(text if isinstance(text, str) else block.get("type") or block.get("mimeType") or block.get("uri"))
     for key, name in _LISTS.items():
         if key in result:
             more = ", and more" if result.get("nextCursor") is not None else ""
             count = len(items(result[key]))
             return f"{count} {name.removesuffix('s') if count == 1 else name}{more}"
-    if "capabilities" in result:
-        return _introduction(result)
-    return short({key: item for key, item in result.items() if key != "_meta"}) if result else ""
-
-
-def _introduction(result: Mapping[str, JSON]) -> str:
-    """Summarise a server's introduction by name, protocol versions and capabilities: `initialize` or `server/discover`."""
+    if "capabilities" not in result:
+        return _short(result)
     server = introduced(result, "serverInfo")
     versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
     name = f"{said(server.get('name'))} {said(server.get('version'))}"
@@ -72,12 +73,11 @@ def _introduction(result: Mapping[str, JSON]) -> str:
     return " · ".join(words for words in (name.strip(), ", ".join(map(said, versions)), offers) if words)
 
 
-def introduced(said_of: Mapping[str, JSON], name: Literal["clientInfo", "serverInfo"]) -> Mapping[str, JSON]:
+def _short(members: Mapping[str, JSON]) -> str:
+    shown = {key: item for key, item in members.items() if key != "_meta"}
+    return short(shown) if members else ""
+
+
+def introduced(message: Mapping[str, JSON], name: Literal["clientInfo", "serverInfo"]) -> Mapping[str, JSON]:
     """Return how a program introduces itself: in `params` or `result`, as in `initialize`, or in `_meta` (2026-07-28)."""
-    return mapping(said_of.get(name) or mapping(said_of.get("_meta")).get(f"io.modelcontextprotocol/{name}"))
-
-
-def words_of_error(error: JSON) -> str:
-    """Return code and message of an error; the whole error if it lacks both."""
-    members = mapping(error)
-    return f"{said(members.get('code'))} {said(members.get('message'))}".strip() or said(error)
+    return mapping(message.get(name) or mapping(message.get("_meta")).get(f"io.modelcontextprotocol/{name}"))

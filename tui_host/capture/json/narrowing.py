@@ -17,25 +17,6 @@ WORDS = 200
 """Largest number of characters in a line of shortened JSON."""
 
 
-def said(value: JSON) -> str:
-    """Return a text without quotes, null as an empty text, and any other value as short JSON."""
-    if isinstance(value, str):
-        return _cut(value, WORDS)
-    return "" if value is None else short(value)
-
-
-def short(value: JSON, limit: int = WORDS) -> str:
-    """Return JSON on one line, cut after `limit` characters; a large value takes no longer than a small one."""
-    pieces: list[str] = []
-    room = limit + 1
-    for piece in _pieces(value, limit):
-        pieces.append(piece)
-        room -= len(piece)
-        if room <= 0:
-            break
-    return _cut("".join(pieces), limit)
-
-
 def mapping(value: JSON) -> Mapping[str, JSON]:
     """Return the value if the value is an object, else an empty object."""
     if isinstance(value, dict):
@@ -60,11 +41,6 @@ def number_or_zero(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    """Return whether something parsed from JSON is an object."""
-    return isinstance(value, Mapping)
-
-
 def is_array(value: object) -> TypeGuard[list[object]]:
     """Return whether something parsed from JSON is an array."""
     return isinstance(value, list)
@@ -76,11 +52,53 @@ def as_json(value: object) -> JSON:
         return value
     if is_array(value):
         return [as_json(item) for item in value]
-    if is_object(value):
+    if _is_object(value):
         return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, float):
         return value if isfinite(value) else None
     return str(value)
+
+
+def _is_object(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping)
+
+
+def said(value: JSON) -> str:
+    """Return a text without quotes, null as an empty text, and any other value as short JSON."""
+    if isinstance(value, str):
+        return _cut(value, WORDS)
+    return "" if value is None else short(value)
+
+
+def short(value: JSON, limit: int = WORDS) -> str:
+    """Return JSON on one line, cut after `limit` characters; a large value takes no longer than a small one."""
+    line = ""
+    for piece in _pieces(value, limit):
+        line += piece
+        if len(line) > limit:
+            break
+    return _cut(line, limit)
+
+
+def _pieces(value: JSON, limit: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield json.dumps(value[: limit + 1], ensure_ascii=False)
+    elif isinstance(value, Mapping):
+        mark = "{"
+        for key, item in value.items():
+            yield f"{mark}{json.dumps(key[: limit + 1], ensure_ascii=False)}:"
+            yield from _pieces(item, limit)
+            mark = ","
+        yield "}" if value else "{}"
+    elif isinstance(value, Sequence):
+        mark = "["
+        for item in value:
+            yield mark
+            yield from _pieces(item, limit)
+            mark = ","
+        yield "]" if value else "[]"
+    else:
+        yield json.dumps(value)
 
 
 def clean(text: str) -> str:
@@ -92,23 +110,3 @@ def clean(text: str) -> str:
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _pieces(value: JSON, limit: int) -> Iterator[str]:
-    if isinstance(value, str):
-        yield json.dumps(value[: limit + 1], ensure_ascii=False)
-    elif isinstance(value, Mapping):
-        yield "{"
-        for number, (key, item) in enumerate(value.items()):
-            yield f"{',' if number else ''}{json.dumps(key[: limit + 1], ensure_ascii=False)}:"
-            yield from _pieces(item, limit)
-        yield "}"
-    elif isinstance(value, Sequence):
-        yield "["
-        for number, item in enumerate(value):
-            if number:
-                yield ","
-            yield from _pieces(item, limit)
-        yield "]"
-    else:
-        yield json.dumps(value)

@@ -46,7 +46,7 @@ class Line:
     is_label: bool = False
 
 
-class Row(NamedTuple):
+class RunRow(NamedTuple):
     """A text up to a hard line break.
 
     Attributes:
@@ -117,14 +117,14 @@ class Page:
         moved = tuple(run._replace(x=run.x + indent) for run in runs)
         self.lines.append(Line(Strip([*self._prefix(), *segments]), moved, is_label))
 
-    def take(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> list[Row]:
+    def take(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> list[RunRow]:
         """Add a text to the texts of the piece, and return its visible rows for drawing."""
         if self.trace is not None:
             self.trace.note("".join(segment.text for segment in segments).split("\n"), origin, by_line=by_line)
-        rows: list[Row] = []
+        rows: list[RunRow] = []
         for row in break_lines(segments):
             plain = "".join(segment.text for segment in row)
-            rows.append(Row(row, plain, self._place))
+            rows.append(RunRow(row, plain, self._place))
             self._place += len(plain) + 1
         return rows
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tui_host.capture.json.narrowing import is_object
+from tui_host.capture.json.reading import read_object
 from tui_host.servers.catalog import READ
 from tui_host.servers.tool_output import read_contents, read_output
 
@@ -22,15 +22,7 @@ def recorded_output(source: SessionSource, call: str) -> ToolOutput | None:
     for number in range(len(rows) - 1, -1, -1):
         row = rows[number]
         if call in row.calls and row.answer and not row.outward and row.method in _METHODS:
-            value = _parsed(source.body(row))
-            result = value.get("result") if is_object(value) else None
-            if is_object(result):
+            result = read_object(source.body(row)).get("result")
+            if isinstance(result, Mapping):
                 return (read_contents if row.method == READ else read_output)(result)
     return None
-
-
-def _parsed(data: bytes) -> object:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):  # shown as malformed in the inspector
-        return None
