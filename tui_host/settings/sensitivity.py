@@ -39,8 +39,8 @@ _TABLE: tuple[tuple[Kind, Literal["any word", "last word", "whole", "within"], s
     ("variable", "within", r"(?<!by)(?<!com)(?<!ask)pass(?![a-z])"),
     ("sound", "within", r"key|token|secret|passw|pwd|auth|credential|cookie|bearer"),
 )
-_PATTERNS = [re.compile(pattern) for _, _, pattern in _TABLE]
-_HARMLESS = re.compile(
+# Patterns are compiled when they are first used, which is after the first frame.
+_HARMLESS = (
     r"access-control-.*|.*ratelimit.*"  # headers that describe permissions and limits, not credentials
     r"|(?:.*-)?(?:websocket|idempotency|cache|surrogate|public|partition|routing|sort|page|next|continuation|cursor|max)"
     r"-?(?:key|token)s?"
@@ -58,8 +58,8 @@ _REMOVED: dict[Place, frozenset[Kind]] = {
 }
 _WORD = re.compile(r"[a-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SCHEMED = re.compile(r"(?:bearer[ \t]+(?=\S*\d|\S{16})|(basic)[ \t]+)([\w.~+/:-]{8,}=*)\s*", re.IGNORECASE)
-_OPAQUE = re.compile(r"(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+/-]{16,}=*", re.ASCII)
+_SCHEMED = r"(?i)(?:bearer[ \t]+(?=\S*\d|\S{16})|(basic)[ \t]+)([\w.~+/:-]{8,}=*)\s*"
+_OPAQUE = r"(?a)(?=[^\d]*\d)(?=[^A-Za-z]*[A-Za-z])[\w.~+/-]{16,}=*"
 _CHANGE = re.compile(r"(?<=\d)(?=[A-Za-z])|(?<=[A-Za-z])(?=\d)")
 # Number of changes between letters and digits that is typical of hex, and rare in joined words, dates and versions.
 _CHANGES = 4
@@ -76,8 +76,8 @@ _HINTS = ("sk-", "k_", "gh", "_pat_", "glpat-", "xox", "xai-", "KIA", "SIA", "AI
 # Somewhere ahead twelve letters and digits without a hyphen: names of many words have none.
 _MIXED = r"(?=[\w-]{0,99}?(?<![A-Za-z0-9])(?=[A-Za-z]{0,11}[0-9])(?=[0-9]{0,11}[A-Za-z])[A-Za-z0-9]{12})"
 _DIGIT = r"(?=[A-Za-z_-]{0,60}[0-9])"
-_FORM = re.compile(
-    r"(?<![\w-])(?:"
+_FORM = (
+    r"(?a)(?<![\w-])(?:"
     rf"sk-{_MIXED}[\w-]{{20,}}"
     rf"|(?:gh[oprsu]|[rs]k_(?:live|test))_{_DIGIT}[A-Za-z0-9]{{16,}}"
     rf"|(?:hf|npm|gsk)_{_DIGIT}[A-Za-z0-9]{{30,}}"
@@ -87,8 +87,7 @@ _FORM = re.compile(
     rf"|pypi-{_DIGIT}[\w-]{{50,}}"
     rf"|A[KS]IA{_DIGIT}[A-Z0-9]{{16}}(?!\w)"
     rf"|AIza{_DIGIT}[\w-]{{35}}(?![\w-])"
-    r")",
-    re.ASCII,
+    r")"
 )
 
 
@@ -107,10 +106,11 @@ def kinds_of(name: str) -> frozenset[Kind]:
     whole = "-".join(words)
     texts = {"any word": words, "last word": words[-1:], "whole": [whole], "within": [name.lower()]}
     kinds: set[Kind] = set()
-    for (kind, where, _), pattern in zip(_TABLE, _PATTERNS, strict=True):
-        if any(map(pattern.search if where == "within" else pattern.fullmatch, texts[where])):
+    for kind, where, pattern in _TABLE:
+        match = re.search if where == "within" else re.fullmatch
+        if any(match(pattern, text) for text in texts[where]):
             kinds.add(kind)
-    return frozenset(kinds - _OF_CREDENTIALS if _HARMLESS.fullmatch(whole) else kinds)
+    return frozenset(kinds - _OF_CREDENTIALS if re.fullmatch(_HARMLESS, whole) else kinds)
 
 
 def _tells(kinds: frozenset[Kind], name: str, value: str, place: Place) -> bool:
@@ -126,7 +126,7 @@ def _tells(kinds: frozenset[Kind], name: str, value: str, place: Place) -> bool:
 
 def has_scheme(value: str) -> bool:
     """Whether a header's value is a credential by its scheme, whatever the header's name: some gateways use their own."""
-    match = _SCHEMED.fullmatch(value) if value[:1] in {"B", "b"} else None
+    match = re.fullmatch(_SCHEMED, value) if value[:1] in {"B", "b"} else None
     if match is None or not match[1] or is_random(match[2]):
         return match is not None
     try:
@@ -137,7 +137,7 @@ def has_scheme(value: str) -> bool:
 
 def is_random(value: str) -> bool:
     """Whether a value looks random, unlike words, dates and versions."""
-    if not _OPAQUE.fullmatch(value):
+    if not re.fullmatch(_OPAQUE, value):
         return False
     return len(_CHANGE.findall(value)) >= _CHANGES or not all(map(is_of_words, _PIECE.findall(value)))
 
@@ -156,7 +156,7 @@ def is_telling(value: str) -> bool:
 def pieces(text: str) -> Iterator[tuple[str, bool]]:
     """Cut a text at vendors' keys: yield each piece that is not empty, and whether it is a key."""
     end = 0
-    for match in _FORM.finditer(text) if any(hint in text for hint in _HINTS) else ():
+    for match in re.finditer(_FORM, text) if any(hint in text for hint in _HINTS) else ():
         if match.start() > end:
             yield text[end : match.start()], False
         yield match[0], True
