@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from typing_extensions import override
+
 from tests.kit.peer import rpc
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Kind, Record
+from tui_host.capture.recording import Recording
 from tui_host.capture.redact.redaction import Redactor
 
 __all__ = ["Kept", "rpc"]
 
 
-class Kept:
+class Kept(Recording):
     """Redacts and numbers drafts, and keeps them."""
 
     def __init__(self, *secrets: tuple[str, str]) -> None:
-        self.redactor = Redactor(secrets)
+        super().__init__("c", Redactor(secrets))
         self.drafts: list[Record] = []
-        self._exchanges = 0
 
-    def append(self, draft: Record) -> int:
-        self.drafts.append(self.redactor.record(draft))
+    @override
+    def append(self, record: Record, at_ns: int | None = None) -> int:
+        self.drafts.append(self.redactor.record(record))
         return len(self.drafts)
-
-    def new_exchange(self) -> str:
-        self._exchanges += 1
-        return f"x{self._exchanges}"
 
     def of(self, kind: Kind) -> list[Record]:
         return [draft for draft in self.drafts if draft.kind == kind]

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_host.capture.record import Record
-from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.pending_records import Slot
+from typing_extensions import override
+
+from tui_host.capture.recording import OVERHEAD, Recording, Slot, redact
 from tui_host.capture.store.writer import BATCH
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
+    from tui_host.capture.record import Record
+    from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import CaptureKind, Store
 
 DRIFT_NS = 1_000_000
 """By how much a stamp of the wall clock may be off: so long it goes with the monotonic one, and takes next to no room on the disk."""
-OVERHEAD = 700
-"""Bytes that a record takes in memory in addition to its data, roughly."""
-
 NOT_RECORDED = "nothing is kept, as you asked"
 
 
@@ -32,7 +30,7 @@ class Memory:
 
     Attributes:
         window_bytes: Size of records that are also on the disk, kept for views that follow.
-        unkept_bytes: Size of records while the store cannot write; beyond it the oldest bytes are dropped and counted.
+        unkept_bytes: Size of records while the store cannot write; beyond it the oldest bytes are dropped.
     """
 
     window_bytes: int = 4 << 20
@@ -57,14 +55,12 @@ class SystemClock:
 SYSTEM = SystemClock()
 
 
-class Recorder:
+class Recorder(Recording):
     """Records one capture. Callable from any thread; only `flush`, `close` and reading old records use the disk.
 
     Attributes:
-        without: The reason to state as long as there is no store.
-        fault: Why records are not stored now; empty if they are.
+        fault: Why records are not stored now; empty if they are. As long as there is no store, it is what `without` says.
         revision: Grows when a record becomes visible, or when other attributes change.
-        dropped: Number of records whose bytes were dropped because memory was full.
         last: Number of the last visible record.
         reached: Number of the last record, visible or not.
     """
@@ -78,13 +74,11 @@ class Recorder:
         kind: CaptureKind = "app",
         clock: SystemClock = SYSTEM,
         memory: Memory = MEMORY,
+        without: str = NOT_RECORDED,
     ) -> None:
-        self.capture = capture
-        self.redactor = redactor
-        self.revision = self.dropped = 0
-        self.last = self.reached = 0
-        self.without: str = NOT_RECORDED
-        self.fault: str = NOT_RECORDED
+        super().__init__(capture, redactor)
+        self.fault = without
+        self.revision = self.last = self.reached = 0
         self._kind: CaptureKind = kind
         self._store: Store | None = None
         self._wall_ns, self._mono_ns = clock.wall_ns, clock.mono_ns
@@ -99,9 +93,7 @@ class Recorder:
         self._freed_to = 0  # the last record of those that leave memory as soon as they are kept
         self._refused = 0
         self._is_announced = False  # the store has been told that there is something to take
-        self._closed = False
-        self._exchanges = itertools.count(1)
-        self._connections = itertools.count(1)
+        self._is_closed = False
         if store is not None:
             self.keep_in(store)
 
@@ -117,17 +109,13 @@ class Recorder:
 
     # Recording.
 
+    @override
     def now(self) -> int:
-        """Return the monotonic clock, to pass to `append` a moment later."""
         return self._mono_ns()
 
+    @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
-        """Number a record, and keep it without secrets. Never waits for the disk, and never fails.
-
-        Returns:
-            The record's number in the capture.
-        """
-        size = len(record.data) + OVERHEAD
+        """Number a record, and keep it without secrets. Never waits for the disk, and never fails."""
         if record.kind == "request" and record.head is not None:
             self.redactor.learn(record.head)  # before the answer arrives, which may repeat them
         with self._lock:
@@ -138,10 +126,11 @@ class Recorder:
                 self._ahead_ns += drift_ns
             if at_ns is not None:
                 mono_ns = at_ns
-            self._slots.append(Slot(record, seq, mono_ns + self._ahead_ns, mono_ns, self, self.redactor, size))
-            self._bytes += size
+            slot = Slot(record, seq, mono_ns + self._ahead_ns, mono_ns)
+            self._slots.append(slot)
+            self._bytes += slot.size
             if self._store is None:
-                self.settled(seq, self.without)
+                self.settled(seq, self.fault)
             elif not self._is_announced:
                 self._is_announced = self._store.put(self)
                 if not self._is_announced:
@@ -149,14 +138,6 @@ class Recorder:
             elif seq - self._taken == BATCH:
                 self._store.hurry()
         return seq
-
-    def new_exchange(self) -> str:
-        """Return an id for an HTTP exchange, unique in the capture."""
-        return f"x{next(self._exchanges)}"
-
-    def new_connection(self, server: str) -> str:
-        """Return an id for a connection, unique in the capture."""
-        return f"{server}#{next(self._connections)}"
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Wait until all records are on disk; False if writing fails, or takes longer. Blocks."""
@@ -170,9 +151,9 @@ class Recorder:
 
     def close(self, timeout: float = 5.0) -> bool:
         """End the capture; the result is as for `flush`. Blocks."""
-        if self._store is not None and not self._closed:
+        if self._store is not None and not self._is_closed:
             self._store.end_capture(self.capture, self._wall_ns())
-        self._closed = True
+        self._is_closed = True
         return self.flush(timeout)
 
     # Reading.
@@ -183,14 +164,9 @@ class Recorder:
         return self.reached - self._kept
 
     @property
-    def waiting(self) -> int:
-        """The number of visible records that wait in memory."""
-        return self.last - self._kept
-
-    @property
     def unkept(self) -> int:
         """The number of visible records that exist only in memory: waiting, or impossible to store."""
-        return self.waiting + self._refused
+        return self.last - self._kept + self._refused
 
     def since(self, seq: int, *, limit: int = 5000) -> Sequence[Record]:
         """Return the visible records with greater numbers, in order.
@@ -202,7 +178,17 @@ class Recorder:
             last = self.last
             if seq >= self._evicted:
                 start = seq - self._evicted
-                return [slot.stamped for slot in self._slots[start : min(start + limit, last - self._evicted)]]
+                slots = self._slots[start : min(start + limit, last - self._evicted)]
+                return [
+                    replace(
+                        slot.record,
+                        capture=self.capture,
+                        seq=slot.seq,
+                        time_ns=slot.time_ns,
+                        mono_ns=slot.mono_ns,
+                    )
+                    for slot in slots
+                ]
         if self._store is None:
             return []
         return list(self._store.records(capture=self.capture, after=seq, until_seq=last, limit=limit))
@@ -214,24 +200,30 @@ class Recorder:
             records = [(seq, self._slots[seq - 1 - first].record) for seq in seqs if first < seq <= last]
         return {seq: record.data for seq, record in records if record.encoding is None}
 
+    def free_window(self) -> None:
+        """Drop records up to now from memory once they are on disk; views then read them from there."""
+        with self._lock:
+            self._freed_to = self.reached
+            self._make_room()
+
     # What the writer asks and says.
 
+    @override
     def take(self) -> list[Slot]:
-        """Return the new records, in order, for the writer."""
         with self._lock:
             self._is_announced = False
             new = self._slots[self._taken - self._evicted :]
             self._taken = self.reached
         return new
 
+    @override
     def settled(self, seq: int, fault: str) -> None:
         """Make records up to this number visible: they are on disk, or wait in memory for the given reason."""
         with self._lock:
             if seq <= self.last and fault == self.fault and (fault or seq <= self._kept):
                 return
-            if fault:  # else the writer has finished them
-                for slot in self._slots[max(self.last - self._evicted, 0) : seq - self._evicted]:
-                    slot.finish()
+            if fault:  # else the writer has removed the secrets
+                redact(self._slots[max(self.last - self._evicted, 0) : seq - self._evicted], self.redactor)
             else:
                 self._kept = max(self._kept, seq)
             self.last = max(self.last, seq)
@@ -239,17 +231,12 @@ class Recorder:
             self._make_room()
             self.revision += 1
 
+    @override
     def refused(self) -> None:
         """Count a record that can never be stored; it stays visible as long as it is in memory."""
         with self._lock:
             self._refused += 1
             self.revision += 1
-
-    def free_window(self) -> None:
-        """Drop records up to now from memory once they are on disk; views then read them from there."""
-        with self._lock:
-            self._freed_to = self.reached
-            self._make_room()
 
     def _make_room(self) -> None:
         """Let records that are on the disk leave memory; where they cannot be, drop the oldest bytes until the rest fits."""
@@ -265,10 +252,8 @@ class Recorder:
         while self.fault and self._bytes > self._memory.unkept_bytes and self._shed < self.reached:
             slot = self._slots[self._shed - self._evicted]
             self._shed += 1
-            size = len(slot.record.data)
-            if size:
-                words = f"{size} bytes were dropped: {self.fault}, and memory was full"
+            if slot.record.data:
+                words = f"{len(slot.record.data)} bytes were dropped: {self.fault}, and memory was full"
                 slot.record = replace(slot.record, data=b"", malformed=words)
                 self._bytes -= slot.size - OVERHEAD
                 slot.size = OVERHEAD
-                self.dropped += 1

@@ -126,7 +126,7 @@ class Sessions(Mapping[str, "Session"]):
             return False
         del self._opened[session.id]
         self._policies[session.id] = session.policy
-        store.sessions.release(session.id, forgets=True)
+        store.sessions.release(session.id)
         return True
 
     def finish_left(self) -> None:

@@ -21,7 +21,7 @@ from tui_host.capture import content_codings as codings
 from tui_host.capture.http.httpx_tap import BEGAN, RecordingTransport, exchange_of, observed
 from tui_host.capture.http.observer import Observer, header_pairs
 from tui_host.capture.record import NOWHERE, Head, Place, Record, Shift, current_place
-from tui_host.capture.recorder_protocol import Recording
+from tui_host.capture.recording import Recording
 from tui_host.errors import ModelError
 from tui_host.llm.answer_stream import (
     CONNECT_SECONDS,

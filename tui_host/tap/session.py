@@ -122,8 +122,9 @@ class TapSession:
         self._learn = learn
         # A capture belongs to one process: a later recorder begins another one in the same session.
         redactor = Redactor((*in_variables(os.environ), *in_words(options.command)))
-        self.recorder = TapRecorder(None, redactor, capture=self._capture(earlier), kind="tap", memory=MEMORY)
-        self.recorder.without = NOT_OPEN
+        self.recorder = TapRecorder(
+            None, redactor, capture=self._capture(earlier), kind="tap", memory=MEMORY, without=NOT_OPEN
+        )
         self.place = Place(session=self._id)
         self.is_first = not earlier
         self.fault = ""

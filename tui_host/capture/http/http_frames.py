@@ -10,7 +10,7 @@ from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import frames_in, read_frame
 from tui_host.capture.http.sse import SseDecoder, SseEvent
 from tui_host.capture.record import Direction, Record
-from tui_host.capture.recorder_protocol import Recording
+from tui_host.capture.recording import Recording
 
 
 class HttpFrames:

@@ -18,7 +18,7 @@ from tui_host.capture.http.client_faults import reason_of, words_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
 from tui_host.capture.record import MISSING, Head, Place, Record, Redaction, Shift, value_of
-from tui_host.capture.recorder_protocol import Recording
+from tui_host.capture.recording import Recording
 from tui_host.capture.redact.places import is_login
 
 BODY_LIMIT = 64 << 20

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import Frame, made_frame, read_frame
 from tui_host.capture.record import NOWHERE, Direction, Place, Record
+from tui_host.capture.recording import Recording
 from tui_host.errors import JSON
-
-
-class Recording(Protocol):
-    """The part of a recorder used by the tap."""
-
-    def now(self) -> int:
-        """Return the clock of stamps."""
-        ...
-
-    def append(self, draft: Record, at_ns: int | None = None, /) -> object:
-        """Append a record of an event at a time, or of now."""
-        ...
 
 
 class StdioTap:

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
+from tui_host.capture.recording import Recording
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.database import Connect, FileWatch, connect_to_read, damage_to_tell, doubt, open_to_write
+from tui_host.capture.store.database import Connect, connect_to_read, damage_to_tell, doubt, open_to_write
 from tui_host.capture.store.disk_space import DiskReserve
-from tui_host.capture.store.pending_records import Source
 from tui_host.capture.store.process_lock import Lock, is_live
 from tui_host.capture.store.rows import SQLValue
 from tui_host.capture.store.schema import connect, damaged_text
@@ -62,8 +62,8 @@ class OpenDatabase:
             SettingsError: A newer version of the program has written the database, which is left unchanged.
         """
         notices = [] if notices is None else notices
-        connection, lock = open_to_write(path, DiskReserve(path), connect, notices)
-        writer = Writer(connection, lock.token, notices.append, file=FileWatch(path), retry_seconds=retry_seconds)
+        connection, lock = open_to_write(path, connect, notices)
+        writer = Writer(connection, path, lock.token, notices.append, retry_seconds)
         return cls(path, writer, lock, notices)
 
     @classmethod
@@ -124,7 +124,7 @@ class OpenDatabase:
 
     # Writing.
 
-    def put(self, item: Source | Write) -> bool:
+    def put(self, item: Recording | Write) -> bool:
         """Pass a statement to the writer, or announce records; never blocks. Returns False once the writer has ended."""
         return self._writer is not None and self._writer.put(item)
 

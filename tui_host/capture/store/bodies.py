@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tui_host.capture.content_codings import compress, decompress
 from tui_host.capture.store.schema import SEQ_BITS
 
 SMALL = 512
@@ -20,10 +21,8 @@ LARGE = 16 << 10
 """Bytes from which anything else is packed too, by itself."""
 GREAT = 16 << 20
 """Bytes from which a body stands by itself: to pack it against another takes several times the memory of both."""
-WORTH = 0.9
-"""The part of itself to which something must shrink, else it is kept as it is."""
-ALIKE = 4
-"""A body packed to less than this part of it repeats its prefix."""
+WORTH, ALIKE = 0.9, 0.25
+"""The part of itself to which something must shrink, else it is kept as it is; and to which a body that repeats its prefix does."""
 GROUP, WHOLE = 4, 64
 SESSIONS = 8
 """Sessions whose conversations are remembered."""
@@ -63,62 +62,55 @@ class Bodies:
         """
         if packed.size is None:
             return packed.data
-        from tui_host.capture.content_codings import decompress
-
-        prefix, waiting = b"", [(key, packed)]
+        data = self._recent.get(key, b"")
+        if data:
+            return data
+        waiting = [(key, packed)]
         while (base := waiting[-1][1].base) is not None:
             if base in self._recent:
-                prefix = self._recent[base]
+                data = self._recent[base]
                 break
             row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (base,)).fetchone()
-            if row is None:
+            if row is None or base >= waiting[-1][0]:
                 raise ValueError("what it stands against is not there")
             waiting.append((base, Packed(*row)))
-        for base, part in reversed(waiting):
-            prefix = part.data if part.size is None else decompress(part.data, prefix)
-            self.hold(base, prefix)
-        return prefix
-
-    def prefix(self, connection: sqlite3.Connection, base: int | None) -> bytes:
-        """Return the bytes of a base; empty without one, and where it is damaged or was deleted meanwhile."""
-        row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (base,)).fetchone()
-        if row is None or base is None:
-            return b""
-        try:
-            return self._recent.get(base) or self.unpack(connection, base, Packed(*row))
-        except ValueError:
-            return b""
+        for at, part in reversed(waiting):
+            data = part.data if part.size is None else decompress(part.data, data)
+            self.hold(at, data)
+        return data
 
 
 @dataclass(slots=True)
 class _Conversation:
-    """Requests that repeat each other.
-
-    Attributes:
-        size: Bytes of the last one.
-        head: Key of the first one of the last group.
-    """
+    """Requests that repeat each other: the bytes of the last, how many, and the key of the first of the last group."""
 
     size: int
     count: int = 0
     head: int = 0
-
-    def add(self, key: int, size: int) -> None:
-        if self.count % GROUP == 0:
-            self.head = key
-        self.count += 1
-        self.size = size
 
     def unlikeness(self, size: int) -> float:
         return max(size, self.size) / min(size, self.size)
 
 
 @dataclass(slots=True)
-class _Group:
-    """What is remembered of a session; of a capture, for what belongs to no session: both are deleted as a whole."""
+class _Remembered:
+    """What is remembered of a session; of a capture, for what belongs to no session: both are deleted as a whole.
 
-    conversations: list[_Conversation]
-    first_answer: int | None = None
+    Attributes:
+        conversations: Two at most: its own, and other calls in between.
+        answer: Key of its first answer.
+    """
+
+    conversations: list[_Conversation] = field(default_factory=list[_Conversation])
+    answer: int | None = None
+
+    def conversation(self, size: int) -> _Conversation:
+        """Return the one whose size is nearer."""
+        near = min(self.conversations, key=lambda conversation: conversation.unlikeness(size), default=None)
+        if near is None or (len(self.conversations) == 1 and near.unlikeness(size) > 2):
+            near = _Conversation(size)
+            self.conversations.append(near)
+        return near
 
 
 class Packer:
@@ -126,64 +118,63 @@ class Packer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._bodies = Bodies()
-        self._groups: OrderedDict[str, _Group] = OrderedDict()
+        self.forget()
 
     def forget(self) -> None:
         """Forget earlier bodies, which may be rolled back or deleted."""
-        self._groups.clear()
         self._bodies = Bodies()
+        self._sessions: OrderedDict[str, _Remembered] = OrderedDict()
 
     def pack(self, data: bytes) -> Packed:
         """Compress data by itself."""
         return Packed(data) if len(data) < LARGE else _smaller(data, b"", None)
 
-    def pack_answer(self, key: int, session: str | None, whole: bytes) -> Packed:
+    def pack_answer(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the records of a model's answer; returns a frame, whether it is smaller or not."""
-        from tui_host.capture.content_codings import compress
-
-        group = self._group(key, session)
-        prefix = self._bodies.prefix(self._connection, group.first_answer)
-        if not prefix and len(whole) > SMALL:
-            self._bodies.hold(key, whole)
-            group.first_answer = key
-        return Packed(compress(whole, prefix), len(whole), group.first_answer if prefix else None)
+        remembered = self._remembered(key, session)
+        prefix = self._prefix(remembered.answer)
+        if not prefix and len(data) > SMALL:
+            self._bodies.hold(key, data)
+            remembered.answer = key
+        return Packed(compress(data, prefix), len(data), remembered.answer if prefix else None)
 
     def pack_request(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the body of a model's request against an earlier one of the session, whose key is smaller."""
         if not SMALL <= len(data) <= GREAT:
             return self.pack(data)
-        conversation = _conversation(self._group(key, session).conversations, len(data))
+        conversation = self._remembered(key, session).conversation(len(data))
         base = conversation.head if conversation.count % WHOLE else None
-        prefix = self._bodies.prefix(self._connection, base)
+        prefix = self._prefix(base)
         packed = _smaller(data, prefix, base)
-        if packed.base is None or len(packed.data) * ALIKE > len(data):
+        if packed.base is None or len(packed.data) > len(data) * ALIKE:
             conversation.count = 0  # what comes will not repeat what came before either
             packed = _smaller(data, b"", None) if prefix else packed
-        conversation.add(key, len(data))
+        if conversation.count % GROUP == 0:
+            conversation.head = key
+        conversation.count += 1
+        conversation.size = len(data)
         self._bodies.hold(key, data)
         return packed
 
-    def _group(self, key: int, session: str | None) -> _Group:
+    def _remembered(self, key: int, session: str | None) -> _Remembered:
         name = session or str(key >> SEQ_BITS)
-        group = self._groups[name] = self._groups.pop(name, None) or _Group([])
-        if len(self._groups) > SESSIONS:
-            self._groups.popitem(last=False)
-        return group
+        self._sessions[name] = remembered = self._sessions.pop(name, None) or _Remembered()
+        if len(self._sessions) > SESSIONS:
+            self._sessions.popitem(last=False)
+        return remembered
 
-
-def _conversation(conversations: list[_Conversation], size: int) -> _Conversation:
-    """Return the one of a session's two conversations, its own and other calls in between, whose size is nearer."""
-    near = min(conversations, key=lambda conversation: conversation.unlikeness(size), default=None)
-    if near is None or (len(conversations) == 1 and near.unlikeness(size) > 2):
-        near = _Conversation(size)
-        conversations.append(near)
-    return near
+    def _prefix(self, base: int | None) -> bytes:
+        """Return the bytes of a base; empty without one, and where it is damaged or was deleted meanwhile."""
+        row: tuple[bytes, int | None, int | None] | None = self._connection.execute(_PACKED, (base,)).fetchone()
+        if row is None or base is None:
+            return b""
+        try:
+            return self._bodies.unpack(self._connection, base, Packed(*row))
+        except ValueError:
+            return b""
 
 
 def _smaller(data: bytes, prefix: bytes, base: int | None) -> Packed:
-    from tui_host.capture.content_codings import compress
-
     frame = compress(data, prefix)
     if len(frame) > len(data) * WORTH:
         return Packed(data)

@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tui_host.capture.store.disk_space import DiskReserve
-from tui_host.capture.store.process_lock import Lock, alone, is_any_live, remove_left_behind
+from tui_host.capture.store.process_lock import Lock, alone, remove_left_behind
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema import APPLICATION_ID, FORM, connect, form_of, make_private, make_tables
-from tui_host.capture.store.store_faults import LOCKED, LockedError, is_damage, is_locked
-from tui_host.capture.store.write_ahead_log import choose_journal, lost_bytes
+from tui_host.capture.store.store_faults import LOCKED, READ_FAULTS, LockedError, code_of, is_damage, is_locked
+from tui_host.capture.store.write_ahead_log import choose_journal, words_of_lost_log
 from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
 
 ELSEWHERE = "choose another place with --data-dir; the app and `ask` run with --no-record, too"
 CHECKED_UP_TO = 4 << 20
 """Largest file, in bytes, to check completely at each start; a larger file is checked after damage was seen."""
-
 PAGES = 200
 """Pages given back to the system at once: what is recorded meanwhile waits, and on a full disk the log must have room for them."""
 
@@ -45,36 +44,25 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         OlderFormError: The file has an older form, or none yet.
         StoreError: The file cannot be read, or not by this version.
     """
-    quoted = path.absolute().as_uri()
     reserve = DiskReserve(path)
     try:
         try:
-            return _checked_to_read(path, f"{quoted}?mode=ro")
+            connection, form = _opened_to_read(path)
         except sqlite3.OperationalError as error:
-            kind = error.sqlite_errorcode & 0xFF
-            if kind in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
-                return _checked_to_read(path, f"{quoted}?mode=ro&immutable=1")
-            if kind not in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL} or not reserve.give_up():
+            if code_of(error) in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}:
+                connection, form = _opened_to_read(path, "&immutable=1")
+            elif code_of(error) in {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL} and reserve.give_up():
+                connection, form = _opened_to_read(path)
+                reserve.hold()
+            else:
                 raise
-            connection = _checked_to_read(path, f"{quoted}?mode=ro")
-            reserve.hold()
-            return connection
-    except sqlite3.Error as error:
+    except READ_FAULTS as error:
         remedy = "look at its permissions"
         if is_damage(error):
             remedy = "start tui-host: it is set aside, and what can be read carried over"
         if reserve.is_full():
             remedy = "the disk is full: remove something from it"
         raise StoreError(f"the database cannot be read: {error}", str(path), remedy) from error
-
-
-def _checked_to_read(path: Path, uri: str) -> sqlite3.Connection:
-    connection = connect(path, uri=uri)
-    try:
-        form = _accepted_form(path, connection)
-    except BaseException:
-        connection.close()
-        raise
     if form < FORM:
         connection.close()
         what = f"the database has the form of an early version ({form})" if form else "the database is empty"
@@ -87,29 +75,50 @@ def damage_to_tell(path: Path) -> str:
     try:
         with closing(connect_to_read(path)) as connection:
             if _is_sound(path, connection):
-                return _words_of_lost_log(path)
+                return words_of_lost_log(path)
     except sqlite3.DatabaseError:
         pass
     return f"{path} is damaged: what can be read is shown. Start tui-host to carry it over into a new database"
 
 
-def _words_of_lost_log(path: Path) -> str:
-    # While another process writes, its memory says how far the log goes, and what comes in at this moment looks like a loss.
-    lost = 0 if is_any_live(path) else lost_bytes(path)
-    if not lost:
-        return ""
-    return (
-        f"the log beside {path} is damaged: what was recorded last before the end of the last process is lost,"
-        f" up to {-(-lost // 1024):,} KB"
-    )
+def _opened_to_read(path: Path, more: str = "") -> tuple[sqlite3.Connection, int]:
+    """Open a file, and return its form.
+
+    Raises:
+        StoreError: The file is another program's.
+        SettingsError: The file has a newer form.
+    """
+    connection = connect(path, uri=f"{path.absolute().as_uri()}?mode=ro{more}")
+    try:
+        connection.execute("BEGIN")  # one transaction: another process may be creating the tables just now
+        form = form_of(connection)
+        application: int = connection.execute("PRAGMA application_id").fetchone()[0]
+        tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        connection.execute("ROLLBACK")
+    except BaseException:
+        connection.close()
+        raise
+    is_foreign = bool(form or application or tables) and application != APPLICATION_ID
+    if not is_foreign and form <= FORM:
+        return connection, form
+    connection.close()
+    if is_foreign:
+        raise StoreError("this is a database of another program", str(path), ELSEWHERE)
+    what = f"the database was written by a newer tui-host (form {form}, this one knows {FORM})"
+    # a SettingsError, so that the exit code is 2: the file itself is sound
+    raise SettingsError(what, str(path), "update tui-host, or choose another place with --data-dir")
+
+
+def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
+    if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
+        return True
+    return connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
 
 
 # Writing.
 
 
-def open_to_write(
-    path: Path, reserve: DiskReserve, connect: Connect, notices: list[str]
-) -> tuple[sqlite3.Connection, Lock]:
+def open_to_write(path: Path, connect: Connect, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
     """Open the database for writing and take this process's lock.
 
     A damaged database is set aside, and readable content carried over; an older one is set aside. Adds messages for the user
@@ -119,8 +128,15 @@ def open_to_write(
         StoreError: The folder or the file cannot be used.
         SettingsError: A newer version of the program has written the file, which is left unchanged.
     """
+    folder, reserve = path.parent, DiskReserve(path)
     try:
-        _make_folder_private(path.parent, notices)
+        was_open = folder.exists() and bool(folder.stat().st_mode & 0o022)
+        try:
+            ensure_private_dir(folder)
+        except SettingsError as error:
+            raise StoreError(error.what, error.where, ELSEWHERE) from error
+        if was_open:
+            notices.append(f"others could write in the data folder, {folder}: from now on only you can")
         make_private(path)
         try:
             connection, lock = _ready(path, connect, notices)
@@ -139,22 +155,12 @@ def open_to_write(
     return connection, lock
 
 
-def _make_folder_private(folder: Path, notices: list[str]) -> None:
-    was_open = folder.exists() and bool(folder.stat().st_mode & 0o022)
-    try:
-        ensure_private_dir(folder)
-    except SettingsError as error:
-        raise StoreError(error.what, error.where, ELSEWHERE) from error
-    if was_open:
-        notices.append(f"others could write in the data folder, {folder}: from now on only you can")
-
-
 def _ready(path: Path, connect: Connect, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
     if _why_unusable(path):
         with alone(path):  # another process may have seen it at the same time
             if why := _why_unusable(path):
                 notices.append(_begin_anew(path, why))
-    lost = _words_of_lost_log(path)
+    lost = words_of_lost_log(path)
     connection = connect(path)
     try:
         if form_of(connection) == 0:
@@ -179,91 +185,46 @@ def _why_unusable(path: Path) -> str:
     Nothing may write in what is damaged: not even what stands in its log.
     """
     try:
-        with closing(connect(path, uri=f"{path.absolute().as_uri()}?mode=ro")) as connection:
-            form = _accepted_form(path, connection)
+        connection, form = _opened_to_read(path)
+        with closing(connection):
             if 0 < form < FORM:
                 return f"form{form}"
             if not _is_sound(path, connection):
                 return "damaged"
-    except sqlite3.DatabaseError as error:
+    except READ_FAULTS as error:
         if is_damage(error):
             return "damaged"
-        if error.sqlite_errorcode not in _UNFINISHED:
+        if getattr(error, "sqlite_errorcode", 0) not in _UNFINISHED:
             raise
     else:
         doubted(path).unlink(missing_ok=True)
     return ""
 
 
-def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
-    if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
-        return True
-    return connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-
-
-def _accepted_form(path: Path, connection: sqlite3.Connection) -> int:
-    """Return the form of the file.
-
-    Raises:
-        StoreError: The file is another program's.
-        SettingsError: The file has a newer form.
-    """
-    connection.execute("BEGIN")  # one transaction: another process may be creating the tables just now
-    try:
-        form = form_of(connection)
-        application: int = connection.execute("PRAGMA application_id").fetchone()[0]
-        tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    except UnicodeDecodeError as error:  # in SQLite's own message, which quotes a damaged name
-        damage = sqlite3.DatabaseError("its schema cannot be read")
-        damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-        raise damage from error
-    finally:
-        if connection.in_transaction:  # some errors end the transaction
-            connection.execute("ROLLBACK")
-    if (form or application or tables) and application != APPLICATION_ID:
-        raise StoreError("this is a database of another program", str(path), ELSEWHERE)
-    if form > FORM:  # a SettingsError, so that the exit code is 2: the file itself is sound
-        raise SettingsError(
-            f"the database was written by a newer tui-host (form {form}, this one knows {FORM})",
-            str(path),
-            "update tui-host, or choose another place with --data-dir",
-        )
-    return form
-
-
 def _begin_anew(path: Path, why: str) -> str:
     """Put a new database in the place of an unusable one, with what can be read of a damaged one; return the notice for the user."""
     fresh = path.with_name(path.name + ".new")
-    fresh.unlink(missing_ok=True)
-    try:
-        carried = salvage(path, fresh) if why == "damaged" else None
-        if carried is None or carried.is_nothing:  # also where it could not be made: a new one begins with nothing
-            fresh.unlink(missing_ok=True)
-            make_private(fresh)
-        aside = _set_aside(path, fresh, why)
-    finally:
-        fresh.unlink(missing_ok=True)
-    if carried is None:
-        return f"the database of an early version was set aside as {aside.name}, and a new one begun"
-    return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried.words}"
-
-
-def _set_aside(path: Path, fresh: Path, why: str) -> Path:
     aside = path.with_name(f"{path.name}.{why}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z")
     log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
+    fresh.unlink(missing_ok=True)
     try:
-        aside.hardlink_to(path)  # so that there is one in its place at any moment
-    except OSError:  # no such links on this disk
-        path.replace(aside)
-    if log.exists():
-        if log.stat().st_size:
+        carried = salvage(path, fresh) if why == "damaged" else ""
+        make_private(fresh)  # where nothing was carried over
+        try:
+            aside.hardlink_to(path)  # so that there is one in its place at any moment
+        except OSError:  # no such links on this disk
+            path.replace(aside)
+        if log.exists() and log.stat().st_size:
             log.replace(aside.with_name(aside.name + "-wal"))
-        else:
-            log.unlink()
-    index.unlink(missing_ok=True)  # made anew by whoever reads the log
-    fresh.replace(path)
-    doubted(path).unlink(missing_ok=True)
-    return aside
+        for beside in (log, index):  # made anew by whoever reads the log
+            beside.unlink(missing_ok=True)
+        fresh.replace(path)
+        doubted(path).unlink(missing_ok=True)
+    finally:
+        fresh.unlink(missing_ok=True)
+    if not carried:
+        return f"the database of an early version was set aside as {aside.name}, and a new one begun"
+    return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried}"
 
 
 def set_aside_beside(database: Path) -> list[Path]:
@@ -286,26 +247,12 @@ def doubted(path: Path) -> Path:
     return path.with_name(path.name + ".check")
 
 
-class FileWatch:
-    """Watches the opened file for being removed, replaced or damaged."""
+def identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another one put in its place; None without one.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._known = _identity(path)
-
-    def is_gone(self) -> bool:
-        """Return whether the file was removed or replaced."""
-        try:
-            return _identity(self.path) != self._known
-        except OSError:
-            return False  # it cannot be seen at the moment
-
-    def is_doubted(self) -> bool:
-        """Return whether any process has seen damage in the file."""
-        return doubted(self.path).exists()
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
+    Raises:
+        OSError: It cannot be seen.
+    """
     try:
         status = path.stat()
     except (FileNotFoundError, NotADirectoryError):

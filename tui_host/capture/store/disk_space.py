@@ -24,8 +24,18 @@ class DiskReserve:
         with suppress(OSError):  # none there, or none to be had on this kind of disk: then there is none to give up
             held = self._path.stat().st_size if self._path.exists() else 0
             size = min(HELD, self._free() + held - LEAST)
-            if size > max(held, LEAST):
-                self._reserve(size)
+            if size <= max(held, LEAST):
+                return
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file, 0, size)
+                else:
+                    os.write(file, bytes(size))
+            except OSError:
+                self._path.unlink()
+            finally:
+                os.close(file)
 
     def give_up(self) -> bool:
         """Free the reserved space; returns whether there was any."""
@@ -45,7 +55,7 @@ class DiskReserve:
             self.hold()
 
     def is_full(self) -> bool:
-        """Whether the disk is almost full."""
+        """Return whether the disk is almost full."""
         try:
             return self._free() < LEAST
         except OSError:
@@ -54,16 +64,3 @@ class DiskReserve:
     def _free(self) -> int:
         system = os.statvfs(self._path.parent)
         return system.f_bavail * system.f_frsize
-
-    def _reserve(self, size: int) -> None:
-        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file, 0, size)
-            else:
-                os.write(file, bytes(size))
-        except OSError:
-            self._path.unlink()
-            raise
-        finally:
-            os.close(file)

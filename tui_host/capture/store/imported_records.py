@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from itertools import count
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
+from tui_host.capture.recording import Recording, Slot
 from tui_host.capture.session_summary import local_name
-from tui_host.capture.store.pending_records import Slot
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
 
-OVERHEAD = 700
-"""Bytes that a record takes in memory in addition to its data, roughly."""
 AT_ONCE = 8 << 20
 """Number of bytes to pass to the writer at once."""
 AT_LEAST_SECONDS = 0.25
@@ -34,7 +33,7 @@ def free_name(store: Store, name: str) -> str:
     return local_name(name, number)
 
 
-class Intake:
+class Intake(Recording):
     """Records one imported capture, for observers and taps like any recorder. Blocks.
 
     While one part is written, the next is gathered: reading and writing each have a processor.
@@ -52,15 +51,13 @@ class Intake:
     def __init__(
         self, store: Store, capture: str, redactor: Redactor, seen: Callable[[Record, int], None] | None = None
     ) -> None:
-        self.capture = capture
-        self.redactor = redactor
+        super().__init__(capture, redactor)
         self.refused_records = 0
         self._store = store
         self._seen = seen
         self._last = 0
         self._has_begun = False
         self._time_ns, self._is_timed = 0, False
-        self._exchanges, self._connections = count(1), count(1)
         self._gathered: list[Slot] = []
         self._bytes = 0
         self._due = time.monotonic() + AT_LEAST_SECONDS
@@ -77,23 +74,17 @@ class Intake:
         self._is_timed = time_ns is not None
         self._time_ns = self._time_ns if time_ns is None else time_ns
 
+    @override
     def now(self) -> int:
         """Return the time that was set."""
         return self._time_ns
 
-    def append(self, record: Record, _at_ns: int | None = None) -> int:
+    @override
+    def append(self, record: Record, at_ns: int | None = None) -> int:
         """Record what was seen at the time that was set; return its number."""
         self._last += 1
         self.keep(record, self._last, self._time_ns, self._time_ns if self._is_timed else None)
         return self._last
-
-    def new_exchange(self) -> str:
-        """Return an id for an HTTP exchange, unique in the capture."""
-        return f"x{next(self._exchanges)}"
-
-    def new_connection(self, server: str) -> str:
-        """Return an id for a connection, unique in the capture."""
-        return f"{server}#{next(self._connections)}"
 
     # Keeping.
 
@@ -111,9 +102,9 @@ class Intake:
             self._store.begin_capture(self.capture, "import", self._began_ns)
         if self._seen is not None:
             self._seen(record, time_ns)
-        size = len(record.data) + OVERHEAD
-        self._gathered.append(Slot(record, seq, time_ns, mono_ns, self, self.redactor, size))
-        self._bytes += size
+        slot = Slot(record, seq, time_ns, mono_ns)
+        self._gathered.append(slot)
+        self._bytes += slot.size
         if self._bytes > AT_ONCE or time.monotonic() >= self._due:
             self._give()
 
@@ -140,12 +131,14 @@ class Intake:
 
     # What the writer asks and says.
 
+    @override
     def take(self) -> list[Slot]:
         """Return the new records, in order."""
         with self._turn:
             given, self._given = self._given, []
         return given
 
+    @override
     def settled(self, seq: int, fault: str) -> None:
         """Wake the caller that waits for the writer."""
         with self._turn:
@@ -153,6 +146,7 @@ class Intake:
             self._settled_to = self._settled_to if fault else seq
             self._turn.notify_all()
 
+    @override
     def refused(self) -> None:
         """Count a record that can never be stored."""
         self.refused_records += 1

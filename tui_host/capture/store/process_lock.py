@@ -25,22 +25,21 @@ class Lock:
 
     def __init__(self, database: Path) -> None:
         self.fault = ""
-        while True:
-            self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
-            self._path = _lock_file(database, self.token)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.release()  # somebody looks at it just now, and takes it for one left behind
-                continue
-            except OSError as error:  # some network file systems
-                why = f"the data folder allows no locks ({error.strerror})"
-                self.fault = f"{why}: open no session in two places at once"
-                return
-            if self._path.exists():
-                return
+        while not self._is_taken(database):  # somebody looked at it just now, and took it for one left behind
             self.release()
+
+    def _is_taken(self, database: Path) -> bool:
+        self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
+        self._path = database.with_name(f"{database.name}.live-{self.token}")
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:  # some network file systems
+            why = f"the data folder allows no locks ({error.strerror})"
+            self.fault = f"{why}: open no session in two places at once"
+        return self._path.exists()
 
     def release(self) -> None:
         """Free the lock."""
@@ -51,7 +50,7 @@ class Lock:
 
 def is_live(database: Path, token: str | None) -> bool:
     """Return whether the process that holds a lock is running."""
-    return bool(token) and _is_held(_lock_file(database, token or ""))
+    return bool(token) and _is_held(database.with_name(f"{database.name}.live-{token}"))
 
 
 def is_any_live(database: Path) -> bool:
@@ -84,10 +83,6 @@ def alone(database: Path) -> Generator[None]:
         os.close(file)
 
 
-def _lock_file(database: Path, token: str) -> Path:
-    return database.with_name(f"{database.name}.live-{token}")
-
-
 def _is_held(path: Path) -> bool:
     try:
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -95,10 +90,8 @@ def _is_held(path: Path) -> bool:
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look at the same time
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     finally:
         os.close(file)
     return False

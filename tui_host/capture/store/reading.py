@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.store.answers import Piece, unpack_run
+from tui_host.capture.store.answers import Part, unpack_run
 from tui_host.capture.store.bodies import Bodies, Packed
 from tui_host.capture.store.rows import NO_TIME
 from tui_host.capture.store.schema import SEQ_BITS
@@ -54,36 +54,39 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
         data = bodies.unpack(connection, key, Packed(data, size, base))
         if isinstance(head, int):
             head, data = data[:head].decode(), data[head:]
-        piece = Piece(key, time_ns, mono_ns, kind, encoding, head, data)
-        pieces = [(each, _head_from_json(each.head)) for each in ([piece] if last is None else unpack_run(piece))]
+        parts: Sequence[Part] = [(key, time_ns, mono_ns, kind, head, data)]
+        if last is not None:
+            parts = [*unpack_run(key, time_ns, mono_ns, data)]
+        heads = [_head_from_json(part[4]) for part in parts]
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         what = "what was kept of it is" if size is None else f"its {size} bytes are"
         malformed = f"{what} damaged on the disk: {error}"
-        pieces = [(Piece(key, time_ns, mono_ns, kind, encoding, None, b""), None)]
+        parts = [(key, time_ns, mono_ns, kind, None, b"")]
+        heads = [None]
     place = Place(session=session, turn=turn, step=step, call=call)
     return [
         (
-            piece.key,
+            part_key,
             Record(
                 wire=wire,
-                kind=piece.kind,
+                kind=part_kind,
                 peer=peer,
                 direction=direction,
                 place=place,
                 connection=connected,
                 exchange=exchange,
-                head=piece_head,
-                data=piece.data,
+                head=part_head,
+                data=part_data,
                 encoding=encoding,
                 malformed=malformed,
                 redacted=marks,
                 capture=capture,
-                seq=piece.key & ((1 << SEQ_BITS) - 1),
-                time_ns=piece.time_ns,
-                mono_ns=None if piece.mono_ns == NO_TIME else piece.mono_ns,
+                seq=part_key & ((1 << SEQ_BITS) - 1),
+                time_ns=part_time,
+                mono_ns=None if part_mono == NO_TIME else part_mono,
             ),
         )
-        for piece, piece_head in pieces
+        for (part_key, part_time, part_mono, part_kind, _, part_data), part_head in zip(parts, heads, strict=True)
     ]
 
 

@@ -8,18 +8,19 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TypeAlias
 
-from tui_host.capture.record import Head, Kind, Record, Redaction
-from tui_host.capture.store.answers import KINDS, LONGEST, Answers, Piece
+from tui_host.capture.record import Head, Place, Record, Redaction, Wire
+from tui_host.capture.recording import Slot
+from tui_host.capture.store.answers import KINDS, LONGEST, PlainRow, pack_run, runs_of
 from tui_host.capture.store.bodies import LARGE, Packed, Packer
-from tui_host.capture.store.pending_records import Slot
 from tui_host.capture.store.schema import SEQ_BITS
 
 SQLValue: TypeAlias = "int | str | bytes | None"
 Row: TypeAlias = "tuple[SQLValue, ...]"
-PlaceKey: TypeAlias = "tuple[str, str | None, str | None, str, str, str | None, int | None, int | None, str | None]"
-"""What makes a place: capture, exchange, connection, peer and wire; session, turn, step, call."""
+PlaceKey: TypeAlias = "tuple[str, Place, str | None, str | None, str, Wire]"
+"""What makes a place: capture, place in the conversation, exchange, connection, peer and wire."""
 
 NO_TIME = -1
 """Stands in a row for a time that is not known; none that is known is negative."""
@@ -34,11 +35,16 @@ _PLACE = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _PLAIN = "key, place, time, mono, kind, direction, encoding, head, data"
-_COLUMNS = 9
 _AT_ONCE = 110
 """SQLite's older limit is 999 values; few enough rows, too, that a statement is soon over."""
 _WHOLE = f"INSERT INTO records ({_PLAIN}, malformed, redacted, base, size) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
-_PLAIN_KINDS: frozenset[Kind] = frozenset(("response", "chunk", "end", "error", "frame", "line"))
+_JOINED = f"INSERT INTO records ({_PLAIN}, base, size, last) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - constants alone
+_STREAMED = f"""
+    SELECT {_PLAIN} FROM records
+    WHERE place = ? AND direction = 'in' AND malformed IS NULL AND redacted IS NULL AND size IS NULL AND length(data) < {LARGE}
+    ORDER BY key
+"""  # noqa: S608 - constants alone
+"""Without large ones: they have been packed by themselves, or were found not to shrink."""
 
 
 def storable(text: str) -> str:
@@ -50,15 +56,15 @@ def _storable_or_none(text: str | None) -> str | None:
     return None if text is None else storable(text)
 
 
-def head_to_json(head: Head) -> str:
-    """Return a head as stored: in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8."""
+def _head_to_json(head: Head) -> str:
+    # in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8
     return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
 
 
 def _redacted_to_json(redacted: Sequence[Redaction]) -> str | None:
     if not redacted:
         return None
-    return json.dumps([(each.where, each.name, each.length) for each in redacted], separators=(",", ":"))
+    return json.dumps([(mark.where, mark.name, mark.length) for mark in redacted], separators=(",", ":"))
 
 
 def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, Row]:
@@ -66,16 +72,19 @@ def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[st
     return _TAKE_OVER, (capture, kind, time_ns, os.getpid(), owner)
 
 
-class Places:
-    """Finds or creates the keys of captures and places, in the writer's transaction."""
+class RecordTable:
+    """Inserts records with everything they refer to, in the writer's transaction."""
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._connection = connection
         self._owner = owner
+        self._packer = Packer(connection)
         self._captures: dict[str, int] = {}
-        self._known: dict[PlaceKey, int] = {}
-        self._seen: set[int] = set()
-        """Places that were looked up in this transaction."""
+        self._places: dict[PlaceKey, int] = {}
+        self._seen: set[int] = set()  # the places that were looked up in this transaction
+        self._plain: list[PlainRow] = []
+        self._parts: dict[int, list[PlainRow]] = {}  # what came of answers in this call, by place
+        self._streamed: dict[int, int] = {}  # how many records of an answer stand in rows of their own, by place
 
     def begin(self) -> None:
         """Begin a transaction: what was there in the one before, another process may have deleted since."""
@@ -83,11 +92,41 @@ class Places:
         self._captures.clear()
 
     def forget(self) -> None:
-        """Forget all keys: a transaction was rolled back, or rows may have been deleted."""
-        self._captures.clear()
-        self._known.clear()
+        """Forget the state of a transaction rolled back, or of sessions that nobody writes any more."""
+        self._packer.forget()
+        for state in (self._captures, self._places, self._plain, self._parts, self._streamed):
+            state.clear()
 
-    def capture(self, name: str) -> int:
+    def add(self, capture: str, slots: Sequence[Slot]) -> None:
+        """Insert records of one capture."""
+        before: PlaceKey | None = None
+        place = start = 0
+        for slot in slots:
+            record = slot.record
+            at = capture, record.place, record.exchange, record.connection, record.peer, record.wire
+            if at != before:
+                place, before = self._place(at), at
+                start = self._capture(capture) << SEQ_BITS
+            kind, data, is_model = record.kind, record.data, record.wire == "llm"
+            mono_ns = NO_TIME if slot.mono_ns is None else slot.mono_ns
+            encoding = None if record.encoding is None else storable(record.encoding)
+            head = None if record.head is None else _head_to_json(record.head)
+            row = (start + slot.seq, place, slot.time_ns, mono_ns, kind, record.direction, encoding, head, data)
+            is_answer = is_model and kind in KINDS and record.direction == "in"
+            is_packed = len(data) >= LARGE or (is_model and kind == "request")
+            if is_packed or record.redacted or record.malformed is not None:
+                self._insert_whole(row, record)
+            elif is_answer:
+                self._parts.setdefault(place, []).append(row)
+            else:
+                self._plain.append(row)
+            if is_answer and kind != "response":
+                self._count(place, record)
+        self._plain += chain.from_iterable(self._parts.values())
+        self._parts.clear()
+        self._insert_plain()
+
+    def _capture(self, name: str) -> int:
         """Return the key of a capture, made if nobody has begun the capture."""
         key = self._captures.get(name)
         if key is None:
@@ -96,113 +135,48 @@ class Places:
             self._captures[name] = key
         return key
 
-    def of(self, capture: str, record: Record) -> int:
-        """Return the key of a record's place."""
-        at = record.place
-        place: PlaceKey
-        place = (
-            *(capture, record.exchange, record.connection, record.peer, record.wire),
-            *(at.session, at.turn, at.step, at.call),
-        )
-        key = self._known.get(place)
-        if key is not None and key not in self._seen and not self._is_there(key):
-            self.forget()
-            key = None
+    def _place(self, at: PlaceKey) -> int:
+        """Return the key of a place, made where it is new, or was deleted by another process."""
+        key = self._places.get(at)
+        if key is not None and key not in self._seen:
+            is_there = self._connection.execute("SELECT 1 FROM places WHERE key = ?", (key,)).fetchone()
+            key = key if is_there else None
         if key is None:
-            if len(self._known) >= KNOWN:
-                self._known.clear()
-            key = self._known[place] = self._added(capture, record)
+            if len(self._places) >= KNOWN:
+                self._places.clear()
+            capture, place, exchange, connection, peer, wire = at
+            session, call = _storable_or_none(place.session), _storable_or_none(place.call)
+            names = _storable_or_none(connection), _storable_or_none(exchange)
+            row = (self._capture(capture), wire, storable(peer), session, place.turn, place.step, call, *names)
+            key = self._places[at] = self._connection.execute(_PLACE, row).lastrowid or 0
         self._seen.add(key)
         return key
 
-    def _is_there(self, key: int) -> bool:
-        return self._connection.execute("SELECT 1 FROM places WHERE key = ?", (key,)).fetchone() is not None
-
-    def _added(self, capture: str, record: Record) -> int:
-        at = record.place
-        names = map(_storable_or_none, (at.session, at.call, record.connection, record.exchange))
-        session, call, connection, exchange = names
-        where = self.capture(capture), record.wire, storable(record.peer)
-        row = (*where, session, at.turn, at.step, call, connection, exchange)
-        return self._connection.execute(_PLACE, row).lastrowid or 0
-
-
-class RecordTable:
-    """Inserts records with everything they refer to, in the writer's transaction."""
-
-    def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
-        self._places = Places(connection, owner)
-        self._connection = connection
-        self._packer = Packer(connection)
-        self._answers = Answers(connection, self._packer)
-        self._plain: list[SQLValue] = []
-        self._pieces: dict[int, list[Piece]] = {}
-        """What came of answers in this call, by place."""
-        self._streamed: dict[int, int] = {}
-        """How many records of an answer stand in rows of their own, or are about to."""
-
-    def begin(self) -> None:
-        """Begin a transaction."""
-        self._places.begin()
-
-    def forget(self) -> None:
-        """Forget the state of a transaction rolled back, or of sessions that nobody writes any more."""
-        self._places.forget()
-        self._packer.forget()
-        self._plain.clear()
-        self._pieces.clear()
-        self._streamed.clear()
-
-    def add(self, slots: Sequence[Slot]) -> None:
-        """Insert records of one capture."""
-        capture = slots[0].source.capture
-        before: Record | None = None
-        place = start = 0
-        for slot in slots:
-            record = slot.record
-            if before is None or not _is_placed_alike(record, before):
-                place, before = self._places.of(capture, record), record
-                start = self._places.capture(capture) << SEQ_BITS
-            key, kind, data = start + slot.seq, record.kind, record.data
-            is_answer = record.wire == "llm" and kind in KINDS and record.direction == "in"
-            if record.malformed is None and not record.redacted and kind in _PLAIN_KINDS and len(data) < LARGE:
-                mono_ns = NO_TIME if slot.mono_ns is None else slot.mono_ns
-                head = None if record.head is None else head_to_json(record.head)
-                encoding = None if record.encoding is None else storable(record.encoding)
-                if is_answer:
-                    piece = Piece(key, slot.time_ns, mono_ns, kind, encoding, head, data)
-                    self._pieces.setdefault(place, []).append(piece)
-                else:
-                    stamps = key, place, slot.time_ns, mono_ns
-                    self._add_plain(*stamps, kind, record.direction, encoding, head, data)
-            else:
-                self._insert_plain()
-                self._insert_whole(slot, key, place)
-            if is_answer and kind != "response":
-                self._streamed_on(place, record)
-        for place, pieces in self._pieces.items():
-            self._add_pieces(place, pieces)
-        self._pieces.clear()
-        self._insert_plain()
-
-    def _add_plain(self, *row: SQLValue) -> None:
-        self._plain += row
-        if len(self._plain) >= _AT_ONCE * _COLUMNS:
-            self._insert_plain()
-
-    def _add_pieces(self, place: int, pieces: Sequence[Piece]) -> None:
-        for key, time_ns, mono_ns, kind, encoding, head, data in pieces:
-            self._add_plain(key, place, time_ns, mono_ns, kind, "in", encoding, head, data)
-
     def _insert_plain(self) -> None:
         """Insert the gathered rows."""
-        if self._plain:
-            # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
-            self._connection.execute(_insert(len(self._plain) // _COLUMNS), self._plain)
-            self._plain.clear()
+        # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
+        for start in range(0, len(self._plain), _AT_ONCE):
+            rows = self._plain[start : start + _AT_ONCE]
+            self._connection.execute(_insert(len(rows)), [*chain.from_iterable(rows)])
+        self._plain.clear()
 
-    def _streamed_on(self, place: int, record: Record) -> None:
-        """Count a record of a model's answer; a complete or long answer becomes one row."""
+    def _insert_whole(self, row: PlainRow, record: Record) -> None:
+        """Insert a record that may be packed, or has marks."""
+        head: SQLValue = row[7]
+        if record.kind == "request" and record.wire == "llm":
+            text = (head or "").encode()
+            packed = self._packer.pack_request(row[0], _storable_or_none(record.place.session), text + record.data)
+            if packed.size is None:
+                packed = Packed(record.data)
+            else:
+                head = len(text) or None
+        else:
+            packed = self._packer.pack(record.data)
+        marks = _storable_or_none(record.malformed), _redacted_to_json(record.redacted)
+        self._connection.execute(_WHOLE, (*row[:7], head, packed.data, *marks, packed.base, packed.size))
+
+    def _count(self, place: int, record: Record) -> None:
+        """Count a record of a model's answer; what is stored of a complete or long one is joined in one row."""
         count = self._streamed.get(place, 0) + 1
         if record.kind == "chunk" and count < LONGEST:
             self._streamed[place] = count
@@ -210,36 +184,18 @@ class RecordTable:
         self._streamed.pop(place, None)
         self._insert_plain()
         session = _storable_or_none(record.place.session)
-        self._add_pieces(place, self._answers.join(place, session, self._pieces.pop(place, [])))
-
-    def _insert_whole(self, slot: Slot, key: int, place: int) -> None:
-        record = slot.record
-        head: SQLValue = None if record.head is None else head_to_json(record.head)
-        if record.kind == "request" and record.wire == "llm":
-            text = (head or "").encode()
-            packed = self._packer.pack_request(key, _storable_or_none(record.place.session), text + record.data)
-            if packed.size is None:
-                packed = Packed(record.data)
-            else:
-                head = len(text) or None
-        else:
-            packed = self._packer.pack(record.data)
-        mono_ns = NO_TIME if slot.mono_ns is None else slot.mono_ns
-        stamps = key, place, slot.time_ns, mono_ns, record.kind, record.direction
-        texts = _storable_or_none(record.malformed), _redacted_to_json(record.redacted)
-        row = (*stamps, _storable_or_none(record.encoding), head, packed.data, *texts, packed.base, packed.size)
-        self._connection.execute(_WHOLE, row)
-
-
-def _is_placed_alike(record: Record, before: Record) -> bool:
-    """Whether two records have their place from the same objects, as most in a row have."""
-    return (
-        record.place is before.place
-        and record.exchange is before.exchange
-        and record.connection is before.connection
-        and record.peer is before.peer
-        and record.wire is before.wire
-    )
+        stored: list[PlainRow] = self._connection.execute(_STREAMED, (place,)).fetchall()
+        last = stored[-1][0] if stored else 0
+        for run in runs_of([*stored, *self._parts.pop(place, [])]):
+            if len(run) > 1:
+                self._connection.executemany(
+                    "DELETE FROM records WHERE key = ?", [row[:1] for row in run if row[0] <= last]
+                )
+                packed = self._packer.pack_answer(run[0][0], session, pack_run(run))
+                joined = (*run[0][:7], None, packed.data, packed.base, packed.size, run[-1][0])
+                self._connection.execute(_JOINED, joined)
+            elif run[0][0] > last:
+                self._plain += run
 
 
 @lru_cache(_AT_ONCE)

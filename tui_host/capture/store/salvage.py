@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from bisect import bisect_left
 from contextlib import closing
-from dataclasses import dataclass
 from operator import lt
 from pathlib import Path
 from struct import Struct
 
 from tui_host.capture.store.schema import connect, damaged_text, make_private, make_tables
-from tui_host.capture.store.store_faults import is_damage
+from tui_host.capture.store.store_faults import READ_FAULTS, is_damage
 
 AT_ONCE = 512
 _LAST = (1 << 63) - 1
@@ -24,49 +23,42 @@ _PAGE, _HEADER, _INTERIOR = 4096, 100, 5
 _NUMBER, _SHORT = Struct(">I"), Struct(">H")
 _SCHEMA = "SELECT type, name, rootpage, sql FROM sqlite_master ORDER BY name"
 
-_MENDED = (
-    """
+_MENDED = """
     INSERT INTO captures (key, id, kind, started, ended, pid)
     SELECT key >> 40, 'salvaged-' || (key >> 40), 'app', min(time), max(time), 0 FROM records
-    WHERE key >> 40 NOT IN (SELECT key FROM captures) GROUP BY 1
-    """,
-    "DELETE FROM places WHERE capture NOT IN (SELECT key FROM captures)",
-    "DELETE FROM records WHERE place NOT IN (SELECT key FROM places)",
-    "UPDATE records SET base = NULL WHERE base NOT IN (SELECT key FROM records)",  # it says itself that it is damaged
-    """
+    WHERE key >> 40 NOT IN (SELECT key FROM captures) GROUP BY 1;
+
+    DELETE FROM places WHERE capture NOT IN (SELECT key FROM captures);
+    DELETE FROM records WHERE place NOT IN (SELECT key FROM places);
+    UPDATE records SET base = NULL WHERE base NOT IN (SELECT key FROM records); -- it says itself that it is damaged
+
     INSERT OR IGNORE INTO sessions (id, title, created, updated, turns, source, model, protocol, draft)
     SELECT session, 'salvaged', now, now, max(turn), 'chat', coalesce(max(model), ''), coalesce(max(protocol), 'native'), ''
     FROM (SELECT session, turn FROM messages UNION ALL SELECT session, 0 FROM items)
         LEFT JOIN turns USING (session),
         (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 AS now)
-    GROUP BY session
-    """,
-)
+    GROUP BY session;
+"""
 """What refers to a lost row goes too, but a page of captures or of sessions holds many: what is left of these is to be found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """The result of copying a damaged database, in words."""
-
-    words: str
-    is_nothing: bool = True
-
-
-def salvage(damaged: Path, fresh: Path) -> Carried:
-    """Make a new database of everything readable in a damaged one. Blocks. What stands at `fresh` is overwritten."""
+def salvage(damaged: Path, fresh: Path) -> str:
+    """Make a new database of everything readable in a damaged one, if there is anything; return in words what that is. Blocks."""
     mended = fresh.with_name(fresh.name + ".schema")
+    carried = ""
     try:
-        if not (carried := _copied(damaged, fresh)):
+        carried = _copied(damaged, fresh)
+        if not carried:
             _copy_with_schema(damaged, fresh, mended)
             carried = _copied(mended, fresh)
     except (sqlite3.Error, OSError) as error:
-        words = f"what can be read of it could not be carried over: {error}; to try again, end this and move it back"
-        return Carried(words)
+        return f"what can be read of it could not be carried over: {error}; to try again, end this and move it back"
     finally:
+        if not carried:
+            fresh.unlink(missing_ok=True)
         for path in (mended, *mended.parent.glob(f"{mended.name}-*")):
             path.unlink(missing_ok=True)
-    return Carried(carried, is_nothing=False) if carried else Carried("nothing in it could be read")
+    return carried or "nothing in it could be read"
 
 
 def _copied(damaged: Path, fresh: Path) -> str:
@@ -74,21 +66,31 @@ def _copied(damaged: Path, fresh: Path) -> str:
     fresh.unlink(missing_ok=True)
     make_private(fresh)
     with closing(connect(fresh)) as target:
-        for pragma in ("auto_vacuum = INCREMENTAL", "synchronous = OFF"):
-            target.execute(f"PRAGMA {pragma}")
+        target.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        target.execute("PRAGMA synchronous = OFF")
         make_tables(target)
         try:
             with closing(connect(damaged, uri=f"{damaged.absolute().as_uri()}?mode=ro")) as source:
                 source.text_factory = damaged_text
                 source.execute("PRAGMA cell_size_check = ON")
-                is_whole = source.execute(_SCHEMA).fetchall() == target.execute(_SCHEMA).fetchall()
-                return _carried(source, target) if is_whole else ""
-        except UnicodeDecodeError:  # in what SQLite says of a damaged name
-            return ""
-        except sqlite3.Error as error:
+                if source.execute(_SCHEMA).fetchall() != target.execute(_SCHEMA).fetchall():
+                    return ""
+                target.execute("BEGIN")
+                tables: list[str] = [name for kind, name, *_ in target.execute(_SCHEMA).fetchall() if kind == "table"]
+                lost = ", ".join([table for table in tables if not _copy_table(source, target, table)])
+        except READ_FAULTS as error:
             if is_damage(error):
                 return ""
             raise
+        target.executescript(_MENDED)  # after a commit
+        counts = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM records)"
+        sessions, records = target.execute(counts).fetchone()
+        target.execute("PRAGMA synchronous = FULL")
+        target.execute("PRAGMA journal_mode = WAL").fetchall()  # and with that all of it is on the disk
+    if not (sessions or records):
+        return ""
+    lost = f"; some rows of {lost} could not" if lost else ""
+    return f"{sessions:,} sessions and {records:,} records could be read, and are in the new one{lost}"
 
 
 def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
@@ -100,9 +102,8 @@ def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
         shutil.copyfile(log, mended.with_name(mended.name + "-wal"))
     new = fresh.read_bytes()
     with mended.open("r+b") as file:
-        pages = _NUMBER.pack(damaged.stat().st_size // _PAGE)
         # The size of the file stands at byte 28; a new file knows of no free pages, which reading does not need.
-        file.write(new[:28] + pages + new[32:_PAGE])
+        file.write(new[:28] + _NUMBER.pack(damaged.stat().st_size // _PAGE) + new[32:_PAGE])
         for page in _schema_pages(new):
             file.seek((page - 1) * _PAGE)
             file.write(new[(page - 1) * _PAGE : page * _PAGE])
@@ -117,36 +118,19 @@ def _schema_pages(new: bytes) -> list[int]:
     return [_NUMBER.unpack_from(new, place)[0] for place in (*places, _HEADER + 8)]
 
 
-def _carried(source: sqlite3.Connection, target: sqlite3.Connection) -> str:
-    target.execute("BEGIN")
-    tables: list[str] = [name for (name,) in target.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    damaged = ", ".join([table for table in tables if not _copy_table(source, target, table)])
-    for statement in _MENDED:
-        target.execute(statement)
-    target.execute("COMMIT")
-    counts = "SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM records)"
-    sessions, records = target.execute(counts).fetchone()
-    target.execute("PRAGMA synchronous = FULL")
-    target.execute("PRAGMA journal_mode = WAL").fetchall()  # and with that all of it is on the disk
-    if not (sessions or records):
-        return ""
-    lost = f"; some rows of {damaged} could not" if damaged else ""
-    return f"{sessions:,} sessions and {records:,} records could be read, and are in the new one{lost}"
-
-
 def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
     """Copy the readable rows of a table; returns whether these are all."""
     columns: list[tuple[str, str]] = [(row[1], row[2].lower()) for row in target.execute(f"PRAGMA table_info({table})")]
     names = ", ".join(name for name, _ in columns)
     insert = f"INSERT OR IGNORE INTO {table} (rowid, {names}) VALUES ({', '.join('?' * (len(columns) + 1))})"  # noqa: S608
-    read = f"SELECT rowid, {names} FROM {table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"  # noqa: S608
+    select = f"SELECT rowid, {names} FROM {table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"  # noqa: S608
     there = f"SELECT 1 FROM {table} NOT INDEXED WHERE rowid = ?"  # noqa: S608
 
     def rows(start: int, most: int) -> list[tuple[int, ...]] | None:
         """Read rows; None where the tree is broken, or the numbers of rows are not those by which they are found."""
         try:
-            read_rows = source.execute(read, (start, most)).fetchall()
-            numbers = [row[0] for row in read_rows]
+            read = source.execute(select, (start, most)).fetchall()
+            numbers = [row[0] for row in read]
             is_right = all(map(lt, numbers, numbers[1:]))
             if not is_right or (numbers and source.execute(there, numbers[-1:]).fetchone() is None):
                 return None
@@ -154,37 +138,27 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: s
             if is_damage(error):
                 return None
             raise
-        return read_rows
+        return read
+
+    def is_readable(start: int) -> bool:
+        return rows(start, 1) is not None
 
     is_whole, at, count = True, 0, AT_ONCE
-    while at <= _LAST:
-        read_rows = rows(at, count)
-        if read_rows is not None:
-            target.executemany(insert, read_rows)
-            if len(read_rows) < count:
+    while at < _LAST:
+        read = rows(at, count)
+        if read is not None:
+            target.executemany(insert, read)
+            if len(read) < count:
                 break
-            at, count = read_rows[-1][0] + 1, AT_ONCE
+            at, count = read[-1][0] + 1, AT_ONCE
         elif count > 1:
             count //= 2
-        else:
-            is_whole, at, count = False, _next_readable(at, lambda start: rows(start, 1) is not None), AT_ONCE
+        else:  # the next number from which rows can be read again
+            is_whole, count, step = False, AT_ONCE, 1
+            while at + step < _LAST and not is_readable(at + step):
+                step *= 2
+            low, high = at + step // 2, min(at + step, _LAST)
+            at = bisect_left(range(_LAST), x=True, lo=low, hi=high, key=is_readable)
     wrong = [f"typeof({name}) NOT IN ('{kind}', 'null')" for name, kind in columns if kind]
     target.execute(f"DELETE FROM {table} WHERE {' OR '.join(wrong)}")  # noqa: S608 - a damaged page may hold anything
     return is_whole
-
-
-def _next_readable(at: int, is_readable: Callable[[int], bool]) -> int:
-    """Return the first number from which rows can be read again, behind one from which they cannot."""
-    step = 1
-    while not is_readable(at + step):
-        step *= 2
-        if at + step > _LAST:
-            return at + step
-    low, high = at + step // 2, at + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        if is_readable(middle):
-            high = middle
-        else:
-            low = middle
-    return high

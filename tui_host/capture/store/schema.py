@@ -35,8 +35,7 @@ BUSY_SECONDS = 5.0
 damaged_text = partial(str, encoding="utf-8", errors="backslashreplace")
 """A text factory that reads damaged texts too, with the bytes that are no UTF-8 as escapes. Takes twice as long."""
 
-_RECORDED = (
-    """
+_TABLES = """
     CREATE TABLE captures (
         key INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -45,9 +44,7 @@ _RECORDED = (
         ended INTEGER,            -- ns; NULL while it runs, and where it was killed
         pid INTEGER NOT NULL,
         owner TEXT                -- the lock that its process holds; see process_lock
-    )
-    """,
-    """
+    );
     CREATE TABLE places (
         key INTEGER PRIMARY KEY,
         capture INTEGER NOT NULL REFERENCES captures,
@@ -59,9 +56,7 @@ _RECORDED = (
         call TEXT,
         connection TEXT,          -- unique in its capture
         exchange TEXT             -- unique in its capture
-    )
-    """,
-    """
+    );
     CREATE TABLE records (
         key INTEGER PRIMARY KEY,  -- capture's key << 40 | seq
         place INTEGER NOT NULL REFERENCES places,
@@ -77,16 +72,11 @@ _RECORDED = (
         size INTEGER,             -- of what data unpacks to; NULL where it is stored as it is and is no zstd frame
         last INTEGER,             -- data holds the records of this place from key to this one; see answers
         data BLOB NOT NULL
-    )
-    """,
-    "CREATE INDEX records_by_place ON records (place)",
-    "CREATE INDEX records_by_last ON records (last) WHERE last IS NOT NULL",
-    "CREATE INDEX places_by_connection ON places (capture, connection)",
-    "CREATE INDEX places_by_session ON places (session, turn) WHERE session IS NOT NULL",
-)
-
-_SESSIONS = (
-    """
+    );
+    CREATE INDEX records_by_place ON records (place);
+    CREATE INDEX records_by_last ON records (last) WHERE last IS NOT NULL;
+    CREATE INDEX places_by_connection ON places (capture, connection);
+    CREATE INDEX places_by_session ON places (session, turn) WHERE session IS NOT NULL;
     CREATE TABLE sessions (
         id TEXT PRIMARY KEY,
         title TEXT NOT NULL,
@@ -101,47 +91,32 @@ _SESSIONS = (
         facts TEXT NOT NULL DEFAULT '{}',   -- JSON, what a tap found out: host, model, first question
         draft TEXT NOT NULL,      -- what stands unsent in the prompt
         owner TEXT                -- the lock of the process that writes it
-    )
-    """,
-    """
+    );
     CREATE TABLE turns (
         session TEXT NOT NULL, number INTEGER NOT NULL, model TEXT NOT NULL, protocol TEXT NOT NULL,
         PRIMARY KEY (session, number)
-    )
-    """,
-    """
+    );
     CREATE TABLE messages (
         session TEXT NOT NULL, number INTEGER NOT NULL, turn INTEGER NOT NULL, json TEXT NOT NULL,
         PRIMARY KEY (session, number)
-    )
-    """,
-    """
+    );
     CREATE TABLE items (
         session TEXT NOT NULL, number INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (session, number)
-    )
-    """,
-)
-
-_DECIDED = (
-    """
+    );
     CREATE TABLE tap_links (
         tap TEXT NOT NULL,        -- a session of a tap, the smaller id of the two
         other TEXT NOT NULL,      -- another one
         joined INTEGER NOT NULL,  -- 1: the two are one story; 0: they are not
         UNIQUE (tap, other)
-    )
-    """,
-    "CREATE INDEX tap_links_by_other ON tap_links (other)",
-    """
+    );
+    CREATE INDEX tap_links_by_other ON tap_links (other);
     CREATE TABLE frame_choices (
         call TEXT NOT NULL,
         capture TEXT NOT NULL,    -- the capture's id
         seq INTEGER NOT NULL,     -- the frame's number
         joined INTEGER NOT NULL,  -- 1: the frame carried the call; 0: it did not
         UNIQUE (capture, seq, call)
-    )
-    """,
-    """
+    );
     CREATE TABLE marks (
         number INTEGER PRIMARY KEY, -- in the order of marking
         session TEXT NOT NULL,    -- the session or story in whose list the row stands
@@ -150,10 +125,7 @@ _DECIDED = (
         note TEXT NOT NULL,
         UNIQUE (session, capture, seq)
     )
-    """,
-)
-
-STATEMENTS = (*_RECORDED, *_SESSIONS, *_DECIDED)
+"""
 
 
 def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
@@ -187,7 +159,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         if form_of(connection) == 0:  # asked again: another process may have made them
-            for statement in STATEMENTS:
+            for statement in _TABLES.split(";\n"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORM}")

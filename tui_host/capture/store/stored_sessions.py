@@ -212,10 +212,10 @@ class Sessions:
 
         return self._store.change(take)
 
-    def release(self, session: str, *, forgets: bool = False) -> None:
-        """Let other processes write the session; `forgets` frees what the writer remembers of it, and of others."""
+    def release(self, session: str) -> None:
+        """Let other processes write the session."""
         sql = "UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?"
-        self._store.put(Write(sql=sql, row=(session, self._store.owner), forgets=forgets))
+        self._store.put(Write(sql=sql, row=(session, self._store.owner)))
 
     def delete(self, session: str) -> bool:
         """Remove a session from the disk for good, with all records used by no other session.

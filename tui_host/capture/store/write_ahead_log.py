@@ -9,7 +9,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from tui_host.capture.store.process_lock import is_any_live
 from tui_host.capture.store.schema import BUSY_SECONDS
+from tui_host.capture.store.store_faults import is_locked
 
 LOOKED_AT = 64 << 20
 """Bytes of a log that are checked: it has 16 MB, unless somebody read for long."""
@@ -17,8 +19,8 @@ LOOKED_AT = 64 << 20
 _NETWORK = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "9p", "fuse.sshfs", "fuse.glusterfs")
 )
-_HEADER, _FRAME = struct.Struct(">8I"), struct.Struct(">6I")
-_LITTLE_ENDIAN, _BIG_ENDIAN = 0x377F0682, 0x377F0683
+_HEADER, _FRAME = 32, 24
+_ORDERS = {0x377F0682: "<2I", 0x377F0683: ">2I"}
 
 
 def choose_journal(connection: sqlite3.Connection, folder: Path) -> str:
@@ -30,25 +32,19 @@ def choose_journal(connection: sqlite3.Connection, folder: Path) -> str:
     before: str = connection.execute("PRAGMA journal_mode").fetchone()[0]
     is_new = connection.execute("PRAGMA user_version").fetchone()[0] == 0
     network = network_file_system(folder)
-    mode = _switched(connection, "DELETE" if network else "WAL")
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            mode = connection.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}").fetchone()[0]
+            break
+        except sqlite3.OperationalError as error:
+            if not is_locked(error) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)  # SQLite itself does not wait while another process switches
     if mode == "wal" or (mode == before and not is_new):
         return ""
     why = f"is on a network file system ({network})" if network else f"allows no shared memory ({mode})"
     return f"the data folder {why}: no write-ahead log is used, and keeping is slower here"
-
-
-def _switched(connection: sqlite3.Connection, mode: str) -> str:
-    end = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            chosen: str = connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()[0]
-        except sqlite3.OperationalError as error:
-            is_busy = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-            if not is_busy or time.monotonic() > end:
-                raise
-            time.sleep(0.01)  # SQLite itself does not wait while another process switches
-        else:
-            return chosen
 
 
 def network_file_system(folder: Path) -> str:
@@ -64,41 +60,46 @@ def network_file_system(folder: Path) -> str:
     return ""
 
 
-def lost_bytes(database: Path) -> int:
-    """Return how much of the log stands behind damage in it: SQLite reads up to there, and says nothing of the rest.
+def words_of_lost_log(database: Path) -> str:
+    """Return a notice of what stands behind damage in the log: SQLite reads up to there, and says nothing of the rest."""
+    # While another process writes, its memory says how far the log goes, and what comes in at this moment looks like a loss.
+    with suppress(OSError):
+        if not is_any_live(database):
+            with database.with_name(database.name + "-wal").open("rb") as file:
+                lost = _lost_bytes(file.read(LOOKED_AT))
+            if lost:
+                what = "what was recorded last before the end of the last process is lost"
+                return f"the log beside {database} is damaged: {what}, up to {-(-lost // 1024):,} KB"
+    return ""
 
-    The format is SQLite's, «WAL-mode File Format». Call only while no process has the database open for writing.
-    """
-    try:
-        with database.with_name(database.name + "-wal").open("rb") as file:
-            log = file.read(LOOKED_AT)
-    except OSError:
+
+def _lost_bytes(log: bytes) -> int:
+    """Return the length of what stands behind damage. Source: SQLite, WAL-mode File Format."""
+    if len(log) < _HEADER:
         return 0
-    if len(log) < _HEADER.size:
-        return 0
-    magic, _, page, _, *salts, first, second = _HEADER.unpack_from(log)
-    order = {_LITTLE_ENDIAN: "<", _BIG_ENDIAN: ">"}.get(magic, "")
-    if not order or _checksum(log[:24], order, (0, 0)) != (first, second):
+    magic, _, page_size = struct.unpack_from(">3I", log)
+    order = _ORDERS.get(magic, "")
+    checksum = _checksum(log[:24], order, (0, 0)) if order else (0, 0)
+    if checksum != struct.unpack_from(">2I", log, 24):
         return len(log)
-    size = _FRAME.size + page
-    frames = range(_HEADER.size, len(log) - size + 1, size)
-    checksum, broken = (first, second), 0
-    for at in frames:
-        _, committed, *sums = _FRAME.unpack_from(log, at)
-        is_of_this_log = sums[:2] == salts  # what an earlier log has left behind in the file has others
-        if broken and is_of_this_log and committed:
+    size, broken = _FRAME + page_size, 0
+    for at in range(_HEADER, len(log) - size + 1, size):
+        is_of_this_log = (
+            log[at + 8 : at + 16] == log[16:24]
+        )  # what an earlier log has left in the file has another salt
+        is_commit = any(log[at + 4 : at + 8])
+        if broken and is_of_this_log and is_commit:
             return len(log) - broken
         if not broken:
-            checksum = _checksum(log[at : at + 8] + log[at + _FRAME.size : at + size], order, checksum)
-            if not is_of_this_log or checksum != (sums[2], sums[3]):
+            checksum = _checksum(log[at : at + 8] + log[at + _FRAME : at + size], order, checksum)
+            if not is_of_this_log or checksum != struct.unpack_from(">2I", log, at + 16):
                 broken = at
     return 0
 
 
 def _checksum(data: bytes, order: str, checksum: tuple[int, int]) -> tuple[int, int]:
     first, second = checksum
-    words = iter(struct.unpack(f"{order}{len(data) // 4}I", data))
-    for even, odd in zip(words, words, strict=True):
+    for even, odd in struct.iter_unpack(order, data):
         first = (first + even + second) & 0xFFFFFFFF
         second = (second + odd + first) & 0xFFFFFFFF
     return first, second

@@ -5,9 +5,7 @@ What cannot be written now stays in memory, in order, and is tried again every f
 
 from __future__ import annotations
 
-import ctypes
 import sqlite3
-import sys
 import threading
 import time
 from collections import deque
@@ -16,11 +14,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeAlias, TypeVar
 
-from tui_host.capture.store.database import FileWatch, doubt, give_pages_back
-from tui_host.capture.store.pending_records import Slot, Source, finish_all
+from tui_host.capture.recording import Recording, Slot, redact
+from tui_host.capture.store.database import doubt, doubted, give_pages_back, identity
 from tui_host.capture.store.rows import RecordTable, Row
 from tui_host.capture.store.store_faults import DAMAGED, is_damage, is_storage, reason_of
 from tui_host.errors import StoreError
@@ -36,27 +35,30 @@ IMPOSSIBLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
 T = TypeVar("T")
 
 
-class FileGoneError(Exception):
-    """The file being written was removed or replaced."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
     """A statement with its values.
 
     Attributes:
         row: Its values, or what makes them: that is left to the writer where it takes longer than a caller may wait.
-        forgets: Whether the writer then frees what it remembers of earlier records, such as the last requests.
     """
 
     sql: str
     row: Row | Callable[[], Row]
-    forgets: bool = False
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Records of one source."""
+
+    source: Recording
+    slots: Sequence[Slot]
+    is_redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """Work to run on the writer's connection outside of any transaction, after everything put before, for a waiting caller.
+class _Job:
+    """Work for a waiting caller, outside of any transaction, after everything put before.
 
     Where that cannot be written, work that makes room runs all the same.
     """
@@ -65,36 +67,18 @@ class Job:
     refuse: Callable[[BaseException], None]
     makes_room: bool
 
-    def perform(self, connection: sqlite3.Connection) -> None:
-        """Run the work, and hand over the result."""
-        try:
-            if self.makes_room:
-                connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
-            self.work(connection)
-        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            self.refuse(error)
 
-
-Statement: TypeAlias = "list[Slot] | Write"
-"""Some records of one source, or one statement."""
+Statement: TypeAlias = "_Batch | Write"
 
 
 class Writer:
     """Writes statements and records in the order of `put`, until the file is gone. The connection is its own from then on."""
 
     def __init__(
-        self,
-        connection: sqlite3.Connection,
-        owner: str,
-        tell: Callable[[str], None],
-        *,
-        file: FileWatch,
-        retry_seconds: float,
+        self, connection: sqlite3.Connection, path: Path, owner: str, tell: Callable[[str], None], retry_seconds: float
     ) -> None:
         self.fault = ""
-        self._file = file
+        self._path, self._identity = path, identity(path)
         self._connection = connection
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchall()
         self._records = RecordTable(connection, owner)
@@ -102,30 +86,26 @@ class Writer:
         self._reasons: set[str] = set()  # each is told once: how many records it was is counted where they come from
         self._retry_seconds = retry_seconds
         self._retry_at = 0.0
-        self._queue: SimpleQueue[Source | Write | Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[Recording | Write | _Job | None] = SimpleQueue()
         self._hurry = threading.Event()
-        self._pending: deque[Statement | Job] = deque()
-        self._is_urgent = self._is_stopping = self._ended = False
+        self._pending: deque[Statement | _Job] = deque()
+        self._is_urgent = self._is_closing = self._has_ended = False
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
         self._thread.start()
 
     @property
     def loss(self) -> str:
         """Why nothing more is written until the database is opened anew; empty if all is well."""
-        if self._file.is_gone():
+        if self._is_gone():
             return GONE
-        if self._ended:
+        if self._has_ended:
             return self.fault
-        return DAMAGED if self._file.is_doubted() else ""
+        return DAMAGED if doubted(self._path).exists() else ""
 
-    def put(self, item: Source | Write) -> bool:
-        """Add a statement, or announce new records; never blocks.
-
-        Returns:
-            Whether it will be written; False once the writer has ended.
-        """
+    def put(self, item: Recording | Write) -> bool:
+        """Add a statement, or announce new records; never blocks. Returns False once the writer has ended."""
         self._queue.put(item)
-        return not self._ended
+        return not self._has_ended
 
     def hurry(self) -> None:
         """Stop waiting for more: there are many records, or a caller waits."""
@@ -140,11 +120,9 @@ class Writer:
             StoreError: What was put before could not be written, or the time is over.
         """
         result: Future[T] = Future()
-        self._queue.put(
-            Job(lambda connection: result.set_result(work(connection)), result.set_exception, makes_room=makes_room)
-        )
+        self._queue.put(_Job(lambda connection: result.set_result(work(connection)), result.set_exception, makes_room))
         self._hurry.set()
-        if self._ended:
+        if self._has_ended:
             raise StoreError(self.fault)
         try:
             return result.result(timeout)
@@ -152,15 +130,11 @@ class Writer:
             raise StoreError("the database did not answer in time", "", "try again") from error
         except sqlite3.Error as error:
             if is_damage(error):
-                doubt(self._file.path)
+                doubt(self._path)
             raise StoreError(reason_of(error)) from error
 
     def close(self, timeout: float) -> bool:
-        """Write all waiting records and end; give up after the timeout.
-
-        Returns:
-            Whether everything was written.
-        """
+        """Write all waiting records and end; give up after the timeout. Returns whether everything was written."""
         self._queue.put(None)
         self._hurry.set()
         self._thread.join(timeout)
@@ -171,63 +145,66 @@ class Writer:
         self._connection.close()
         return not self._pending
 
+    # In the thread.
+
     def _run(self) -> None:
-        reason = "the database is closed"
         try:
-            while not (self._is_stopping and self._queue.empty()):
-                self._take()
+            while not (self._is_closing and self._queue.empty()):
+                self._gather()
                 if not self.fault or self._is_urgent or time.monotonic() >= self._retry_at:
                     self._write()
-        except FileGoneError as error:
-            reason = self.fault = str(error)
+            self.fault = self.fault or "the database is closed"
+        except StoreError as error:
+            self.fault = error.what
         except Exception as error:  # noqa: BLE001 - the thread's own supervisor, which tells it
-            reason = self.fault = "the writer of the database broke down"
-            self._tell(f"{reason}: {error}")
-        self.fault = self.fault or reason
-        self._ended = True  # what is put after this is told so at once; what came before, now
+            self.fault = "the writer of the database broke down"
+            self._tell(f"{self.fault}: {error}")
+        self._has_ended = True  # what is put after this is told so at once; what came before, now
         while not self._queue.empty():
             self._admit(self._queue.get())
         self._refuse_jobs()
         self._settle(self._pending, self.fault)
 
-    def _take(self) -> None:
+    def _gather(self) -> None:
         """Queue everything put within a tick, or nothing for some seconds."""
         timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
         self._is_urgent, before = False, len(self._pending)
         with suppress(Empty):
-            item = self._queue.get(timeout=timeout)
-            if item is not None and not isinstance(item, Job):
+            self._admit(self._queue.get(timeout=timeout))
+            if not self._is_urgent:
                 self._hurry.wait(TICK)
             self._hurry.clear()
-            while True:
-                self._admit(item)
-                if len(self._pending) - before >= BATCH:
-                    self._hurry.set()  # somebody may wait for what is left
-                    break
-                item = self._queue.get_nowait()
+            while len(self._pending) - before < BATCH:
+                self._admit(self._queue.get_nowait())
+            self._hurry.set()  # somebody may wait for what is left
         if self.fault:
             self._settle(islice(self._pending, before, None), self.fault)
 
-    def _admit(self, item: Source | Write | Job | None) -> None:
+    def _admit(self, item: Recording | Write | _Job | None) -> None:
         if item is None:
-            self._is_urgent = self._is_stopping = True
-        elif isinstance(item, Write | Job):
-            self._pending.append(item)
-            self._is_urgent |= isinstance(item, Job)
-        else:
+            self._is_urgent = self._is_closing = True
+        elif isinstance(item, Recording):
             slots = item.take()
-            self._pending += [slots[start : start + BATCH] for start in range(0, len(slots), BATCH)]
+            self._pending += [_Batch(item, slots[start : start + BATCH]) for start in range(0, len(slots), BATCH)]
+        else:
+            self._pending.append(item)
+            self._is_urgent |= isinstance(item, _Job)
 
     def _write(self) -> None:
         while self._pending:
-            first = self._pending[0]
-            if isinstance(first, Job):
+            if isinstance(first := self._pending[0], _Job):
                 self._pending.popleft()
-                first.perform(self._connection)
+                self._perform(first)
                 continue
-            batch = self._batch()
+            batch: list[Statement] = []
+            left = BATCH
+            for item in self._pending:
+                if isinstance(item, _Job) or left <= 0:
+                    break
+                batch.append(item)
+                left -= len(item.slots) if isinstance(item, _Batch) else 1
             try:
-                self._commit_whole_or_singly(batch)
+                self._commit(batch)
             except sqlite3.Error as error:
                 self._wait(error)
                 return
@@ -236,50 +213,36 @@ class Writer:
             self.fault = ""
             self._settle(batch, "")
 
-    def _batch(self) -> list[Statement]:
-        """Return the statements before the next job, as many as are committed together."""
-        batch: list[Statement] = []
-        left = BATCH
-        for item in self._pending:
-            if isinstance(item, Job) or left <= 0:
-                break
-            batch.append(item)
-            left -= len(item) if isinstance(item, list) else 1
-        return batch
-
-    def _commit_whole_or_singly(self, batch: Sequence[Statement]) -> None:
-        """Commit a batch; where something in it is impossible, commit one by one, and leave that out.
+    def _commit(self, batch: Sequence[Statement]) -> None:
+        """Commit statements together; where one of them is impossible, one by one, and that one is left out.
 
         Raises:
             sqlite3.Error: Nothing can be written now.
         """
         try:
-            self._commit(batch)
+            self._execute(batch)
         except IMPOSSIBLE as error:
             if is_storage(error):
                 raise
-        else:
-            return
-        for item in batch:
-            for single in [[slot] for slot in item] if isinstance(item, list) else [item]:
-                try:
+            singles = [single for item in batch for single in _singles(item)]
+            if len(singles) > 1:
+                for single in singles:
                     self._commit([single])
-                except IMPOSSIBLE as error:
-                    if is_storage(error):
-                        raise
-                    self._refuse(single, error)
+            else:
+                self._refuse(singles[0], error)
 
-    def _commit(self, batch: Sequence[Statement]) -> None:
+    def _execute(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
         for item in batch:
-            if isinstance(item, list):
-                finish_all(item)
+            if isinstance(item, _Batch) and not item.is_redacted:
+                redact(item.slots, item.source.redactor)
+                item.is_redacted = True
         connection.execute("BEGIN IMMEDIATE")
         try:
             self._records.begin()
             for item in batch:
-                if isinstance(item, list):
-                    self._records.add(item)
+                if isinstance(item, _Batch):
+                    self._records.add(item.source.capture, item.slots)
                 else:
                     connection.execute(item.sql, item.row() if callable(item.row) else item.row)
             connection.execute("COMMIT")
@@ -288,26 +251,23 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
-        if any(isinstance(item, Write) and item.forgets for item in batch):
-            self._records.forget()
-            _give_memory_back()
-        if self._file.is_gone():
-            raise FileGoneError(GONE)
+        if self._is_gone():
+            raise StoreError(GONE)
 
     def _refuse(self, single: Statement, error: Exception) -> None:
+        if isinstance(single, _Batch):
+            single.source.refused()
         reason = f"something could not be kept: {error}"
-        if isinstance(single, list):
-            single[0].source.refused()
         if reason not in self._reasons:
             self._reasons.add(reason)
             self._tell(reason)
 
     def _wait(self, error: sqlite3.Error) -> None:
         """Keep everything in memory for some seconds."""
-        if self._file.is_gone():
-            raise FileGoneError(GONE) from error
+        if self._is_gone():
+            raise StoreError(GONE) from error
         if is_damage(error):
-            doubt(self._file.path)
+            doubt(self._path)
         self.fault = reason_of(error)
         self._retry_at = time.monotonic() + self._retry_seconds
         self._refuse_jobs()
@@ -315,25 +275,40 @@ class Writer:
 
     def _refuse_jobs(self) -> None:
         """Refuse the jobs that wait, but for those that make room."""
-        jobs = [item for item in self._pending if isinstance(item, Job)]
-        self._pending = deque(item for item in self._pending if not isinstance(item, Job))
+        jobs = [item for item in self._pending if isinstance(item, _Job)]
+        self._pending = deque(item for item in self._pending if not isinstance(item, _Job))
         for job in jobs:
-            if job.makes_room and not self._ended:
-                job.perform(self._connection)
+            if job.makes_room and not self._has_ended:
+                self._perform(job)
                 self._retry_at = 0.0
             else:
                 job.refuse(StoreError(self.fault))
 
+    def _perform(self, job: _Job) -> None:
+        try:
+            if job.makes_room:
+                self._connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
+            job.work(self._connection)
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            job.refuse(error)
+
+    def _is_gone(self) -> bool:
+        try:
+            return identity(self._path) != self._identity
+        except OSError:
+            return False  # it cannot be seen at the moment
+
     @staticmethod
-    def _settle(items: Iterable[Statement | Job], fault: str) -> None:
+    def _settle(items: Iterable[Statement | _Job], fault: str) -> None:
         """Tell the sources of records that these are stored, or wait for a reason."""
-        newest = {item[-1].source: item[-1].seq for item in items if isinstance(item, list)}
+        newest = {item.source: item.slots[-1].seq for item in items if isinstance(item, _Batch)}
         for source, seq in newest.items():
             source.settled(seq, fault)
 
 
-def _give_memory_back() -> None:
-    """Give freed memory back to the system; glibc alone would keep what lies between pieces still in use."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if trim is not None:
-        trim(0)
+def _singles(item: Statement) -> Sequence[Statement]:
+    return (
+        [_Batch(item.source, [slot], is_redacted=True) for slot in item.slots] if isinstance(item, _Batch) else [item]
+    )

@@ -1,0 +1,95 @@
+"""What wires record into, and how its records reach the writer of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tui_host.capture.record import Record
+    from tui_host.capture.redact.redaction import Redactor
+
+OVERHEAD = 700
+"""Bytes that a record takes in memory in addition to its data, roughly."""
+SEARCHED_AT_ONCE = 4 << 20
+"""Largest number of bytes to search for secrets at once: they are copied for the search."""
+
+
+class Slot:
+    """A record on its way to the database, beside its number and times: making a numbered one takes longer than a caller may wait.
+
+    Attributes:
+        record: The record as it came, until `redact` puts one without secrets in its place.
+        size: Bytes that it takes in memory.
+    """
+
+    __slots__ = ("mono_ns", "record", "seq", "size", "time_ns")
+
+    def __init__(self, record: Record, seq: int, time_ns: int, mono_ns: int | None) -> None:
+        self.record = record
+        self.seq = seq
+        self.time_ns = time_ns
+        self.mono_ns = mono_ns
+        self.size = len(record.data) + OVERHEAD
+
+
+class Recording:
+    """Takes the records of one capture from wires, and gives them to the writer.
+
+    It announces itself to the store with the first record that is new, and again with the first after they were taken: so a
+    record costs its caller no more than a place in a list.
+    """
+
+    def __init__(self, capture: str, redactor: Redactor) -> None:
+        self.capture = capture
+        self.redactor = redactor
+        self._exchanges, self._connections = count(1), count(1)
+
+    # For wires.
+
+    def now(self) -> int:
+        """Return the monotonic clock, to pass to `append` a moment later."""
+        raise NotImplementedError
+
+    def append(self, record: Record, at_ns: int | None = None) -> int:
+        """Keep a record of what happened now, or at a time; return its number in the capture."""
+        raise NotImplementedError
+
+    def new_exchange(self) -> str:
+        """Return an id for an HTTP exchange, unique in the capture."""
+        return f"x{next(self._exchanges)}"
+
+    def new_connection(self, server: str) -> str:
+        """Return an id for a connection, unique in the capture."""
+        return f"{server}#{next(self._connections)}"
+
+    # For the writer, in its own thread.
+
+    def take(self) -> list[Slot]:
+        """Return the new records, in order."""
+        raise NotImplementedError
+
+    def settled(self, seq: int, fault: str) -> None:
+        """Called when records up to this number are stored, or wait in memory for the given reason."""
+        raise NotImplementedError
+
+    def refused(self) -> None:
+        """Called for a record that can never be stored."""
+        raise NotImplementedError
+
+
+def redact(slots: Sequence[Slot], redactor: Redactor) -> None:
+    """Remove the secrets from records, in one search where there are none: it takes longer than a caller may wait."""
+    is_little = sum([slot.size for slot in slots]) <= SEARCHED_AT_ONCE
+    is_clean = is_little and not redactor.may_be_in(b"\0".join([slot.record.data for slot in slots]))
+    for slot in slots:
+        record = slot.record
+        if is_clean and record.head is None and record.malformed is None:
+            continue
+        if is_clean and record.encoding is None and record.data[:1] in {b"{", b"["} and record.data[1:2] > b"\0":
+            bare = redactor.record(replace(record, data=b""))  # the body is text as it stands, and was searched
+            slot.record = replace(bare, data=record.data)
+        else:
+            slot.record = redactor.record(record)
