@@ -48,7 +48,7 @@ def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileW
         try:
             intake = Seen(store)
             wires = FileWires(intake, "s1")
-            next(each for each in FORMATS if each.recognise(file)).read(file, wires)
+            next(form for form in FORMATS if form.recognise(file)).read(file, wires)
         finally:
             store.close()
     return intake.records, wires
@@ -59,7 +59,7 @@ def seen(data: bytes | str, name: str = "math.log") -> list[Record]:
 
 
 def told(found: Sequence[Record]) -> list[tuple[str, str, str]]:
-    return [(each.wire, each.kind, each.direction or "") for each in found]
+    return [(record.wire, record.kind, record.direction or "") for record in found]
 
 
 def is_timed(record: Record) -> bool:

@@ -11,7 +11,6 @@ import pytest
 from tests.capture.drafts import everything_in
 from tests.opening.captured import ASK, CHAT, END, PIECE, archive, entry
 from tests.opening.imports import chat, exported_whole, whole, written
-from tests.steps import steps
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
@@ -86,8 +85,7 @@ def test_several_files_are_one_session_joined_by_their_times(store: Store, tmp_p
     ("text", "words", "remedy"),
     [
         (b"", "there is nothing in it", "record with tui-host tap"),
-        (b"one\ntwo\n", "lines that are of neither wire (2, first line 1)", "export a HAR"),
-        (b"one\ntwo \xff\n", "no exchange with a model or an MCP server", "one JSON value a line"),
+        (b"one\ntwo \xff\n", "lines that are of neither wire (2, first line 1)", "one JSON value a line"),
         (b"\x1f\x8b{{{{{{{{", "gzip", "copy the file again"),
         (b'{"log": {"entries": [{"b"', "broken: it is cut off", "export a HAR"),
         (b'{"log": {"version": "1.2"}}', "no entries", "export a HAR"),
@@ -100,6 +98,8 @@ def test_several_files_are_one_session_joined_by_their_times(store: Store, tmp_p
 def test_what_cannot_be_read_is_told_in_one_line_with_what_to_do_and_nothing_stays(
     store: Store, tmp_path: Path, text: bytes, words: str, remedy: str
 ) -> None:
+    with pytest.raises(SettingsError, match="this is the database itself"):
+        import_files(store, [store.path], Redactor())
     with pytest.raises(TuiHostError) as error:
         import_files(store, [written(tmp_path, "math.log", text)], Redactor())
     assert words.replace("no session's", "not a session's") in error.value.what
@@ -122,11 +122,6 @@ def test_what_stands_before_a_fault_is_kept_and_that_is_told(store: Store, tmp_p
     assert [record.kind for record, _ in store.session_records(info.id)].count("request") == 1
 
 
-def test_the_database_itself_is_refused(store: Store) -> None:
-    with pytest.raises(SettingsError, match="this is the database itself"):
-        import_files(store, [store.path], Redactor())
-
-
 def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_its_own_times(store: Store, tmp_path: Path) -> None:
     call = "<use_mcp_tool><server_name>math</server_name><tool_name>add</tool_name><arguments>{}</arguments></use_mcp_tool>"
     task: list[Mapping[str, JSON]] = [
@@ -143,14 +138,14 @@ def test_a_task_that_cline_kept_is_told_whole_with_its_calls_and_its_own_times(s
     info = whole(store, imported.id).info
     assert (info.protocol, info.turns) == ("cline", 1)
     records = [record for record, _ in store.session_records(imported.id)]
-    assert [each.kind for each in records] == ["request", "response", "chunk", "end"] * 2
+    assert [record.kind for record in records] == ["request", "response", "chunk", "end"] * 2
     assert records[0].data == b'{"messages":[%s]}' % json.dumps(task[0]).encode()
-    assert {each.mono_ns for each in records} == {None}
+    assert {record.mono_ns for record in records} == {None}
     timed = [{**message, "ts": 1795312800000 + 1000 * number} for number, message in enumerate(task[:3])]
     again = import_files(store, [written(tmp_path, "timed.json", json.dumps(timed, indent=1))], Redactor())
     records = [record for record, _ in store.session_records(again.id)]
-    assert [each.kind for each in records] == ["request", "response", "chunk", "end", "request", "end"]
-    assert [each.time_ns // 10**9 - 1795312800 for each in records] == [0, 1, 1, 1, 2, 2]
+    assert [record.kind for record in records] == ["request", "response", "chunk", "end", "request", "end"]
+    assert [record.time_ns // 10**9 - 1795312800 for record in records] == [0, 1, 1, 1, 2, 2]
 
 
 def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_exported_and_brought_in_again(
@@ -175,24 +170,24 @@ def test_what_a_file_does_not_have_is_not_made_up_and_stays_so_when_it_is_export
     assert [text for kind, text in chat(store, "last") if kind == "answer"] == ["hello"]
 
 
-ANSWER = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}})
-LOGS = {
-    "calls of one id that nobody answers": [f">>> {json.dumps(ASK)}"],
-    "calls of one id, each answered": [f">>> {json.dumps(ASK)}", f"<<< {ANSWER}"],
-    "requests that say the same": [json.dumps(CHAT)],
-    "exchanges that say the same": [json.dumps(CHAT), f"data: {json.dumps(PIECE)}", "data: [DONE]"],
-}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", LOGS)
-def test_twice_as_long_a_log_takes_twice_as_many_steps_however_its_records_are_alike(tmp_path: Path, name: str) -> None:
-    def taken(size: int) -> int:
-        store = Store.open(tmp_path / f"{size}" / "tui-host.db")
-        log = written(tmp_path, f"{size}.log", "\n".join(LOGS[name] * (size // len(LOGS[name]))))
-        found = steps(lambda: import_files(store, [log], Redactor()))
-        store.close()
-        return found
-
-    taken(30)  # what is read once in a process's life
-    assert taken(900) < 2.3 * taken(450)
+def test_requests_without_their_answers_tell_the_conversation_that_they_hold_once(store: Store, tmp_path: Path) -> None:
+    messages: list[JSON] = []
+    lines: list[str] = []
+    for number in range(3):
+        messages.append({"role": "user", "content": f"question {number}"})
+        lines.append(json.dumps({"model": "m", "messages": messages}))
+        messages.append({"role": "assistant", "content": f"answer {number}"})
+    imported = import_files(store, [written(tmp_path, "log.jsonl", "\n".join(lines))], Redactor())
+    texts = [text for kind, text in chat(store, imported.id) if kind != "note"]
+    assert texts == ["question 0", "answer 0", "question 1", "answer 1", "question 2"]
+    last = import_files(store, [written(tmp_path, "body.json", lines[-1])], Redactor())
+    assert chat(store, last.id) == [
+        ("note", "4 earlier messages were not captured: the request repeats them"),
+        *(
+            (kind, f"{word} {number}")
+            for number in (0, 1)
+            for kind, word in (("user", "question"), ("answer", "answer"))
+        ),
+        ("user", "question 2"),
+        ("note", "the answer is not in the file"),
+    ]

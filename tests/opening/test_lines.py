@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from tests.opening.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, is_timed, read, seen, told
 from tests.steps import Copied, steps
 from tui_host.capture.http.exchange_end import read_ending
-from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.dialects.table import DIALECTS, dialect_at
-from tui_host.opening.bodies import answer_of, body_of
 from tui_host.opening.line_exchanges import MIXED
 
 BOTH = [("mcp", "frame", "out"), ("mcp", "frame", "in")]
@@ -122,33 +120,34 @@ def test_an_object_that_a_script_wrote_for_an_exchange_is_its_request_and_its_an
     assert told(seen(json.dumps(value, indent=indent))) == EXCHANGE
 
 
-def said_in(value: JSON) -> Sequence[str]:
-    answer = answer_of(value)
-    return () if answer is None else answer.dialects
+PLAIN: dict[str, JSON] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+SAID: dict[str, JSON] = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "x"}]}
+BEGUN: dict[str, JSON] = {"type": "message_start", "message": {"id": "msg_0", **SAID, "content": []}}
+OLLAMA: dict[str, JSON] = {"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True}
+GEMINI: JSON = {"contents": [{"parts": []}]}
 
 
-BODIES: list[tuple[JSON, JSON, str]] = [
-    (CHAT, PIECE, "openai"),
-    ({"model": "m", "input": "hi"}, {"type": "response.created"}, "openai-responses"),
-    (
-        {"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 1, "system": "s"},
-        {"type": "message_start"},
-        "anthropic",
-    ),
-    ({"contents": [{"parts": []}]}, [{"candidates": []}], "gemini"),
-    ({"contents": [{"parts": []}]}, {"error": {"code": 400, "message": "x", "status": "INVALID"}}, "gemini"),
-    (CHAT, {"error": {"message": "x", "type": "y", "param": None, "code": None}}, "openai"),
-    ({"model": "m", "messages": [{"role": "user"}], "options": {}}, {"message": {}, "done": True}, "ollama"),
-]
-
-
-@pytest.mark.parametrize(("asked", "said", "dialect"), BODIES)
-def test_a_body_alone_tells_its_dialect(asked: JSON, said: JSON, dialect: str) -> None:
-    request = body_of(asked)
-    assert request is not None
-    assert (request.kind, request.dialects[0], said_in(said)) == ("request", dialect, (dialect,))
+@pytest.mark.parametrize(
+    ("request_", "answer", "dialect"),
+    [
+        (CHAT, json.dumps(WHOLE), "openai"),
+        (CHAT, json.dumps({"error": {"message": "x", "type": "y", "param": None, "code": None}}), "openai"),
+        ({"model": "m", "input": "hi"}, 'data: {"type": "response.created"}', "openai-responses"),
+        ({**PLAIN, "system": "s"}, 'data: {"type": "message_start"}', "anthropic"),
+        (GEMINI, '[{"candidates": []}]', "gemini"),
+        (GEMINI, '{"error": {"code": 400, "message": "x", "status": "INVALID"}}', "gemini"),
+        ({"model": "m", "messages": [{"role": "user"}], "options": {}}, '{"message": {}, "done": true}', "ollama"),
+        (PLAIN, f"<<< {json.dumps(SAID)}", "anthropic"),  # which may be of several APIs
+        (PLAIN, f"event: message_start\ndata: {json.dumps(BEGUN)}\n", "anthropic"),
+        (PLAIN, json.dumps(OLLAMA), "ollama"),
+        (PLAIN, json.dumps(WHOLE), "openai"),
+    ],
+)
+def test_a_request_is_of_the_api_that_it_and_its_answer_tell(request_: JSON, answer: str, dialect: str) -> None:
+    found = seen(f">>> {json.dumps(request_)}\n{answer}\n" * 2)
+    heads = [record.head for record in found if record.kind == "request"]
+    assert [head and head.url for head in heads] == [f"{dialect}:"] * 2
     assert dialect_at(f"{dialect}:") is DIALECTS[dialect]
-    assert not said_in(asked)
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -160,7 +159,7 @@ def test_one_body_in_a_file_stays_byte_for_byte_and_what_is_not_known_of_it_is_s
     assert (request.head.method, request.head.url, request.head.headers[0][0]) == (None, "openai:", NOT_KNOWN)
     assert (is_timed(request), read_ending(end.data).reason) == (False, MISSING)
     alone = seen(json.dumps(WHOLE, indent=indent))
-    assert [(each.kind, each.malformed) for each in alone][:2] == [("request", MISSING), ("response", None)]
+    assert [(record.kind, record.malformed) for record in alone][:2] == [("request", MISSING), ("response", None)]
     assert alone[2].data.decode() == json.dumps(WHOLE, indent=indent)
 
 
@@ -174,34 +173,10 @@ def test_one_body_in_a_file_stays_byte_for_byte_and_what_is_not_known_of_it_is_s
 )
 def test_a_stream_alone_in_a_file_stays_byte_for_byte(stream: str) -> None:
     found = seen(f"{json.dumps(CHAT)}\n{stream}")
-    assert "".join(each.data.decode() for each in found if each.kind == "chunk") == stream
-
-
-PLAIN: dict[str, JSON] = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
-SAID: dict[str, JSON] = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "x"}]}
-BEGUN: dict[str, JSON] = {"type": "message_start", "message": {"id": "msg_0", **SAID, "content": []}}
-OLLAMA: dict[str, JSON] = {"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True}
-
-
-@pytest.mark.parametrize(
-    ("answer", "dialect"),
-    [
-        (f"<<< {json.dumps(SAID)}", "anthropic"),
-        (f"event: message_start\ndata: {json.dumps(BEGUN)}\n", "anthropic"),
-        (json.dumps(OLLAMA), "ollama"),
-        (json.dumps(WHOLE), "openai"),
-    ],
-)
-def test_a_request_that_may_be_of_several_apis_is_of_the_one_of_its_answer(answer: str, dialect: str) -> None:
-    found = seen(f">>> {json.dumps(PLAIN)}\n{answer}\n" * 2)
-    heads = [each.head for each in found if each.kind == "request"]
-    assert [head and head.url for head in heads] == [f"{dialect}:"] * 2
+    assert "".join(record.data.decode() for record in found if record.kind == "chunk") == stream
 
 
 # Which answer is to which request.
-
-
-DONE = "data: [DONE]"
 
 
 class Talk(NamedTuple):
@@ -211,30 +186,26 @@ class Talk(NamedTuple):
     answer: str
 
 
-def asked_of(question: str, **more: JSON) -> str:
-    return json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": question}], **more})
+def asked_of(question: str) -> str:
+    return json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": question}]})
 
 
 def openai(text: str, name: str = "") -> list[str]:
     """A stream that says each character by itself; `name` is its id."""
-
-    def chunk(delta: JSON, reason: str | None = None) -> str:
-        named: dict[str, JSON] = {"id": name} if name else {}
-        choice: JSON = {"index": 0, "delta": delta, "finish_reason": reason}
-        return f"data: {json.dumps({**named, 'object': 'chat.completion.chunk', 'choices': [choice]})}"
-
-    return [*[chunk({"content": each}) for each in text], chunk({}, "stop"), DONE]
+    named: dict[str, JSON] = {"id": name, "object": "chat.completion.chunk"} if name else {}
+    deltas: list[JSON] = [{"delta": {"content": character}, "finish_reason": None} for character in text]
+    deltas.append({"delta": {}, "finish_reason": "stop"})
+    return [*(f"data: {json.dumps({**named, 'choices': [delta]})}" for delta in deltas), "data: [DONE]"]
 
 
 def anthropic(text: str) -> list[str]:
     events: list[JSON] = [{"type": "message_start", "message": {}}]
-    events += [{"type": "content_block_delta", "index": 0, "delta": {"text": each}} for each in text]
-    events.append({"type": "message_stop"})
-    return [f"data: {json.dumps(event)}" for event in events]
+    events += [{"type": "content_block_delta", "index": 0, "delta": {"text": character}} for character in text]
+    return [f"data: {json.dumps(event)}" for event in [*events, {"type": "message_stop"}]]
 
 
 def ollama(text: str) -> list[str]:
-    lines = [{"model": "m", "message": {"role": "assistant", "content": each}, "done": False} for each in text]
+    lines = [{"model": "m", "message": {"content": character}, "done": False} for character in text]
     return [json.dumps(line) for line in [*lines, {"model": "m", "message": {"content": ""}, "done": True}]]
 
 
@@ -250,31 +221,30 @@ def talks(log: Sequence[str]) -> tuple[list[Talk], list[str]]:
     """What was asked and said in each exchange, and the faults."""
     records = seen("\n".join(log))
     found: dict[str, Talk] = {}
-    for each in records:
-        talk = found.setdefault(each.exchange or "", Talk("", ""))
-        if each.kind == "request" and each.data:
-            (message,) = items(mapping(json.loads(each.data)).get("messages"))
-            talk = talk._replace(question=str(mapping(message)["content"]))
-        elif each.kind == "chunk":
-            talk = talk._replace(answer=talk.answer + "".join(map(_said, each.data.decode().splitlines())))
-        found[each.exchange or ""] = talk
-    return list(found.values()), [read_ending(each.data).error for each in records if each.kind == "error"]
-
-
-def _said(line: str) -> str:
-    text = line.removeprefix("data: ")
-    if not text.startswith("{"):
-        return ""
-    body = mapping(json.loads(text))
-    choices = [mapping(each) for each in items(body.get("choices"))] or [body]
-    deltas = [mapping(each.get("delta") or each.get("message")) for each in choices]
-    return "".join(str(delta.get("content") or delta.get("text") or "") for delta in deltas)
+    for record in records:
+        question, answer = found.get(record.exchange or "", Talk("", ""))
+        if record.kind == "request" and record.data:
+            question = re.findall(r'"content": "(\w*)"', record.data.decode())[0]
+        elif record.kind == "chunk":
+            answer += "".join(re.findall(r'"(?:content|text)": "(\w+)"', record.data.decode()))
+        found[record.exchange or ""] = Talk(question, answer)
+    return list(found.values()), [read_ending(record.data).error for record in records if record.kind == "error"]
 
 
 @pytest.mark.parametrize("stream", [openai, anthropic, ollama])
-def test_one_request_after_the_other_has_its_own_answer(stream: Callable[[str], list[str]]) -> None:
-    lines = [asked_of("one"), *stream("abc"), asked_of("two"), *stream("de")]
-    assert talks(lines) == ([Talk("one", "abc"), Talk("two", "de")], [])
+def test_one_request_after_the_other_has_its_own_answer_also_where_one_is_sent_again_or_got_none(
+    stream: Callable[[str], list[str]],
+) -> None:
+    log = [
+        asked_of("one"),
+        "timeout",
+        asked_of("one"),
+        *stream("abc"),
+        asked_of("two"),
+        *stream("de"),
+        asked_of("three"),
+    ]
+    assert talks(log) == ([Talk("one", ""), Talk("one", "abc"), Talk("two", "de"), Talk("three", "")], [])
 
 
 @pytest.mark.parametrize("form", ["request={} response={}", "12:00:01 > {} < {}", "out {} in {} (5 ms)"])
@@ -283,25 +253,15 @@ def test_a_line_with_a_request_and_its_answer_is_an_exchange(form: str) -> None:
     assert talks(lines) == ([Talk("one", "one"), Talk("two", "two")], [])
 
 
-@pytest.mark.parametrize("stream", [openai("ab"), anthropic("ab"), ollama("ab")])
-def test_a_request_that_is_sent_again_or_got_no_answer_is_no_doubt(stream: list[str]) -> None:
-    lines = [asked_of("one"), "timeout", asked_of("one"), *stream, asked_of("two"), *stream, asked_of("three")]
-    found, faults = talks(lines)
-    assert found == [Talk("one", ""), Talk("one", "ab"), Talk("two", "ab"), Talk("three", "")]
-    assert not faults
-
-
-def test_a_stream_that_began_before_the_next_request_goes_on_by_its_id() -> None:
+def test_streams_go_on_by_their_ids_and_stand_alone_where_only_these_tell_them_apart() -> None:
     one, two = openai("abc", "x1"), openai("de", "x2")
     lines = [asked_of("one"), *one[:1], asked_of("two"), *in_turn(one[1:4], two[:-1])]
     assert talks(lines) == ([Talk("one", "abc"), Talk("two", "de")], [])
-
-
-def test_streams_that_only_their_own_ids_tell_apart_stand_alone() -> None:
-    streams = in_turn(openai("abc", "x1")[:-1], openai("de", "x2")[:-1])
-    lines = [asked_of("one"), asked_of("two"), *streams, asked_of("three")]
+    lines = [asked_of("one"), asked_of("two"), *in_turn(one[:-1], two[:-1]), asked_of("three")]
     answers = [Talk("one", ""), Talk("two", ""), Talk("", "abc"), Talk("", "de"), Talk("three", "")]
     assert talks(lines) == (answers, [])
+    lines = [line for size in range(1, 40) for line in (asked_of(f"q{size}"), *openai("x" * (size % 9), f"id{size}"))]
+    assert talks(lines) == ([Talk(f"q{size}", "x" * (size % 9)) for size in range(1, 40)], [])
 
 
 @pytest.mark.parametrize("stream", [openai, anthropic, ollama])
@@ -324,39 +284,38 @@ def test_the_lines_of_several_servers_in_one_log_of_claude_desktop_are_of_severa
         for name in ("math", "weather")
     ]
     found = seen("\n".join([f"{stamp} [math] Initializing server...", *lines]))
-    assert [(each.connection, each.direction) for each in found] == [
+    assert [(record.connection, record.direction) for record in found] == [
         (name, direction) for direction in ("out", "in") for name in ("math#1", "weather#2")
     ]
 
 
-def test_frames_of_which_nothing_tells_which_way_they_went_are_asked_by_the_host() -> None:
-    frames: list[JSON] = [ASK, TELL, {**ASK, "method": "ping", "id": 2}, {"jsonrpc": "2.0", "id": 7, "result": {}}]
-    found = seen("\n".join(json.dumps(frame) for frame in frames))
-    assert [each.direction for each in found] == ["out", "in", "out", "in"]
-
-
-LIST: JSON = {"jsonrpc": "2.0", "id": 9, "method": "tools/list"}
-LISTED: JSON = {"jsonrpc": "2.0", "id": 9, "result": {"tools": []}}
-ANSWERED: JSON = {"jsonrpc": "2.0", "id": 3, "result": {}}
-LEVEL: JSON = {"jsonrpc": "2.0", "id": 3, "method": "logging/setLevel"}
-FAILED: JSON = {"jsonrpc": "2.0", "id": 4, "error": {"code": -1, "message": "no"}}
-SAMPLE: JSON = {"jsonrpc": "2.0", "id": 4, "method": "sampling/createMessage"}
+def rpc(identity: int, **members: JSON) -> JSON:
+    return {"jsonrpc": "2.0", "id": identity, **members}
 
 
 @pytest.mark.parametrize(
     ("lines", "directions"),
     [
-        ([("IN", LIST), ("OUT", LISTED)], "out in"),
-        ([("IN ", LEVEL), ("OUT", ANSWERED)], "out in"),
+        ([("IN", rpc(9, method="tools/list")), ("OUT", rpc(9, result={"tools": []}))], "out in"),
+        ([("IN ", rpc(3, method="logging/setLevel")), ("OUT", rpc(3, result={}))], "out in"),
         ([("server -> client", PING), ("client -> server", TELL)], "in out"),
-        ([("REQUEST", ASK), ("REQUEST", SAMPLE), ("RESPONSE", FAILED), ("RESPONSE", TELL)], "out in out in"),
+        (
+            [
+                ("REQUEST", ASK),
+                ("REQUEST", rpc(4, method="sampling/createMessage")),
+                ("RESPONSE", rpc(4, error={"code": -1, "message": "no"})),
+                ("RESPONSE", TELL),
+            ],
+            "out in out in",
+        ),
+        ([("", ASK), ("", TELL), ("", rpc(2, method="ping")), ("", rpc(7, result={}))], "out in out in"),
     ],
 )
 def test_the_way_of_a_method_and_of_the_answer_to_a_request_is_stronger_than_words(
     lines: Sequence[tuple[str, JSON]], directions: str
 ) -> None:
     text = "".join(f"12:00:{at:02} {word} {json.dumps(value)}\n" for at, (word, value) in enumerate(lines))
-    assert [each.direction for each in seen(text)] == directions.split()
+    assert [record.direction for record in seen(text)] == directions.split()
 
 
 # Times.
@@ -369,11 +328,9 @@ IN_UTC = LOCAL.replace(tzinfo=UTC)
 @pytest.mark.parametrize(
     ("words", "at"),
     [
-        ("2026-11-20 14:02:07 INFO", LOCAL),
         ("[2026/11/20 14:02:07]", LOCAL),
         ("2026-11-20T14:02:07Z", IN_UTC),
         ("2026-11-20 14:02:07 UTC", IN_UTC),
-        ("2026-11-20 22:02:07 +0800", IN_UTC),
         ("2026-11-20T22:02:07.000+08:00", IN_UTC),
         ("at 1795183327 >>>", IN_UTC),
         ("1795183327000 >>>", IN_UTC),
@@ -381,7 +338,6 @@ IN_UTC = LOCAL.replace(tzinfo=UTC)
         ("14:02:07", None),
         ("id 20261399140207", None),
         ("2026-13-45 14:02:07", None),
-        ("11/20/2026, 2:02:07 PM", None),
     ],
 )
 def test_a_time_is_read_with_its_date_alone(words: str, at: datetime | None) -> None:
@@ -401,13 +357,8 @@ def test_a_log_begins_with_its_first_time_and_its_clock_never_goes_back() -> Non
     )
     first_ns = int(IN_UTC.timestamp()) * 10**9 + 10**9 // 2
     found, wires = read("\n".join(lines))
-    assert [((each.time_ns - first_ns) / 10**9, is_timed(each)) for each in found] == [
-        (0, False),
-        (0, True),
-        (0, True),
-        (1.5, True),
-        (1.5, False),
-    ]
+    times = [((record.time_ns - first_ns) / 10**9, is_timed(record)) for record in found]
+    assert times == [(0, False), (0, True), (0, True), (1.5, True), (1.5, False)]
     assert "times after the year 2099 (1" in wires.left_out
 
 
@@ -467,11 +418,3 @@ def test_no_bytes_break_what_reads_them(data: bytes) -> None:
     with suppress(TuiHostError, StopIteration):
         for each in seen(data):
             assert each.time_ns >= 0
-
-
-def test_a_pieces_order_is_kept_however_many_streams_there_are() -> None:
-    """Requests one after the other, each with a stream of a length of its own."""
-    chance = random.Random(7)  # noqa: S311 - the same each time
-    lengths = [chance.randrange(1, 9) for _ in range(40)]
-    lines = [line for n, size in enumerate(lengths) for line in (asked_of(f"q{n}"), *openai("x" * size, f"id{n}"))]
-    assert talks(lines) == ([Talk(f"q{n}", "x" * size) for n, size in enumerate(lengths)], [])

@@ -14,49 +14,40 @@ from tui_host.llm.body_kinds import AnswerPart, answer_part, are_objects, reques
 from tui_host.opening.file_wires import FileWires, lacks
 from tui_host.opening.files import LATEST_NS, CapturedFile
 
-NO_HEAD = "method, address, headers, and all of the body but its messages: the file has them alone"
-NO_ANSWER_BUT = "status, headers, and all of the body but the message: the file has it alone"
-
+_ONLY_MESSAGES = "method, address, headers, and all of the body but its messages: the file has them alone"
+_ONLY_AN_ANSWER = "status, headers, and all of the body but the message: the file has it alone"
 _HISTORY = re.compile(rb'\s*\[\s*\{\s*"role"\s*:')
 _SHOWN_LIMIT = 32 << 20  # bytes of the requests shown for a history: each repeats those before
 _MILLISECONDS_IN_2001 = 10**12
 
 
-class Body(NamedTuple):
-    """A JSON value that was sent or received.
+class BodyForm(NamedTuple):
+    """What a JSON value that was sent or received is.
 
     Attributes:
         dialects: The dialects in which it may be written, the likeliest first; empty for a frame.
-        part: For an answer, what this value is of it; None for others.
+        part: What an answer's value is of it.
     """
 
     kind: Literal["frame", "request", "answer"]
     dialects: tuple[str, ...] = ()
-    part: AnswerPart | None = None
+    part: AnswerPart = AnswerPart()
 
 
-EVENT = Body("answer", ("",), AnswerPart(is_event=True))
-"""An event of the answer that goes on, whatever its dialect."""
-
-
-def body_of(value: JSON) -> Body | None:
+def form_of(value: JSON) -> BodyForm | None:
     """Recognise a value as a frame, a request or an answer; None for anything else."""
     if is_frame(value):
-        return Body("frame")
-    answer = answer_of(value)
-    if answer is None and isinstance(value, Mapping):
-        dialects = tuple(request_kinds(value))
-        return Body("request", dialects) if dialects else None
-    return answer
-
-
-def answer_of(value: JSON) -> Body | None:
-    """Recognise an answer, or one event of an answer; None for anything else."""
+        return BodyForm("frame")
     if isinstance(value, list):  # Gemini streams an array without `alt=sse`
-        first = answer_of(value[0]) if value and isinstance(value[0], Mapping) else None
-        return first if first is not None and first.dialects == ("gemini",) else None
-    answer = answer_part(value) if isinstance(value, Mapping) else None
-    return None if answer is None else Body("answer", (answer[0],), answer[1])
+        first = form_of(value[0]) if value and isinstance(value[0], Mapping) else None
+        return first if first is not None and first[:2] == ("answer", ("gemini",)) else None
+    if not isinstance(value, Mapping):
+        return None
+    answer = answer_part(value)
+    if answer is not None:
+        return BodyForm("answer", (answer[0],), answer[1])
+    dialects = tuple(request_kinds(value))
+    return BodyForm("request", dialects) if dialects else None
 
 
 def is_frame(value: JSON) -> bool:
@@ -86,24 +77,24 @@ def read(file: CapturedFile, wires: FileWires) -> None:
         raise file.unreadable("this is a list, but not of messages to a model", "line 1")
     dialect = "anthropic" if "anthropic" in request_kinds({"model": "", "messages": messages}) else "openai"
     times = [_time_ns(message.get("ts")) for message in messages]
-    is_models = [message["role"] == "assistant" for message in messages]
-    first = is_models.index(False) if False in is_models else 0
-    ends = [number for number in range(first + 1, len(messages) + 1) if number == len(messages) or is_models[number]]
-    if is_models[-1] and len(ends) > 1:
-        ends.pop()  # its answer is the last message
-    if sum(places[number - 1][2] for number in ends) > _SHOWN_LIMIT:
+    are_answers = [message["role"] == "assistant" for message in messages]
+    first = are_answers.index(False) if False in are_answers else 0
+    ends = [at for at in range(first + 1, len(messages)) if are_answers[at]]
+    if not (ends and ends[-1] == len(messages) - 1):
+        ends.append(len(messages))  # a request whose answer is not there
+    if sum(places[at - 1][2] for at in ends) > _SHOWN_LIMIT:
         wires.messages.append(f"{file.name} is long: it is shown as one request, and the chat tells only how it ends.")
         ends = [len(messages)]
-    for number in ends:
-        body = b'{"messages":[%s]}' % data[places[0][1] : places[number - 1][2]]
-        wires.at(times[number - 1] if all(times) else None)
-        exchange = wires.model(file.peer).begin("", f"{dialect}:", (lacks(NO_HEAD),), body, wires.place)
-        if number == len(messages):
+    for at in ends:
+        wires.at(times[at - 1] if all(times) else None)
+        body = b'{"messages":[%s]}' % data[places[0][1] : places[at - 1][2]]
+        exchange = wires.model(file.peer).begin("", f"{dialect}:", (lacks(_ONLY_MESSAGES),), body, wires.place)
+        if at == len(messages):
             exchange.not_in_file()
             continue
-        wires.at(times[number] if all(times) else None)
-        exchange.response(0, (lacks(NO_ANSWER_BUT), ("content-type", "application/json")))
-        exchange.chunk(to_json(_answer_with(messages[number], dialect)))
+        wires.at(times[at] if all(times) else None)
+        exchange.response(0, (lacks(_ONLY_AN_ANSWER), ("content-type", "application/json")))
+        exchange.chunk(to_json(_answer_with(messages[at], dialect)))
         exchange.end()
 
 
@@ -114,7 +105,6 @@ def _time_ns(ts: JSON) -> int | None:
 
 
 def _answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:
-    """Return an answer that contains a message."""
     if dialect != "anthropic":
         return {"choices": [{"index": 0, "message": message}]}
     content = message.get("content")

@@ -1,8 +1,7 @@
-"""What a file's reader reports to: the same observers and taps as for traffic that passes, with the file's own times."""
+"""What a file's reader reports to: the same observers and lines as for traffic that passes, with the file's own times."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -14,35 +13,33 @@ from tui_host.opening.files import LATEST_NS
 if TYPE_CHECKING:
     from tui_host.capture.store.imported_records import Intake
 
-TOO_LATE = "times after the year 2099"
-
 
 class FileWires:
     """The models and servers of one file.
 
-    Args:
-        intake: Records what is reported.
-        session: The session of the records.
-
     Attributes:
+        place: The place of its records, in the session.
         messages: What to tell a person of the file.
     """
 
     def __init__(self, intake: Intake, session: str) -> None:
+        self.place = Place(session=session)
         self.messages: list[str] = []
         self._intake = intake
-        self.place = Place(session=session)
         self._models: dict[str, Observer] = {}
         self._pipes: dict[str, StdioTap] = {}
-        self._left_out: Counter[str] = Counter()
-        self._first_places: dict[str, str] = {}
+        self._left_out: dict[str, tuple[int, str]] = {}  # how many of each kind, and where the first stands
 
     def at(self, time_ns: int | None) -> None:
         """Set the time of what is reported next; None if the file does not tell it."""
         if time_ns is not None and time_ns > LATEST_NS:
-            self.leave_out(TOO_LATE)
+            self.leave_out("times after the year 2099")
             time_ns = None
         self._intake.at(time_ns)
+
+    def now(self) -> int:
+        """Return the time that was set last."""
+        return self._intake.now()
 
     def model(self, peer: str) -> Observer:
         """Return the observer of a provider of models."""
@@ -56,7 +53,7 @@ class FileWires:
         return Observer(self._intake, wire="mcp", peer=peer, connection=connection, is_whole=is_whole, is_decoded=True)
 
     def pipe(self, peer: str) -> StdioTap:
-        """Return the tap of a server whose messages stand in lines."""
+        """Return what records the lines of a server."""
         if peer not in self._pipes:
             connection = self._intake.new_connection(peer)
             self._pipes[peer] = StdioTap(
@@ -64,24 +61,17 @@ class FileWires:
             )
         return self._pipes[peer]
 
-    def now(self) -> int:
-        """Return the time that was set last."""
-        return self._intake.now()
-
     def leave_out(self, what: str, where: Callable[[], str] = str) -> None:
         """Count something that is not read, and remember where the first stands."""
-        if what not in self._left_out:
-            self._first_places[what] = where()
-        self._left_out[what] += 1
+        times, first = self._left_out.get(what) or (0, where())
+        self._left_out[what] = times + 1, first
 
     @property
     def left_out(self) -> str:
         """What was left out: counts by kind, each with the first place; empty if nothing was."""
-        counted: list[str] = []
-        for what, times in self._left_out.items():
-            place = self._first_places[what]
-            counted.append(f"{what} ({times:,}{f', first {place}' if place else ''})")
-        return ", ".join(counted)
+        return ", ".join(
+            f"{what} ({times:,}{first and f', first {first}'})" for what, (times, first) in self._left_out.items()
+        )
 
 
 def lacks(what: str) -> tuple[str, str]:

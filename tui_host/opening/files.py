@@ -26,7 +26,6 @@ _PIPE_LIMIT = 64 << 20
 _HEAD = 1 << 16
 _PIECE = 1 << 20
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
-_GZIP = b"\x1f\x8b"
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -54,8 +53,7 @@ class CapturedFile:
     @property
     def peer(self) -> str:
         """A name for a server or provider that the file does not name."""
-        stem = re.split(r"[/\\]", self.name)[-1].rpartition(".")[0] or self.name
-        return _NOT_IN_A_NAME.sub("_", stem)[:40].strip("_") or "log"
+        return _NOT_IN_A_NAME.sub("_", Path(self.name).stem)[:40].strip("_") or "log"
 
     def line_at(self, at: int) -> str:
         """Return the place of a byte in words: `line 3`."""
@@ -70,11 +68,7 @@ class CapturedFile:
 
 
 def open_file(path: Path, stack: ExitStack) -> CapturedFile:
-    """Open a file and decode it. `-` is standard input.
-
-    Args:
-        path: The file.
-        stack: Keeps the file mapped until it is closed.
+    """Open a file and decode it; `stack` keeps it mapped. `-` is standard input.
 
     Raises:
         SettingsError: The file cannot be opened.
@@ -107,9 +101,16 @@ def in_utf_8(name: str, data: Data, time_ns: int = 0) -> CapturedFile:
     Raises:
         TuiHostError: The content is broken, or too large to be decoded in memory.
     """
-    if data[:2] == _GZIP:
-        name, data = name.removesuffix(".gz"), _unpacked(name, data)
     coding = ""
+    if data[:2] == b"\x1f\x8b":
+        try:
+            unpacked = gzip.GzipFile(fileobj=BytesIO(data[: VALUE_LIMIT + 1])).read(VALUE_LIMIT + 1)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TuiHostError(f"gzip cannot unpack it: {error}", name, "copy the file again") from error
+        if len(unpacked) > VALUE_LIMIT:
+            what = f"it unpacks to more than {VALUE_LIMIT >> 20} MiB"
+            raise TuiHostError(what, name, "unpack it, and name the result")
+        name, data = name.removesuffix(".gz"), unpacked
     if data[:2] in _UTF_16:
         data = _decoded(name, data, "utf-16")
     elif data[:3] == codecs.BOM_UTF8:
@@ -124,17 +125,6 @@ def in_utf_8(name: str, data: Data, time_ns: int = 0) -> CapturedFile:
     return CapturedFile(name=name, data=data, time_ns=time_ns, coding=coding)
 
 
-def _unpacked(name: str, data: Data) -> bytes:
-    try:
-        unpacked = gzip.GzipFile(fileobj=BytesIO(data[: VALUE_LIMIT + 1])).read(VALUE_LIMIT + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise TuiHostError(f"gzip cannot unpack it: {error}", name, "copy the file again") from error
-    if len(unpacked) > VALUE_LIMIT:
-        what = f"it unpacks to more than {VALUE_LIMIT >> 20} MiB"
-        raise TuiHostError(what, name, "unpack it, and name the result")
-    return unpacked
-
-
 def _decoded(name: str, data: Data, coding: str) -> bytes:
     if len(data) > VALUE_LIMIT:
         raise TuiHostError(f"this is {coding} of more than {VALUE_LIMIT >> 20} MiB", name, "save it as UTF-8")
@@ -143,11 +133,10 @@ def _decoded(name: str, data: Data, coding: str) -> bytes:
 
 def _fits(data: Data, coding: str) -> bool:
     """Whether a content is text in a coding; of a large one, the beginning is looked at alone."""
-    size = len(data) if len(data) <= VALUE_LIMIT else _PIECE
     decoder = codecs.getincrementaldecoder(coding)()  # which takes a character that the end cuts
     try:
-        for at in range(0, size, _PIECE):
-            decoder.decode(data[at : min(at + _PIECE, size)])
+        for at in range(0, len(data) if len(data) <= VALUE_LIMIT else _PIECE, _PIECE):
+            decoder.decode(data[at : at + _PIECE])
     except UnicodeDecodeError:
         return False
     return True

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 from tui_host.capture.record import Place, Record
 from tui_host.capture.session_summary import SessionInfo, foreign_session, session_id
@@ -29,21 +29,9 @@ if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
 
 
-class FileFormat(NamedTuple):
-    """A format of other programs: `recognise` looks at a file's first 64 KiB, `read` reports what the file holds."""
-
-    name: str
-    recognise: Callable[[CapturedFile], bool]
-    read: Callable[[CapturedFile, FileWires], None]
-
-
+FORMATS = (har, bodies, lines)
+"""Formats of other programs: `recognise` looks at a file's first 64 KiB, `read` reports what the file holds."""
 _OF_FACTS = 100  # first records that tell host, model and question for the list: reading them takes time
-
-FORMATS = (
-    FileFormat("an HTTP archive", har.recognise, har.read),
-    FileFormat("a list of messages", bodies.recognise, bodies.read),
-    FileFormat("lines", lines.recognise, lines.read),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,52 +57,63 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
     with ExitStack() as stack:
         files = [open_file(path, stack) for path in paths]
         store.redactor = redactor
-        own = files[0]
-        if len(files) == 1 and own_lines.recognise(own):
-            sessions = own_lines.sessions_of(own)
-            if len(sessions) == 1:
-                return _restored(store, redactor, own, sessions[0])
-        return _joined(store, redactor, files)
+        own = own_lines.sessions_of(files[0]) if len(files) == 1 and own_lines.recognise(files[0]) else []
+        if len(own) == 1:
+            info = replace(own[0], id=free_name(store, own[0].id))
+        else:
+            names = " and ".join(file.name for file in files)
+            info = foreign_session(session_id(time.time_ns(), os.urandom(8)), names)
+        with _Import(store, redactor, info) as session:
+            if len(own) == 1:
+                session.restore(files[0])
+            for number, file in enumerate(() if len(own) == 1 else files, 1):
+                if own_lines.recognise(file):
+                    session.add_taps(file)
+                else:
+                    session.add(file, info.id if number == 1 else f"{info.id}-{number}")
+        return Imported(id=info.id, notices=tuple(session.notices))
 
 
-class _Session:
+class _Import:
     """A session that is being imported. It is live, and listed, from its first record on."""
 
     def __init__(self, store: Store, redactor: Redactor, info: SessionInfo) -> None:
         self.info = info
-        self.records = 0
         self.notices: list[str] = []
         self._store = store
         self._redactor = redactor
+        self._records = 0
         self._facts = TapFacts(redact=redactor.text)
         self._first_ns = self._last_ns = 0
-        self._intakes: list[Intake] = []
+        self._intakes: dict[str, Intake] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        for intake in self._intakes:
+        for intake in self._intakes.values():
             intake.close()
-        if self.records:
+        if self._records:
             self._put_back(is_live=False)
             self._store.run(lambda _: None)
-        refused = sum(intake.refused_records for intake in self._intakes)
+        refused = sum(intake.refused_records for intake in self._intakes.values())
         if refused:
             self.notices.append(f"Records that the database cannot hold are left out ({refused:,}).")
-        if self.records and isinstance(error, TuiHostError):
+        if self._records and isinstance(error, TuiHostError):
             error.what = f"{error.what}; what stands before is kept as {self.info.id}"
 
-    def begin(self, capture: str) -> Intake:
-        """Begin a capture; captures are listed in the order of their first records."""
-        self._intakes.append(Intake(self._store, free_name(self._store, capture), self._redactor, self._saw))
-        return self._intakes[-1]
+    def _intake(self, capture: str) -> Intake:
+        """Return the intake of a capture; captures are listed in the order of their first records."""
+        if capture not in self._intakes:
+            name = free_name(self._store, capture)
+            self._intakes[capture] = Intake(self._store, name, self._redactor, self._saw)
+        return self._intakes[capture]
 
     def _saw(self, record: Record, time_ns: int) -> None:
-        self.records += 1
-        if self.records <= _OF_FACTS:
+        self._records += 1
+        if self._records <= _OF_FACTS:
             self._facts.feed(record)
-        if self.records == 1:
+        if self._records == 1:
             self._first_ns = self._last_ns = time_ns
             self._put_back(is_live=True)
         self._first_ns, self._last_ns = min(time_ns, self._first_ns), max(time_ns, self._last_ns)
@@ -125,73 +124,48 @@ class _Session:
             info = replace(info, created_ns=self._first_ns, updated_ns=self._last_ns)
         self._store.sessions.put_back(info)
 
-
-def _restored(store: Store, redactor: Redactor, file: CapturedFile, info: SessionInfo) -> Imported:
-    """Import a session of our own as it was."""
-    info = replace(info, id=free_name(store, info.id))
-    chat = None if info.is_story else OwnChat()
-    intakes: dict[str, Intake] = {}
-    # captures keep their order, which is that of what is the session's own: their preambles wait
-    waiting: dict[str, list[Record]] = {}
-    with _Session(store, redactor, info) as session:
-
-        def add(record: Record) -> None:
-            if record.capture not in intakes:
-                intakes[record.capture] = session.begin(record.capture)
-            for earlier in (*waiting.pop(record.capture, ()), record):
-                intakes[record.capture].add(earlier)
-
-        for record, is_preamble in own_lines.records(file, session.notices):
-            placed = own_lines.in_session(record, info.id, is_preamble=is_preamble)
+    def restore(self, file: CapturedFile) -> None:
+        """Import a session of our own as it was. All records belong to it but a preamble's."""
+        chat = None if self.info.is_story else OwnChat()
+        # captures keep their order, which is that of what is the session's own: their preambles wait
+        waiting: dict[str, list[Record]] = {}
+        for record, is_preamble in own_lines.records(file, self.notices):
+            place = record.place
+            if not is_preamble or place.turn is not None or place.call is not None:
+                record = replace(record, place=replace(place, session=self.info.id))  # noqa: PLW2901 - its line need not say so
             if chat is not None:
-                chat.feed(placed)
-            if is_preamble and record.capture not in intakes:
-                waiting.setdefault(record.capture, []).append(placed)
-            else:
-                add(placed)
-        for capture in list(waiting):
-            add(waiting[capture].pop())
-        if not session.records:
+                chat.feed(record)
+            if is_preamble and record.capture not in self._intakes:
+                waiting.setdefault(record.capture, []).append(record)
+                continue
+            for ready in (*waiting.pop(record.capture, ()), record):
+                self._intake(record.capture).add(ready)
+        for capture, preamble in waiting.items():
+            for record in preamble:
+                self._intake(capture).add(record)
+        if not self._records:
             raise TuiHostError("there is no record in it", file.name, "export a session that has some")
         for number, item in enumerate(() if chat is None else chat.items()):
-            store.sessions.save_item(info.id, number, item_to_text(item))
-    return Imported(id=info.id, notices=tuple(session.notices))
+            self._store.sessions.save_item(self.info.id, number, item_to_text(item))
 
+    def add_taps(self, file: CapturedFile) -> None:
+        """Add what taps recorded. Their links are found again, since other captures stand beside them now."""
+        if any(info.source != "tap" for info in own_lines.sessions_of(file)):
+            raise file.unreadable("a session that is no tap's is read alone", remedy="name this file by itself")
+        for record, _ in own_lines.records(file, self.notices):
+            if record.kind != "link":
+                self._intake(record.capture).add(replace(record, place=Place(session=self.info.id)))
 
-def _joined(store: Store, redactor: Redactor, files: Sequence[CapturedFile]) -> Imported:
-    """Import what others captured, and logs of taps, as one session of several captures."""
-    identity = session_id(time.time_ns(), os.urandom(8))
-    with _Session(store, redactor, foreign_session(identity, " and ".join(file.name for file in files))) as session:
-        for number, file in enumerate(files, 1):
-            if own_lines.recognise(file):
-                _add_taps(session, file)
-            else:
-                _add(session, file, identity if number == 1 else f"{identity}-{number}")
-    return Imported(id=identity, notices=tuple(session.notices))
-
-
-def _add(session: _Session, file: CapturedFile, capture: str) -> None:
-    """Add what another program captured."""
-    wires, before = FileWires(session.begin(capture), session.info.id), session.records
-    file_format = next((known_format for known_format in FORMATS if known_format.recognise(file)), None)
-    if file_format is None:
-        raise TuiHostError("there is nothing in it", file.name, REMEDY)
-    file_format.read(file, wires)
-    if session.records == before:
-        what = "there is no exchange with a model or an MCP server in it"
-        raise TuiHostError(f"{what}: {wires.left_out}" if wires.left_out else what, file.name, REMEDY)
-    session.notices += [file.coding] * bool(file.coding) + wires.messages
-    if wires.left_out:
-        session.notices.append(f"Left out of {file.name}: {wires.left_out}.")
-
-
-def _add_taps(session: _Session, file: CapturedFile) -> None:
-    """Add what taps recorded. Their links are found again, since other captures stand beside them now."""
-    if any(info.source != "tap" for info in own_lines.sessions_of(file)):
-        raise file.unreadable("a session that is no tap's is read alone", remedy="name this file by itself")
-    intakes: dict[str, Intake] = {}
-    for record, _ in own_lines.records(file, session.notices):
-        if record.capture not in intakes:
-            intakes[record.capture] = session.begin(record.capture)
-        if record.kind != "link":
-            intakes[record.capture].add(replace(record, place=Place(session=session.info.id)))
+    def add(self, file: CapturedFile, capture: str) -> None:
+        """Add what another program captured."""
+        wires, before = FileWires(self._intake(capture), self.info.id), self._records
+        form = next((form for form in FORMATS if form.recognise(file)), None)
+        if form is None:
+            raise TuiHostError("there is nothing in it", file.name, REMEDY)
+        form.read(file, wires)
+        if self._records == before:
+            what = "there is no exchange with a model or an MCP server in it"
+            raise TuiHostError(f"{what}: {wires.left_out}" if wires.left_out else what, file.name, REMEDY)
+        self.notices += [file.coding] * bool(file.coding) + wires.messages
+        if wires.left_out:
+            self.notices.append(f"Left out of {file.name}: {wires.left_out}.")

@@ -12,50 +12,39 @@ from tui_host.opening.file_wires import FileWires, lacks
 
 if TYPE_CHECKING:
     from tui_host.capture.http.observer import ObservedExchange
-    from tui_host.opening.bodies import Body
+    from tui_host.opening.bodies import BodyForm
 
-NO_HEAD = "method, address and headers: the file has the body alone"
-NO_HEADERS = "headers: the file has the body and the address alone"
-NO_REQUEST = "the request: the file has the answer alone"
-NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
 MIXED = "events of several answers stand among each other, and nothing tells them apart: record with tui-host tap"
 
+_NO_HEAD = "method, address and headers: the file has the body alone"
+_NO_HEADERS = "headers: the file has the body and the address alone"
+_NO_REQUEST = "the request: the file has the answer alone"
+_NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
 _TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
+# what an event has that begins or ends an answer, or is no answer's
 _TURNS = (
     *(b"message_st", b"response.c", b"response.f", b"response.inc", b'_reason": "', b'_reason":"', b"finishReason"),
     *(b'"jsonrpc"', b'"done":true', b'"done": true', b'"error"', b'"usage', b"[DONE]"),
 )
-"""What an event has that begins or ends an answer, or is no answer's."""
 _MOST = 32  # requests that wait: for an answer to more, nobody waits
 _AT_ONCE = 1 << 16  # bytes of events without times that make one record
 
 
 @dataclass(slots=True, eq=False)
 class _Exchange:
-    """An exchange as far as it was read.
+    """An exchange as far as it was read."""
 
-    Attributes:
-        sent: The request's body; empty if it is not in the file.
-        dialects: Those in which the request may be written.
-        at_ns: The time of what was read last; None if the file does not tell it.
-        form: The form of the answer, as in `_TYPES`; empty before an answer.
-        dialect: The answer's dialect; empty as long as nothing tells it.
-        stream: The id in the answer's events; empty as long as none has one.
-        is_finished: Whether the answer's message has ended: only usage or `[DONE]` may follow.
-        is_open: Whether no empty line stands behind the last event.
-    """
-
-    sent: bytes = b""
-    dialects: tuple[str, ...] = ()
+    sent: bytes = b""  # empty if the request is not in the file
+    dialects: tuple[str, ...] = ()  # in which the request may be written
     url: str = ""
-    at_ns: int | None = None
+    at_ns: int | None = None  # of what was read last; None if the file does not tell it
     observed: ObservedExchange | None = None
-    form: str = ""
-    dialect: str = ""
-    stream: str = ""
-    is_finished: bool = False
+    form: str = ""  # of the answer, as in `_TYPES`; empty before it
+    dialect: str = ""  # of the answer; empty as long as nothing tells it
+    stream: str = ""  # the id in the answer's events
+    is_finished: bool = False  # only usage or `[DONE]` may follow
     is_mixed: bool = False
-    is_open: bool = False
+    is_open: bool = False  # no empty line stands behind the last event
     gathered: bytearray = field(default_factory=bytearray)
 
 
@@ -87,44 +76,35 @@ class LineExchanges:
         if len(self._open) > _MOST:
             self._end(self._open[0])
         named = dialect_at(url)
-        dialects = dialects if named is None else (named.name,)
-        self._open.append(_Exchange(sent=sent, dialects=dialects, url=url, at_ns=at_ns))
+        self._open.append(_Exchange(sent, dialects if named is None else (named.name,), url, at_ns))
 
-    def go_on(self, event: bytes, at_ns: int | None) -> bool:
+    def go_on(self, event: bytes) -> bool:
         """Take in an event that surely is one more of the last answer, so that it need not be parsed; return whether it is."""
         last = self._last
-        if last is None or last.form != "sse" or last.is_finished:
+        if last is None or last.form != "sse" or last.is_finished or len(self._open) > 1:
             return False
         for mark in _TURNS:
             if mark in event:
                 return False
         is_its = last.stream.encode() in event if last.stream else b'"id"' not in event
-        if len(self._open) > 1 or not is_its or not event.rstrip().endswith(b"}"):
-            return False
-        self._gather(last, event, at_ns, begins=True)
-        return True
+        if is_its and event.rstrip().endswith(b"}"):
+            self._gather(last, event, None, begins=True)
+            return True
+        return False
 
-    def answer(self, data: bytes, body: Body | None, form: str, at_ns: int | None) -> None:
-        """Take in bytes of an answer.
-
-        Args:
-            data: The bytes.
-            body: What they are; None for a part of the event that goes on.
-            form: `sse`, `ndjson` or `json`.
-            at_ns: When they came; None if the file does not tell it.
-        """
-        part = AnswerPart(is_event=True) if body is None or body.part is None else body.part
-        dialect = "" if body is None else body.dialects[0]
+    def answer(self, data: bytes, body: BodyForm | None, form: str, at_ns: int | None) -> None:
+        """Take in bytes of an answer, in the form `sse`, `ndjson` or `json`; `body` is None for a part of the last event."""
+        part, dialect = (AnswerPart(is_event=True), "") if body is None else (body.part, body.dialects[0])
         exchange = self._last
         if exchange is None or body is not None:
             exchange = self._exchange_of(part, dialect)
-        self._begin(exchange, dialect)
+        observed = self._observed(exchange, dialect)
         if exchange is not self._last:
             self.settle()
-        if not exchange.form and exchange.observed is not None:
+        if not exchange.form:
             exchange.form = form
             self._wires.at(at_ns)
-            exchange.observed.response(0, (lacks(NO_STATUS), ("content-type", _TYPES[form])))
+            observed.response(0, (lacks(_NO_STATUS), ("content-type", _TYPES[form])))
         self._gather(exchange, data, at_ns, begins=body is not None)
         self._last = exchange
         is_other = bool(dialect and exchange.dialect) and dialect != exchange.dialect and not part.is_empty
@@ -142,7 +122,6 @@ class LineExchanges:
             if exchange.is_finished:
                 self._end(exchange)
             else:
-                self._begin(exchange, "")
                 self._flush(exchange)
 
     def end_all(self) -> None:
@@ -152,10 +131,9 @@ class LineExchanges:
 
     def _exchange_of(self, part: AnswerPart, dialect: str) -> _Exchange:
         """Find the exchange of a part of an answer; a new one without a request where nothing tells it."""
-        if part.stream:
-            for exchange in self._open:
-                if exchange.stream == part.stream:
-                    return exchange
+        same = [exchange for exchange in self._open if part.stream and exchange.stream == part.stream]
+        if same:
+            return same[0]
         last = self._last
         is_rest = part.is_empty and not part.begins  # the number of tokens, or the stream's end
         goes_on = is_rest or not (part.begins or (last is not None and last.is_finished))
@@ -185,39 +163,38 @@ class LineExchanges:
         is_event = exchange.form == "sse" and not data.isspace()
         exchange.is_open = is_event and not data.endswith((b"\n\n", b"\r\n\r\n"))
 
-    def _begin(self, exchange: _Exchange, dialect: str) -> None:
+    def _observed(self, exchange: _Exchange, dialect: str = "") -> ObservedExchange:
         """Report the request, which waits since its answer may tell its dialect."""
-        if exchange.observed is not None:
-            return
-        if dialect in exchange.dialects or not exchange.dialects:
-            exchange.dialects = (dialect,)
-        method, url, what = "", f"{exchange.dialects[0]}:", NO_HEAD
-        if exchange.url:
-            method, url, what = "POST", exchange.url, NO_HEADERS
-        elif not exchange.sent:
-            what = NO_REQUEST
-        self._wires.at(exchange.at_ns)
-        missing = "" if exchange.sent else MISSING
-        model = self._wires.model(self._peer)
-        exchange.observed = model.begin(method, url, (lacks(what),), exchange.sent, self._wires.place, lacks=missing)
-
-    def _flush(self, exchange: _Exchange) -> None:
-        if exchange.gathered and exchange.observed is not None:
+        if exchange.observed is None:
+            if dialect in exchange.dialects or not exchange.dialects:
+                exchange.dialects = (dialect,)
+            method, url, what = "", f"{exchange.dialects[0]}:", _NO_HEAD if exchange.sent else _NO_REQUEST
+            if exchange.url:
+                method, url, what = "POST", exchange.url, _NO_HEADERS
             self._wires.at(exchange.at_ns)
-            exchange.observed.chunk(bytes(exchange.gathered))
+            missing = "" if exchange.sent else MISSING
+            model = self._wires.model(self._peer)
+            exchange.observed = model.begin(
+                method, url, (lacks(what),), exchange.sent, self._wires.place, lacks=missing
+            )
+        return exchange.observed
+
+    def _flush(self, exchange: _Exchange) -> ObservedExchange:
+        observed = self._observed(exchange)
+        if exchange.gathered:
+            self._wires.at(exchange.at_ns)
+            observed.chunk(bytes(exchange.gathered))
             exchange.gathered.clear()
+        return observed
 
     def _end(self, exchange: _Exchange) -> None:
-        self._begin(exchange, "")
-        self._flush(exchange)
+        observed = self._flush(exchange)
         self._open.remove(exchange)
         self._last = None if self._last is exchange else self._last
         self._wires.at(exchange.at_ns)
-        if exchange.observed is None:
-            return
         if exchange.is_mixed:
-            exchange.observed.fail(MIXED)
+            observed.fail(MIXED)
         elif exchange.form:
-            exchange.observed.end()
+            observed.end()
         else:
-            exchange.observed.not_in_file()
+            observed.not_in_file()

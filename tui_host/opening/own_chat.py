@@ -15,7 +15,7 @@ from tui_host.infer.story_chat import StoryChat
 
 
 class OwnChat:
-    """Makes a chat from a session's records: messages as for a tap's story, calls and turns as recorded."""
+    """Makes a chat from a session's records, which are fed in order."""
 
     def __init__(self) -> None:
         self._story = Story()
@@ -48,29 +48,29 @@ class OwnChat:
         for item in conversation.items:
             step = item.step if isinstance(item, AnswerItem | CallItem) else 0  # 0: stated only in a later request
             place = places.get((item.turn, step or 1), NOWHERE)
+            turn = place.turn or item.turn
             if isinstance(item, CallItem) and step:
-                yield self._call(item, place)
+                yield self._call(replace(item, turn=turn, step=place.step or step))
             elif isinstance(item, AnswerItem) and step:
-                yield replace(item, turn=place.turn or item.turn, step=place.step or step)
+                yield replace(item, turn=turn, step=place.step or step)
             elif isinstance(item, UserItem | NoteItem | AnswerItem | CallItem):
-                yield replace(item, turn=place.turn or item.turn)
+                yield replace(item, turn=turn)
 
-    def _call(self, item: CallItem, place: Place) -> CallItem:
+    def _call(self, item: CallItem) -> CallItem:
+        """Return a call as its link and its decision were recorded."""
         capture, exchange, number = item.call.rsplit(".", 2)
-        asked = self._asked.get((capture, exchange), [])
-        link: Mapping[str, JSON] = asked[int(number)] if int(number) < len(asked) else {}
-        decided = self._decisions.get(said(link.get("call")), {})
-        refused = decided.get("decision")
+        links = self._asked.get((capture, exchange), [])[int(number) :] or [{}]
+        link = {name: said(links[0].get(name)) for name in ("call", "server", "tool")}
+        decision = self._decisions.get(link["call"], {})
+        words, refused = said(decision.get("words")), decision.get("decision")
         state: CallState = refused if refused in ("rejected", "stopped", "invalid") else item.state
         return replace(
             item,
-            turn=place.turn or item.turn,
-            step=place.step or item.step,
-            call=said(link.get("call")) or item.call,
-            server=said(link.get("server")) or item.server,
-            tool=said(link.get("tool")) or item.tool,
+            call=link["call"] or item.call,
+            server=link["server"] or item.server,
+            tool=link["tool"] or item.tool,
             state=state,
-            decision=said(decided.get("decision")),
-            by=said(decided.get("by")),
-            words=said(decided.get("words")) or ("" if link else item.words),
+            decision=said(refused),
+            by=said(decision.get("by")),
+            words=words if words or link["call"] else item.words,
         )
