@@ -252,9 +252,9 @@ def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
     bodies += [bodies[3][:-1] + b',"messages":[{"role":"user","content":"once more"}]}', bodies[3]]
     hearing = RequestReader()
     for body in bodies:
-        assert hearing.read(dialect, body) == RequestReader().read(dialect, body)
-    last = hearing.read(dialect, bodies[-1])
-    whole = RequestReader().read(dialect, bodies[-1])
+        assert hearing.read(body) == RequestReader().read(body)
+    last = hearing.read(bodies[-1])
+    whole = RequestReader().read(bodies[-1])
     for message in last.messages:
         for piece in message.of("text"):
             assert bodies[-1][piece.start : piece.end].decode().startswith('"')

@@ -52,7 +52,7 @@ BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (K
     ],
 )
 def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, named: str) -> None:
-    assert host_asking((agent, ""), system) == named
+    assert host_asking(agent, "", system) == named
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def _said(protocol: str, messages: list[JSON]) -> list[str]:
     dialect = dialect_at("/v1/chat/completions")
     assert dialect is not None
     body = json.dumps({"model": "m", "messages": messages}).encode()
-    request = RequestReader().read(dialect, body)
+    request = RequestReader().read(body)
     found = list(AdditionFinder().found_in(protocol, body, request))
     for (_, end, _), (start, _, _) in itertools.pairwise(found):
         assert end <= start, "no byte is in two"

@@ -196,7 +196,7 @@ SECOND = 1_000_000_000
 
 def model(*hosts: str) -> TapFacts:
     facts = TapFacts()
-    facts.kind, facts.speakers = "llm", [Speaker(host=host, agent=(host, "")) for host in hosts]
+    facts.kind, facts.speakers = "llm", [Speaker(host=host, agent=host) for host in hosts]
     return facts
 
 

@@ -120,7 +120,7 @@ class Story:
 
     def _additions_in(self, exchange: ModelExchange) -> Iterator[FoundLink]:
         """Give links to a tool protocol's texts in a request."""
-        additions = self._addition_finder.found_in(exchange.protocol, exchange.body, exchange.request)
+        additions = self._addition_finder.found_in(exchange.speaker.protocol, exchange.body, exchange.request)
         for start, end, words in additions:
             span = Span(exchange=exchange.key[1], side="request", start=start, end=end)
             link = Link(relation="injected", call="", span=span, words=words)

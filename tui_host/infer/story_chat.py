@@ -1,20 +1,41 @@
-"""Show a tapped conversation as chat items."""
+"""Show a tapped conversation as chat items: questions, what was not captured before, answers, calls, and why there is no answer."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
+from tui_host.capture.http.exchange_end import missing_in_words
+from tui_host.capture.record import lasted
 from tui_host.capture.visible import line
-from tui_host.chat.conversation import Conversation, Item, NoteItem, UserItem
+from tui_host.chat.conversation import (
+    AnswerItem,
+    AnswerState,
+    CallItem,
+    CallState,
+    Conversation,
+    Item,
+    NoteItem,
+    UserItem,
+)
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
-from tui_host.infer.exchange_items import NOTE, items, opening
-from tui_host.infer.matching.matcher import JoinedCall
+from tui_host.infer.conversations.request_messages import results_of
+from tui_host.infer.matching.matcher import REPORTED_DIFFERENTLY, JoinedCall
 from tui_host.infer.story import Story
+from tui_host.llm.events import TextDelta
+from tui_host.llm.exchange_summary import end_words
+from tui_host.llm.fold import Fold
 
-_HOST = 60
-_NO_NAME = "a host without a name"
-_QUESTION = 60
-"""Characters by which a question is recognised."""
+_Keyed: TypeAlias = tuple[tuple[str, ...], Item]
+"""An item with a key unique in the exchange."""
+_NOTE = ("note",)
+"""The key of the item that states why an exchange has no answer."""
+_HOST, _QUESTION, _SIDE_REQUEST = 60, 60, 200
+"""Characters that are shown of a host's name, of a question in a note, and of a side request's question."""
+_BY_ORDER = "maybe: by order"
+_DEGREES: Mapping[str, str] = {"value": "inferred", "maybe": "maybe", "hand": "joined by hand"}
+"""How the frames of a call are known, in words."""
 
 
 class StoryChat:
@@ -25,107 +46,238 @@ class StoryChat:
         self._story = story
         self._chat = chat
         self._is_followed = is_followed
-        self._unnamed: tuple[int, ModelExchange] | None = None  # the note in that room
         self._numbers: dict[tuple[str, ...], int] = {}
         self._questions: dict[int | ExchangeKey, str] = {}
         self._opened: dict[ExchangeKey, bool] = {}  # whether as a side request
         self._last: ModelExchange | None = None
         self._last_turn = 0  # the turn shown last, side requests apart
         self._failed: tuple[int, Item, int] | None = None  # the last failure: its number, item and times
+        self._unnamed: tuple[int, ModelExchange] | None = None  # the note with room for the first host's name
         self._revision: int = -1
 
     def tell(self) -> None:
         """Add what is new in the story."""
-        if self._story.revision == self._revision:
+        story = self._story
+        if story.revision == self._revision:
             return
-        self._revision = self._story.revision
-        self.names_hosts |= len(self._story.hosts) > 1
+        self._revision = story.revision
+        self.names_hosts |= len(story.hosts) > 1
         if self.names_hosts and self._unnamed is not None:
             number, first = self._unnamed
-            self._chat.put(number, self._note(first, f"{self._name(first)} asks"))
+            self._chat.put(number, _note(first, f"{self._name(first)} asks:"))
             self._unnamed = None
         joined: dict[ExchangeKey, list[JoinedCall]] = {}
-        for call in self._story.joined():
+        for call in story.joined():
             joined.setdefault((call.call.capture, call.call.exchange), []).append(call)
-        for exchange in self._story.exchanges:
+        for exchange in story.exchanges:
             if self._opened.get(exchange.key) != exchange.is_side_request:
                 self._open(exchange)
-            for key, item in items(exchange, joined.get(exchange.key, []), self._story.unasked):
-                self._put(exchange, (*exchange.key, *key), item)
+            for key, item in _items(exchange, joined.get(exchange.key, []), story.unasked):
+                self._put(exchange, key, item)
 
     def _open(self, exchange: ModelExchange) -> None:
         """Add the items before an answer once, and again when the exchange turns out to be a side request."""
         if self._opened.get(exchange.key) is False:
             self._questions.pop(exchange.turn, None)
         self._opened[exchange.key] = exchange.is_side_request
-        before = list(opening(exchange))
+        before = [] if exchange.is_retry else list(_opening(exchange))
         question = exchange.text or next((item.text for _, item in reversed(before) if isinstance(item, UserItem)), "")
         if question:
-            self._questions.setdefault(self._side(exchange), question)
+            self._questions.setdefault(_side(exchange), question)
         for key, item in before:
-            self._put(exchange, (*exchange.key, *key), item, is_asking=exchange.step == 1)
+            self._put(exchange, key, item, is_asking=exchange.step == 1)
 
     def _put(self, exchange: ModelExchange, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
-        number, is_end = self._numbers.get(key), key[len(exchange.key) :] == NOTE
+        number = self._numbers.get((*exchange.key, *key))
         if number is not None:
-            if not is_end and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
+            if key != _NOTE and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
                 self._chat.put(number, item)
             return
-        number = self._counted(item) if is_end else None
-        if number is None:
-            self._note_transition(exchange, is_asking=is_asking)
+        if key == _NOTE and isinstance(item, NoteItem) and self._failed is not None and self._failed[1] == item:
+            number, _, times = self._failed
+            self._failed = number, item, times + 1
+            self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
+        else:
+            self._note_change(exchange, is_asking=is_asking)
             number = self._chat.add(item)
-            self._failed = (number, item, 1) if is_end else None
-        self._numbers[key] = number
-
-    def _counted(self, item: Item) -> int | None:
-        """Count a repeated failure in the last note and return the note's number; None for another item."""
-        if self._failed is None or self._failed[1] != item or not isinstance(item, NoteItem):
-            return None
-        number, _, times = self._failed
-        self._failed = number, item, times + 1
-        self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
-        return number
+            self._failed = (number, item, 1) if key == _NOTE else None
+        self._numbers[(*exchange.key, *key)] = number
 
     # Where the chat changes to another host or conversation, because a story may have many at once.
 
-    def _note_transition(self, exchange: ModelExchange, *, is_asking: bool) -> None:
-        last, whose = self._last, self._story.host_of
-        words = self._transition(exchange, is_asking=is_asking)
-        if self.names_hosts and (last is None or whose(last) != whose(exchange)):
+    def _note_change(self, exchange: ModelExchange, *, is_asking: bool) -> None:
+        last, self._last = self._last, exchange
+        words = "" if last is None else self._change(last, exchange, is_asking=is_asking)
+        if _side(exchange) == exchange.turn:
+            self._last_turn = exchange.turn
+        host_of = self._story.host_of
+        if self.names_hosts and (last is None or host_of(last) != host_of(exchange)):
             asks = " asks" if is_asking else ""
             words = f"{self._name(exchange)}, {words}" if words else f"{self._name(exchange)}{asks}"
         if words:
-            self._chat.add(self._note(exchange, words))
+            self._chat.add(_note(exchange, f"{words}:"))
         elif last is None and self._is_followed:
-            self._unnamed = self._chat.add(self._note(exchange, "")), exchange
+            self._unnamed = self._chat.add(_note(exchange, "")), exchange
+
+    def _change(self, last: ModelExchange, exchange: ModelExchange, *, is_asking: bool) -> str:
+        """Return words for the conversation that follows; empty where the same one continues or a new one begins."""
+        parent = exchange.parent if is_asking else exchange
+        if _side(last) == _side(exchange) or parent is None:
+            return ""
+        if is_asking and _side(parent) == self._last_turn:
+            return ""
+        question = line(self._questions.get(_side(parent), ""), _QUESTION)
+        words = f'"{question}"' if question else f"turn {parent.turn}"
+        return f"after {words}" if is_asking else f"to {words}"
 
     def _name(self, exchange: ModelExchange) -> str:
-        return line(self._story.host_of(exchange), _HOST) or _NO_NAME
+        return line(self._story.host_of(exchange), _HOST) or "a host without a name"
 
-    def _note(self, exchange: ModelExchange, words: str) -> Item:
-        return NoteItem(turn=exchange.turn, kind="note", what=f"{words}:" if words else "")
 
-    def _transition(self, exchange: ModelExchange, *, is_asking: bool) -> str:
-        """Return words for the conversation that follows; empty where the same one continues or a new one begins."""
-        last, self._last = self._last, exchange
-        last_turn, side = self._last_turn, self._side(exchange)
-        if side == exchange.turn:
-            self._last_turn = exchange.turn
-        if last is None or self._side(last) == side or (is_asking and exchange.parent is None):
-            return ""
-        if not is_asking or exchange.parent is None:
-            return f"to {self._question(side, exchange.turn)}"
-        parent = self._story.conversations.exchanges[exchange.parent]
-        if self._side(parent) == last_turn:
-            return ""
-        return f"after {self._question(self._side(parent), parent.turn)}"
+def _side(exchange: ModelExchange) -> int | ExchangeKey:
+    """Return a key for the turn, or for the side conversation of a host."""
+    return exchange.root.key if exchange.root.is_side_request else exchange.turn
 
-    def _side(self, exchange: ModelExchange) -> int | ExchangeKey:
-        """Return a key for the turn, or for the side conversation of a host."""
-        return exchange.conversation if self._story.conversations.root(exchange).is_side_request else exchange.turn
 
-    def _question(self, side: int | ExchangeKey, turn: int) -> str:
-        """Return the question of a turn or side conversation, shortened."""
-        question = line(self._questions.get(side, ""), _QUESTION)
-        return f'"{question}"' if question else f"turn {turn}"
+def _note(exchange: ModelExchange, words: str) -> Item:
+    return NoteItem(turn=exchange.turn, kind="note", what=words)
+
+
+# Before the answer.
+
+
+def _opening(exchange: ModelExchange) -> Iterator[_Keyed]:
+    """Yield the items before an exchange's answer, in order."""
+    first, messages = exchange.answer_place + 1, exchange.messages
+    if exchange.repeated:
+        words = f"{exchange.repeated:,} earlier messages were not captured: the request repeats them"
+        yield ("repeated",), _note(exchange, words)
+    until = first + exchange.repeated if exchange.tells_history else first
+    asked = max((place for place in range(first, len(messages)) if messages[place].said), default=-1)
+    for place in range(first, until):
+        if not exchange.text or place != asked:
+            for number, item in enumerate(_repeated(exchange, place)):
+                yield ("repeated", str(place), str(number)), item
+    if exchange.is_side_request and exchange.text:
+        words = line(" ".join(exchange.text.split()), _SIDE_REQUEST)
+        yield ("user",), _note(exchange, f'the host asks beside it: "{words}"')
+    elif exchange.text:
+        yield ("user",), UserItem(turn=exchange.turn, text=exchange.text)
+
+
+def _repeated(exchange: ModelExchange, place: int) -> Iterator[Item]:
+    """Yield the items of a message that was not captured when first sent. Their step and duration are not known."""
+    message, turn = exchange.messages[place], exchange.turn
+    if message.said:
+        yield UserItem(turn=turn, text=message.said)
+    if message.role != "model":
+        return
+    fold, reader = Fold(provider="", model="", call_id=str), exchange.reader()
+    for event in (*reader.feed(TextDelta(text=message.text, start=0, end=0)), *reader.finish()):
+        fold.add(event)
+    if fold.text.strip() or fold.thinking:
+        yield AnswerItem(turn=turn, step=0, text=fold.text, thinking=fold.thinking, state="done")
+    calls = [(part.name, part.text, part.wire_id) for part in message.of("call")]
+    calls += [(folded.call.name, folded.call.arguments, "") for folded in fold.calls]
+    behind = exchange.messages[place + 1 : place + 2]
+    results = [part for after in behind for part in results_of(exchange.body, exchange.speaker.protocol, after)]
+    by_id = {part.wire_id: part for part in results if part.wire_id}
+    for number, (name, arguments, wire_id) in enumerate(calls):
+        in_order = results[number] if len(results) == len(calls) else None
+        result = by_id.get(wire_id, in_order)
+        yield CallItem(
+            turn=turn,
+            step=0,
+            call=f"{'.'.join(exchange.key)}.before.{place}.{number}",
+            server="",
+            tool=name,
+            asked=arguments,
+            state="asked" if result is None else "done",
+            words="told in the request",
+            result="" if result is None else result.text,
+        )
+
+
+# The answer.
+
+
+def _items(exchange: ModelExchange, calls: Sequence[JoinedCall], unasked: int) -> Iterator[_Keyed]:
+    """Yield the items of an exchange's answer so far, with its complete calls; `unasked` answers have no captured request."""
+    left = {joined.call.number: joined for joined in calls}
+    runs = exchange.fold.runs
+    texts = [number for number, run in enumerate(runs) if any(text.strip() for text in run)]
+    texts = texts or [number for number, run in enumerate(runs[:1]) if any(run)]
+    for number, (text, thinking) in enumerate(runs):
+        if number in texts:
+            state: AnswerState = "done"
+            if number == texts[-1] and not exchange.is_answered:
+                state = "cut" if exchange.is_over else "streaming"
+            seconds = (exchange.end_ns - exchange.at_ns) / 1e9 if exchange.is_over else 0.0
+            item = AnswerItem(
+                turn=exchange.turn, step=exchange.step, text=text, thinking=thinking, state=state, seconds=seconds
+            )
+            yield ("answer", str(number)), item
+        joined = left.pop(number, None)
+        if joined is not None:
+            yield ("call", joined.key), _call(exchange, joined)
+        elif not exchange.is_over:  # text behind an incomplete call waits, so that items stay where they are
+            break
+    for joined in left.values():
+        yield ("call", joined.key), _call(exchange, joined)
+    trouble = _trouble(exchange, unasked) if exchange.is_over else ""
+    if trouble:
+        yield _NOTE, _note(exchange, trouble)
+
+
+def _trouble(exchange: ModelExchange, unasked: int) -> str:
+    """Return why an answer is none, or not whole; empty for a whole one."""
+    fold, what = exchange.fold, "no answer came"
+    if exchange.is_answered:
+        return end_words(fold)
+    if exchange.is_missing:
+        return missing_in_words(unasked)
+    if exchange.lacks and exchange.status < 300:
+        return f"of the answer {exchange.lacks}"
+    if exchange.status >= 300:
+        what = f"{exchange.speaker.peer} answered {exchange.status}"
+    elif fold.failure and not (fold.text or fold.thinking or fold.calls):
+        what = "the answer is an error"
+    elif exchange.has_answer:
+        what = "the answer broke off"
+    return f"{what}: {exchange.trouble}" if exchange.trouble else what
+
+
+def _call(exchange: ModelExchange, joined: JoinedCall) -> CallItem:
+    last = joined.sent[-1] if joined.sent else None
+    answer = None if last is None else last.answer
+    result = "" if answer is None else next(iter(answer.texts), "")
+    took = None if last is None or answer is None else lasted(last.mono_ns, answer.mono_ns)
+    state: CallState = "asked" if last is None else "running"
+    if joined.results:
+        result, state = joined.results[0].text, "done"
+    if answer is not None:
+        state = "failed" if answer.is_error else "done"
+    words = "its frame is not known" if joined.results else ""
+    if last is not None:
+        how = [_DEGREES.get(joined.known, "")]
+        if joined.known == "maybe" and joined.rivals:
+            how = [_BY_ORDER]
+        elif joined.is_by_order:
+            how.append(f"result {_BY_ORDER}")
+        if joined.is_reported_differently:
+            how.append(REPORTED_DIFFERENTLY)
+        words = " · ".join(filter(None, ["approved by its host, not here", *how]))
+    return CallItem(
+        turn=exchange.turn,
+        step=exchange.step,
+        call=joined.key,
+        server=joined.server,
+        tool=joined.tool,
+        asked=joined.call.arguments,
+        sent="" if last is None else joined.call.arguments,
+        state=state,
+        words=words,
+        result=result,
+        contents="" if answer is None else answer.contents,
+        milliseconds=(took or 0) / 1e6,
+    )

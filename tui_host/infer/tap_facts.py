@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from tui_host.capture.json.narrowing import items, mapping, said
 from tui_host.capture.json.reading import read_object
@@ -11,7 +11,7 @@ from tui_host.capture.record import Record
 from tui_host.chat.conversation import title_of
 from tui_host.errors import JSON
 from tui_host.infer.conversations.host_names import Speaker, hosts_of, is_host
-from tui_host.infer.conversations.model_exchange import ModelExchange, exchange_of
+from tui_host.infer.conversations.model_exchange import exchange_of
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.tapped_frames import client_in
 
@@ -23,6 +23,8 @@ _READ = 8192
 """Characters of the question that are read for its first line."""
 _MOST = 50
 """How many combinations of host and model, and how many clients, are named."""
+_TRAITS = ("host", "agent", "title", "peer", "model", "protocol", "tools")
+"""The members of a speaker as JSON, in the order of its fields."""
 
 
 class TapFacts:
@@ -33,7 +35,10 @@ class TapFacts:
         # `llm`, `stdio` or `http`; the provider or the server; the first line of the first question
         self.kind, self.peer, self.question = (said(facts.get(name)) for name in ("kind", "peer", "question"))
         self.clients = [said(name) for name in items(facts.get("clients"))]
-        self.speakers = [_speaker(mapping(value)) for value in items(facts.get("speakers"))]
+        self.speakers: list[Speaker] = []
+        for value in map(mapping, items(facts.get("speakers"))):
+            traits = [said(value.get(name)) for name in _TRAITS[:-1]]
+            self.speakers.append(Speaker(*traits, has_tools=value.get("tools") is True))
         self._redact = redact
         self._requests = 0
         self._may_ask = 0 if self.question else _OPENING  # how many more requests may hold the question
@@ -41,13 +46,8 @@ class TapFacts:
     @property
     def text(self) -> str:
         """The facts as JSON."""
-        speakers: list[JSON] = []
-        for speaker in self.speakers:
-            agent, title = speaker.agent
-            value: dict[str, JSON] = {"host": speaker.host, "agent": agent, "title": title, "peer": speaker.peer}
-            value |= {"model": speaker.model, "protocol": speaker.protocol, "tools": speaker.has_tools}
-            speakers.append(value)
-        value = {"kind": self.kind, "peer": self.peer, "question": self.question}
+        speakers: list[JSON] = [dict(zip(_TRAITS, speaker, strict=True)) for speaker in self.speakers]
+        value: dict[str, JSON] = {"kind": self.kind, "peer": self.peer, "question": self.question}
         value |= {"clients": [*self.clients], "speakers": speakers}
         return json.dumps({name: fact for name, fact in value.items() if fact}, ensure_ascii=False)
 
@@ -80,21 +80,10 @@ class TapFacts:
             return
         if exchange.speaker not in self.speakers and len(self.speakers) < _MOST:
             self.speakers.append(exchange.speaker)
-        if self._may_ask and (exchange.has_tools or not self.question):
-            self._hear(exchange)
+        # The question is that of the first request that offers tools, else of the first request.
+        may_hold = self._may_ask and (exchange.has_tools or not self.question)
+        question = next(filter(None, (message.said for message in reversed(exchange.messages))), "") if may_hold else ""
         self._may_ask = max(self._may_ask - 1, 0)
-
-    def _hear(self, exchange: ModelExchange) -> None:
-        """Take the question from the first request that offers tools, else from the first request."""
-        question = next(filter(None, (message.said for message in reversed(exchange.messages))), "")
         if question:
             self.question = title_of(self._redact(question[:_READ]))
             self._may_ask *= not exchange.has_tools
-
-
-def _speaker(value: Mapping[str, JSON]) -> Speaker:
-    host, agent, title, peer, model, protocol = (
-        said(value.get(name)) for name in ("host", "agent", "title", "peer", "model", "protocol")
-    )
-    has_tools = value.get("tools") is True
-    return Speaker(host=host, agent=(agent, title), peer=peer, model=model, protocol=protocol, has_tools=has_tools)

@@ -43,7 +43,7 @@ class OwnChat:
         places = {
             (exchange.turn, exchange.step): self._places.get(exchange.key, NOWHERE)
             for exchange in self._story.exchanges
-            if not self._story.conversations.root(exchange).is_side_request
+            if not exchange.root.is_side_request
         }
         for item in conversation.items:
             step = item.step if isinstance(item, AnswerItem | CallItem) else 0  # 0: stated only in a later request

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple
 
 from tui_host.capture.json.spans import spans
 from tui_host.infer.conversations.prompted import NATIVE
 from tui_host.settings.urls import parts_of
 
-_CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
 OWN = "tui-host"
 """The client name of tui-host."""
-HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+_CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
+_HOSTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "Claude Code": (
             r"claude-cli/|claude-code",
-            r"\A(?:x-anthropic-[^\n]*\n)?\W*You are Claude Code\b(?!['’]s)",
+            r"\A(?:x-anthropic.*\n)?\W*You are Claude Code\b(?!['’]s)",
             r"claude-code",
         ),
         "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
@@ -54,10 +53,7 @@ HOSTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Patterns for the user agent, the system prompt and the client's whole name; empty where a host states nothing."""
-
-_WITHOUT_MODEL = "MCP Inspector"
-
-LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
+_LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
         "the OpenAI SDK for JavaScript": (r"^(?:OpenAI|[\w-]*ai-sdk/openai)/?(?:JS|[\d.])", r""),
@@ -73,111 +69,84 @@ LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """SDKs by user agent and whole client name, for hosts that state no more."""
-_PRODUCT = re.compile(r"([^\s/();,]{1,40})")
-_OF_BROWSERS = frozenset(
-    [
-        "Mozilla",
-        "AppleWebKit",
-        "Gecko",
-        "Mobile",
-        "Version",
-        "Chrome",
-        "Chromium",
-        "Safari",
-        "Electron",
-        "Firefox",
-        "Edg",
-    ]
-)
-_LOOKED_AT = 4000
+_OF_BROWSERS = re.compile("Mozilla|AppleWebKit|Gecko|Mobile|Version|Chrome|Chromium|Safari|Electron|Firefox|Edg")
+_WITHOUT_MODEL = "MCP Inspector"
+_PROMPT = 4000
+"""Characters of a system prompt in which a host names itself."""
 _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
 _NAMED = 2
 """How many names are listed before the rest is counted."""
 
-Agent: TypeAlias = tuple[str, str]
-"""User agent and title from a request's headers."""
+
+class Speaker(NamedTuple):
+    """The host, model and protocol of one exchange; `agent` and `title` are what the headers state of the host, `peer` who is asked."""
+
+    host: str = ""
+    agent: str = ""
+    title: str = ""
+    peer: str = ""
+    model: str = ""
+    protocol: str = ""
+    has_tools: bool = False
 
 
-# The host of a request, and of a connection to a server.
+# One request, or one connection to a server.
 
 
-def agent_of(headers: Iterable[tuple[str, str]]) -> Agent:
+def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
     """Return the user agent with the client name, and the title, which hosts send to routers, from a request's headers."""
     values = {name.lower(): value for name, value in headers}
-    agent = " ".join(filter(None, (values.get("user-agent", ""), values.get("x-client-name", ""))))
-    return agent, values.get("x-title", "").strip()
+    agent = f"{values.get('user-agent', '')} {values.get('x-client-name', '')}"
+    return agent.strip(), values.get("x-title", "").strip()
 
 
-def host_asking(agent: Agent, system: str) -> str:
+def host_asking(agent: str, title: str, system: str) -> str:
     """Return the name of the host that sent a request, or of its SDK, by its headers and prompt; empty if unknown."""
-    return _host_by_traits(agent, system[:_LOOKED_AT])
+    return _host_by_traits(agent, title, system[:_PROMPT])
 
 
 @lru_cache(maxsize=64)
-def _host_by_traits(agent: Agent, system: str) -> str:
-    stated, title = agent
-    for name, (sign, _, _) in HOSTS.items():
-        if sign and re.search(sign, stated, re.IGNORECASE):
+def _host_by_traits(agent: str, title: str, system: str) -> str:
+    for name, (sign, _, _) in _HOSTS.items():
+        if sign and re.search(sign, agent, re.IGNORECASE):
             return name
-    for name, (_, prompt, _) in HOSTS.items():
-        if prompt and re.search(prompt, system):
+    for name, (_, sign, _) in _HOSTS.items():
+        if sign and re.search(sign, system):
             return name
     if title:
-        return next((name for name in HOSTS if name.lower() == title.lower()), title[:40])
-    library = next((name for name, (sign, _) in LIBRARIES.items() if sign and re.search(sign, stated)), "")
-    return library or _product(stated)
-
-
-def _product(agent: str) -> str:
-    """Return the program's name from a user agent; of programs in a browser's window the one that is no browser's."""
-    first = _PRODUCT.search(agent)
-    if first is None or first[0] not in _OF_BROWSERS:
-        return "" if first is None else first[0]
-    products = (part.partition("/")[0] for part in re.sub(r"\([^()]*\)", " ", agent).split())
-    return next((name[:40] for name in products if name not in _OF_BROWSERS), "a browser")
+        return next((name for name in _HOSTS if name.lower() == title.lower()), title[:40])
+    for name, (sign, _) in _LIBRARIES.items():
+        if sign and re.search(sign, agent):
+            return name
+    # Of programs in a browser's window, the one that is no browser's.
+    products = [part.partition("/")[0][:40] for part in re.sub(r"\([^()]*\)", " ", agent).split()]
+    return next((name for name in products if not _OF_BROWSERS.fullmatch(name)), "a browser" if products else "")
 
 
 @lru_cache(maxsize=64)
 def host_named(client: str) -> str:
     """Return the host for a client's name, or the name itself if no host is known."""
-    for name, (_, _, sign) in HOSTS.items():
+    for name, (_, _, sign) in _HOSTS.items():
         if sign and re.fullmatch(sign, client, re.IGNORECASE):
             return name
-    library = next((name for name, (_, sign) in LIBRARIES.items() if sign and re.fullmatch(sign, client)), "")
-    return library or client[:40]
+    return next((name for name, (_, sign) in _LIBRARIES.items() if sign and re.fullmatch(sign, client)), client[:40])
 
 
 def is_host(name: str) -> bool:
     """Return whether a name is a host's, not an SDK's."""
-    return name in HOSTS
+    return name in _HOSTS
 
 
 def model_asked(url: str, body: bytes) -> str:
     """Return the model of a request, from its body or path."""
     in_path = _IN_PATH.search(parts_of(url).path)
-    return in_path[1] if in_path else _model_in(body)
+    root = None if in_path else spans(body, depth=1)
+    node = None if root is None else root.get("model")
+    in_body = "" if node is None else node.text(body)[:100]
+    return in_path[1] if in_path else in_body
 
 
-@lru_cache(maxsize=8)
-def _model_in(body: bytes) -> str:
-    root = spans(body, depth=1)
-    node = root.get("model") if root is not None else None
-    return node.text(body)[:100] if node is not None else ""
-
-
-# The hosts, models and protocols of a story.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speaker:
-    """The host, model and protocol of one exchange; `agent` is what the headers alone state of the host, `peer` who is asked."""
-
-    host: str = ""
-    agent: Agent = ("", "")
-    peer: str = ""
-    model: str = ""
-    protocol: str = ""
-    has_tools: bool = False
+# A story.
 
 
 def hosts_of(speakers: Collection[Speaker], clients: Iterable[str]) -> list[str]:
@@ -195,23 +164,18 @@ def hosts_by_speaker(speakers: Collection[Speaker], calling: Collection[str]) ->
     An SDK stands for a host that its agent named elsewhere. Where no agent names a host, it stands for the one host among the
     servers' clients (`calling`), if that never names itself to models: beside other hosts an unnamed agent is another program.
     """
-    named: dict[Agent, set[str]] = {}
+    named: dict[tuple[str, str], set[str]] = {}
     for speaker in speakers:
         if is_host(speaker.host):
-            named.setdefault(speaker.agent, set()).add(speaker.host)
-    quiet = "" if named else _only({host for host in calling if is_host(host) and host != _WITHOUT_MODEL})
-    if quiet and any(HOSTS[quiet][:2]):
-        quiet = ""
+            named.setdefault((speaker.agent, speaker.title), set()).add(speaker.host)
+    quiet = {host for host in calling if is_host(host)} - {_WITHOUT_MODEL}
+    if named or len(quiet) > 1 or any(any(_HOSTS[host][:2]) for host in quiet):
+        quiet.clear()
     hosts: dict[Speaker, str] = {}
     for speaker in speakers:
-        hosts[speaker] = (
-            speaker.host if is_host(speaker.host) else quiet or _only(named.get(speaker.agent, {speaker.host}))
-        )
+        possible = quiet or named.get((speaker.agent, speaker.title), {speaker.host})
+        hosts[speaker] = speaker.host if is_host(speaker.host) or len(possible) > 1 else next(iter(possible))
     return hosts
-
-
-def _only(hosts: Collection[str]) -> str:
-    return next(iter(hosts)) if len(hosts) == 1 else ""
 
 
 def models_of(speakers: Iterable[Speaker]) -> list[tuple[str, str]]:
@@ -221,10 +185,10 @@ def models_of(speakers: Iterable[Speaker]) -> list[tuple[str, str]]:
 
 def protocols_of(speakers: Collection[Speaker]) -> list[str]:
     """Return the tool protocols in order of first use; requests without any tools do not count beside a protocol of text."""
-    protocols = list(dict.fromkeys(filter(None, (speaker.protocol for speaker in speakers))))
-    if any(speaker.has_tools for speaker in speakers) or len(protocols) < 2:
-        return protocols
-    return [protocol for protocol in protocols if protocol != NATIVE]
+    protocols = dict.fromkeys(speaker.protocol for speaker in speakers if speaker.protocol)
+    if len(protocols) > 1 and not any(speaker.has_tools for speaker in speakers):
+        protocols.pop(NATIVE, None)
+    return list(protocols)
 
 
 def in_words(names: Sequence[str]) -> str:
@@ -236,8 +200,7 @@ def in_words(names: Sequence[str]) -> str:
 def models_in_words(models: Sequence[tuple[str, str]]) -> str:
     """Join models, naming each provider once: `demo/gpt-x and gpt-y`; empty for none."""
     asked = [pair for pair in models if pair[1]] or models
-    peers = [peer for peer, _ in asked]
-    is_new = [True, *(peer != following for peer, following in pairwise(peers))]
-    return in_words(
-        ["/".join(filter(None, (peer * new, model))) for (peer, model), new in zip(asked, is_new, strict=False)]
-    )
+    names = ["/".join(filter(None, pair)) for pair in asked[:1]]
+    for (before, _), (peer, model) in pairwise(asked):
+        names.append(model if peer == before else f"{peer}/{model}")
+    return in_words(names)

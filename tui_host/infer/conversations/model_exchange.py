@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from tui_host.capture.content_codings import CodingError, decoder
+from tui_host.capture.content_codings import CodingError, Decoder, decoder
 from tui_host.capture.http.exchange_end import kept_in_words, read_ending
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.infer.call_values import Call, Result, canonical_text
@@ -16,15 +16,16 @@ from tui_host.infer.conversations.prompted import NATIVE, listed_names, reader_o
 from tui_host.infer.conversations.request_messages import MessagePart, RequestMessage, RequestReader, results_of
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import dialect_at
-from tui_host.llm.events import ModelEvent, TextDelta
+from tui_host.llm.events import ModelEvent
 from tui_host.llm.exchange_summary import ResponseWords
-from tui_host.llm.fold import Fold, FoldedCall
+from tui_host.llm.fold import Fold
+from tui_host.llm.protocols.tool_protocol import Reader
 
 ExchangeKey: TypeAlias = tuple[str, str]
 """Capture and id of an exchange."""
 MOST = 8 << 20
 """The most bytes of a body that is read."""
-_MODEL = re.compile(rb'"model(?:Version)?"\s*:\s*"([^"\\]{1,100})"')
+_MODEL = re.compile(r'"model(?:Version)?"\s*:\s*"([^"\\]{1,100})"')
 _FIRST = 2000
 """Characters from which a first message may teach a protocol, where a host has no system prompt."""
 _ALIKE = 200
@@ -43,7 +44,7 @@ class ModelExchange:
     turn: int = 0
     step: int = 1
     text: str = ""  # the person's words; empty where the request only continues with results
-    parent: ExchangeKey | None = None  # whose answer the request continues
+    parent: ModelExchange | None = None  # whose answer the request continues
     is_certain: bool = True  # no other answer may be the parent's
     answer_place: int = -1  # of the parent's answer among the messages
     repeated: int = 0  # how many messages were not captured before this request repeated them
@@ -51,119 +52,109 @@ class ModelExchange:
     is_retry: bool = False  # the request repeats one that failed
     previous: ExchangeKey | None = None  # the exchange before in the conversation, or the failed one
     is_side_request: bool = False  # begins one of the host's own
+    results: Sequence[tuple[Call, Result]] | None = None  # of the parent's calls, once those are whole
     _refusal: ResponseWords | None = None
+    _coding: Decoder | None = None
     _broken: str = ""
     _size: int = 0
     _calls: Sequence[Call] | None = None
 
     def __init__(self, record: Record, at_ns: int, dialect: Dialect, body: bytes, requests: RequestReader) -> None:
         head = record.head or Head()
-        self.key = self.conversation = (record.capture, record.exchange or "")
+        self.key = (record.capture, record.exchange or "")
         self.at_ns = self.end_ns = at_ns
         self.body = body
-        self.request = request = requests.read(dialect, body)
+        self.request = request = requests.read(body)
         self.messages = request.messages
         opening = self.messages[0].text if self.messages and self.messages[0].role == "user" else ""
-        self.dialect, self.peer = dialect.name, record.peer
-        self.agent = agent_of(head.headers)
-        self.host = host_asking(self.agent, request.prompt)
-        self.model = model_asked(head.url or "", body)
-        self.fold = Fold(provider=self.peer, model=self.model, call_id=str)
         taught = request.prompt + (opening if len(opening) > _FIRST else "")
-        self._is_bare = not (taught or self.model or request.offered)  # as a history that Cline keeps
+        model = model_asked(head.url or "", body)
+        self._is_bare = not (taught or model or request.offered)  # as a history that Cline keeps
         if self._is_bare:
             taught = "\n".join(message.text for message in self.messages if message.role == "model")
-        self.protocol = recognise(taught)
-        self.offered = request.offered or tuple(listed_names(self.protocol, request.prompt))
-        self.children: list[ExchangeKey] = []
-        self._dialect = dialect
-        self._reader = reader_of(self.protocol, request.prompt, is_own=self.host == OWN)
+        agent, title = agent_of(head.headers)
+        self.speaker = Speaker(
+            host=host_asking(agent, title, request.prompt),
+            agent=agent,
+            title=title,
+            peer=record.peer,
+            model=model,
+            protocol=recognise(taught),
+            has_tools=bool(request.offered),
+        )
+        self.offered = request.offered or tuple(listed_names(self.speaker.protocol, request.prompt))
+        self.fold = Fold(provider=record.peer, model=model, call_id=str)
+        self.root: ModelExchange = self  # the first exchange of the conversation
+        self.children: list[ModelExchange] = []
+        self.dialect = dialect
+        self._reader = self.reader()
         self._decoder = dialect.decoder("")
-        self._coding = decoder(None)
-        self._ends: list[int] = []
-        self._times: list[int] = []
+        self._arrivals: list[tuple[int, int]] = []
+
+    def reader(self) -> Reader:
+        """Return a reader for the calls in the words of an answer."""
+        return reader_of(self.speaker.protocol, self.request.prompt, is_own=self.speaker.host == OWN)
 
     # Records.
 
     def feed(self, record: Record, at_ns: int) -> None:
         """Take in the next record of the response."""
         self.end_ns = at_ns
-        match record.kind:
-            case "response":
-                head = record.head or Head()
-                self.status, self.has_answer = head.status or 0, True
-                self._decoder = self._dialect.decoder(head.value("content-type"))
-                if self.status >= 300:
-                    self._refusal = ResponseWords(self._dialect, status=self.status, headers=head.headers)
-            case "chunk":
-                self._chunk(record.data, record.encoding, at_ns)
-            case "end" | "error":
-                self._end(record.data)
-            case _:
-                pass
+        if record.kind == "response":
+            head = record.head or Head()
+            self.status, self.has_answer = head.status or 0, True
+            self._decoder = self.dialect.decoder(head.value("content-type"))
+            if self.status >= 300:
+                self._refusal = ResponseWords(self.dialect, status=self.status, headers=head.headers)
+        elif record.kind == "chunk" and self._size <= MOST:
+            self._chunk(record, at_ns)
+        elif record.kind in {"end", "error"}:
+            ending = read_ending(record.data)
+            self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
+            self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
+            self._take(self._decoder.finish())
+            for event in self._reader.finish():
+                self.fold.add(event)
+            self._calls, self.is_over = self.calls(), True
+            self._arrivals = []  # only the times of calls are needed any more
 
-    def _chunk(self, data: bytes, encoding: str | None, at_ns: int) -> None:
-        if self._size > MOST:
-            return
+    def _chunk(self, record: Record, at_ns: int) -> None:
         try:
-            if not self._size:
-                self._coding = decoder(encoding)
-            plain = self._coding.feed(data) if encoding is not None else data  # kept decoded from here on
+            self._coding = self._coding or decoder(record.encoding)
+            # Some are kept decoded from a certain place on.
+            plain = record.data if record.encoding is None else self._coding.feed(record.data)
         except CodingError:
             self._size = MOST + 1
             return
         if self._is_bare and not self._size:
-            self._learn(plain)
+            self._learn(plain.decode("utf-8", "replace"))
         self._size += len(plain)
         if self._refusal is not None:
             self._refusal.feed(plain)
             return
-        self._ends.append(self._size)
-        self._times.append(at_ns)
+        self._arrivals.append((self._size, at_ns))
         self._take(self._decoder.feed(plain))
 
-    def _learn(self, plain: bytes) -> None:
+    def _learn(self, answer: str) -> None:
         """Take model and protocol from an answer whose request was not captured, or does not tell them."""
-        named = _MODEL.search(plain)
-        self.model = named[1].decode("utf-8", "replace") if named is not None else self.model
-        if self.protocol == NATIVE:
-            self.protocol = recognise(plain.decode("utf-8", "replace"))
-        self._reader = reader_of(self.protocol, "", is_own=False)
+        named, protocol = _MODEL.search(answer), self.speaker.protocol
+        self.speaker = self.speaker._replace(
+            model=named[1] if named is not None else self.speaker.model,
+            protocol=recognise(answer) if protocol == NATIVE else protocol,
+        )
+        self._reader = self.reader()
 
     def _take(self, events: Sequence[ModelEvent]) -> None:
         for event in events:
             for read in self._reader.feed(event):
                 self.fold.add(read)
 
-    def _end(self, data: bytes) -> None:
-        ending = read_ending(data)
-        self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
-        self._broken = ending.error or ("" if ending.reason in {"complete", MISSING} else ending.reason)
-        self._take(self._decoder.finish())
-        for event in self._reader.finish():
-            self.fold.add(event)
-        self._calls = self.calls()
-        self.is_over = True
-        self._ends, self._times = [], []  # only the times of calls are needed any more
-
     # The answer.
-
-    @property
-    def speaker(self) -> Speaker:
-        """The host, model and protocol of the exchange."""
-        return Speaker(
-            host=self.host,
-            agent=self.agent,
-            peer=self.peer,
-            model=self.model,
-            protocol=self.protocol,
-            has_tools=bool(self.request.offered),
-        )
 
     @property
     def has_tools(self) -> bool:
         """Whether the request offers tools, by the vendor's API or in words."""
-        return bool(self.request.offered) or self.protocol != NATIVE
+        return self.speaker.has_tools or self.speaker.protocol != NATIVE
 
     @property
     def is_answered(self) -> bool:
@@ -181,18 +172,16 @@ class ModelExchange:
         reason = self.fold.failure if self._refusal is None else self._refusal.words
         return reason or self._broken
 
-    @property
-    def folded_calls(self) -> tuple[FoldedCall, ...]:
-        """The calls of the answer so far, complete or not."""
-        return self.fold.calls
-
     def calls(self) -> Sequence[Call]:
         """Return the complete calls of the answer, without what other requests tell of them."""
         if self._calls is not None:
             return self._calls
         capture, exchange = self.key
-        return [
-            Call(
+        calls: list[Call] = []
+        for number, folded in enumerate(self.fold.calls):
+            last = max((end for _, end in folded.spans), default=0)
+            arrived = self._arrivals[bisect_left(self._arrivals, (last,)) :][:1] or self._arrivals[-1:]
+            call = Call(
                 key=f"{capture}.{exchange}.{number}",
                 capture=capture,
                 exchange=exchange,
@@ -200,95 +189,74 @@ class ModelExchange:
                 wire_id=folded.call.wire_id,
                 name=folded.call.name,
                 arguments=folded.call.arguments,
-                at_ns=self._time_of(max((end for _, end in folded.spans), default=0)),
+                at_ns=arrived[0][1] if arrived else self.end_ns,
                 spans=folded.spans,
-                conversation=self.conversation,
-                host=self.host,
-                agent=self.agent,
+                conversation=self.root.key,
+                host=self.speaker.host,
+                agent=(self.speaker.agent, self.speaker.title),
                 offered=self.offered,
             )
-            for number, folded in enumerate(self.folded_calls)
-            if folded.complete
-        ]
-
-    def _time_of(self, place: int) -> int:
-        if not self._ends:
-            return self.end_ns
-        return self._times[min(bisect_left(self._ends, place), len(self._ends) - 1)]
+            calls += [call] if folded.complete else []
+        return calls
 
     # What later requests repeat.
 
     def may_continue_as(self, later: ModelExchange) -> bool:
         """Return whether a later request may belong to this conversation: same API, and no other host."""
-        is_same_api = self.dialect == later.dialect and (self.peer == later.peer or not self.folded_calls)
-        are_hosts = is_host(self.host) + is_host(later.host)
-        is_another = self.host != later.host and (are_hosts > 1 or (are_hosts > 0 and self.agent != later.agent))
-        return is_same_api and not is_another
+        own, following = self.speaker, later.speaker
+        is_same_api = self.dialect == later.dialect and (own.peer == following.peer or not self.fold.calls)
+        hosts = is_host(own.host) + is_host(following.host)
+        is_same_agent = (own.agent, own.title) == (following.agent, following.title)
+        return is_same_api and (own.host == following.host or not hosts or (hosts == 1 and is_same_agent))
 
     def is_repeated_in(self, message: RequestMessage) -> bool:
         """Return whether a message of a later request repeats this answer, even if cut after a call."""
         if not self.has_answer or self.status >= 300:
             return False
-        asked, repeated = self.folded_calls, message.of("call")
-        ids, told_ids = {folded.call.wire_id for folded in asked} - {""}, {part.wire_id for part in repeated} - {""}
-        if ids and told_ids:
-            return bool(ids & told_ids)
+        asked, repeated = [folded.call for folded in self.fold.calls], message.of("call")
+        ids, repeated_ids = ({call.wire_id for call in calls if call.wire_id} for calls in (asked, repeated))
+        if ids and repeated_ids:
+            return bool(ids & repeated_ids)
         if repeated:
-            named = [(folded.call.name, canonical_text(folded.call.arguments)) for folded in asked]
-            return named == [(part.name, canonical_text(part.text)) for part in repeated]
+            named = [(part.name, canonical_text(part.text)) for part in repeated]
+            return named == [(call.name, canonical_text(call.arguments)) for call in asked]
         if ids and all(identity in message.text for identity in ids):
             return True  # agents write their history anew, with the calls as words
-        written = _bare(message.text)
+        written, own = _bare(message.text), _bare(self.fold.text or self.fold.thinking)
         if asked:
-            return all(folded.call.written and _bare(folded.call.written) in written for folded in asked)
-        own = _bare(self.fold.text or self.fold.thinking)
+            return all(call.written and _bare(call.written) in written for call in asked)
         return bool(own and written) and (own[:_ALIKE] in written or written[:_ALIKE] in own)
 
     def begins_like(self, message: RequestMessage) -> bool:
         """Return whether a message of a later request has the words before this answer's calls, where calls are words too."""
-        first = self.fold.runs[0][0] if self.fold.runs else ""
-        return self.protocol == NATIVE or _bare(first) in _bare(message.text)
-
-    def read_again(self, message: RequestMessage) -> Fold:
-        """Read an answer that the request repeats, with the calls that stand in its text."""
-        fold = Fold(provider="", model="", call_id=str)
-        reader = reader_of(self.protocol, self.request.prompt, is_own=self.host == OWN)
-        for event in (*reader.feed(TextDelta(text=message.text, start=0, end=0)), *reader.finish()):
-            fold.add(event)
-        return fold
+        return self.speaker.protocol == NATIVE or _bare(self.fold.runs[0][0]) in _bare(message.text)
 
     def results_for(self, calls: Sequence[Call]) -> Iterator[tuple[Call, Result]]:
         """Yield each call of the answer that this request continues, with its result in the request."""
         behind = (message for message in self.messages[self.answer_place + 1 :] if message.role == "user")
         message = next(behind, None)
-        if message is None:
-            return
-        results = results_of(self.body, self.protocol, message)
+        parts = () if message is None else results_of(self.body, self.speaker.protocol, message)
         repeated = self.messages[self.answer_place].of("call") if self.answer_place >= 0 else ()
         owners = {call.wire_id: call for call in calls if call.wire_id}
         is_alike = [part.name for part in repeated] == [call.name for call in calls]
-        if is_alike and not any(part.wire_id in owners for part in results):
+        if is_alike and not any(part.wire_id in owners for part in parts):
             # The host's own ids, where the model assigned none.
             owners = {part.wire_id: call for part, call in zip(repeated, calls, strict=True) if part.wire_id}
-        by_id = [(owners[part.wire_id], part) for part in results if part.wire_id in owners]
-        pairs = by_id
-        if not by_id and len(results) == len(calls):
-            pairs = _by_name(calls, results)
-        for call, part in pairs:
-            yield call, self._result(call, part, is_by_id=bool(by_id))
-
-    def _result(self, call: Call, part: MessagePart, *, is_by_id: bool) -> Result:
-        capture, exchange = self.key
-        return Result(
-            capture=capture,
-            exchange=exchange,
-            start=part.start,
-            end=part.end,
-            text=part.text,
-            at_ns=self.at_ns,
-            by_id=is_by_id,
-            by_name=part.name == call.name,
-        )
+        by_id = [(owners[part.wire_id], part) for part in parts if part.wire_id in owners]
+        for call, part in by_id or _by_name(calls, parts):
+            yield (
+                call,
+                Result(
+                    capture=self.key[0],
+                    exchange=self.key[1],
+                    start=part.start,
+                    end=part.end,
+                    text=part.text,
+                    at_ns=self.at_ns,
+                    by_id=bool(by_id),
+                    by_name=part.name == call.name,
+                ),
+            )
 
 
 def _bare(text: str) -> str:
@@ -300,7 +268,7 @@ def _by_name(calls: Sequence[Call], parts: Sequence[MessagePart]) -> list[tuple[
     """Pair each result with the first unused call of a fitting tool or server name; nothing if a result fits no call."""
     left = list(calls)
     pairs: list[tuple[Call, MessagePart]] = []
-    for part in parts:
+    for part in parts if len(parts) == len(calls) else ():
         same = [call for call in left if call.name == part.name] or [call for call in left if part.name in call.name]
         if not same:
             return []
@@ -312,9 +280,7 @@ def _by_name(calls: Sequence[Call], parts: Sequence[MessagePart]) -> list[tuple[
 def exchange_of(record: Record, at_ns: int, requests: RequestReader) -> ModelExchange | None:
     """Read a record as a request for an answer; None for other records."""
     head = record.head
-    if head is None or head.method not in {"POST", None}:
-        return None
-    dialect = dialect_at(head.url or "")
+    dialect = dialect_at(head.url or "") if head is not None and head.method in {"POST", None} else None
     if dialect is None or len(record.data) > MOST:
         return None
     try:

@@ -6,21 +6,19 @@ All functions read texts alone. The forms were observed in hosts, tui-host among
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from types import MappingProxyType
+from typing import NamedTuple
 
-from tui_host.capture.json.narrowing import said
 from tui_host.capture.json.reading import read_json
-from tui_host.capture.json.spans import spans
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.reader import HeldReader
 from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import Reader
 
 NATIVE, HERMES = "native", "hermes"
-LISTS_TOOLS, FRAMES_RESULT = "lists the tools", "frames a result"
 _MOST_TOOLS = 2000
 _FLAGS = re.DOTALL | re.MULTILINE
 
@@ -30,77 +28,50 @@ def _wrapping(first: str, inside: str, last: str) -> re.Pattern[str]:
     return re.compile(rf"{first}{inside.replace('.*', f'(?:(?!{first}).)*?')}{last}", _FLAGS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptedForm:
-    """A tool protocol in requests.
-
-    Attributes:
-        sign: What a prompt that teaches the protocol holds, or an answer that follows it.
-        results: How hosts tell results: groups `name` (of the tool or the server, where it is said) and `told`.
-    """
-
-    sign: re.Pattern[str]
-    results: tuple[re.Pattern[str], ...]
-
-
 _OBSERVED = re.compile(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)", _FLAGS)
-_OF_JSON = (
-    re.compile(
-        r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)", _FLAGS
-    ),
-    re.compile(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z", _FLAGS),
-)
+_TOLD_OF = r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"
+_OF_JSON = (re.compile(_TOLD_OF, _FLAGS), re.compile(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z", _FLAGS))
 _USED = r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
 _CHERRY = r"\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*)"
 _OLDER = "Here is the result of mcp tool use `"
-FORMS: Mapping[str, PromptedForm] = MappingProxyType(
+_NAMED = r'\s*\{\s*"name"\s*:\s*"(?P<name>[^"\n]*)"\s*,\s*"content"\s*:(?P<told>.*)\}\s*'
+FORMS: Mapping[str, tuple[re.Pattern[str], ...]] = MappingProxyType(
     {
-        "cline": PromptedForm(
-            sign=re.compile(r"<use_mcp_tool>|<attempt_completion>"),
-            results=(re.compile(rf"{_USED}(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)", _FLAGS),),
+        "cline": (
+            re.compile(r"<use_mcp_tool>|<attempt_completion>"),
+            re.compile(rf"{_USED}(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)", _FLAGS),
         ),
-        "cherry": PromptedForm(
-            sign=re.compile(r"<tool_use>"),
-            results=(
-                _wrapping("<tool_use_result>", _CHERRY, r"</result>\s*</tool_use_result>"),
-                re.compile(rf"{_OLDER}(?P<name>[^`\n]*)`:(?P<told>.*?)(?={_OLDER}|\Z)", _FLAGS),
-            ),
+        "cherry": (
+            re.compile(r"<tool_use>"),
+            _wrapping("<tool_use_result>", _CHERRY, r"</result>\s*</tool_use_result>"),
+            re.compile(rf"{_OLDER}(?P<name>[^`\n]*)`:(?P<told>.*?)(?={_OLDER}|\Z)", _FLAGS),
         ),
-        HERMES: PromptedForm(
-            sign=re.compile(r"<tool_call>"),
-            results=(_wrapping("<tool_response>", "(?P<told>.*)", "</tool_response>(?P<name>)"),),
+        HERMES: (
+            re.compile(r"<tool_call>"),
+            _wrapping("<tool_response>", _NAMED, "</tool_response>"),
+            _wrapping("<tool_response>", "(?P<told>.*)", "</tool_response>(?P<name>)"),
         ),
-        "react": PromptedForm(
-            sign=re.compile(r"^[^\w\n]*Action Input\W", re.MULTILINE),
-            results=(_OBSERVED,),
-        ),
-        "json": PromptedForm(
-            sign=re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:'),
-            results=_OF_JSON,
-        ),
-        "function": PromptedForm(
-            sign=re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:'),
-            results=_OF_JSON,
-        ),
+        "react": (re.compile(r"^[^\w\n]*Action Input\W", re.MULTILINE), _OBSERVED),
+        "json": (re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:'), *_OF_JSON),
+        "function": (re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:'), *_OF_JSON),
     }
 )
-"""The protocols by name; the first one recognised counts."""
+"""Of each protocol what a prompt that teaches it holds, or an answer that follows it, and how hosts tell results.
+
+Groups of results are `told`, and `name`: of the tool or the server, where it is said. The first protocol recognised counts.
+"""
 
 
 def recognise(system: str) -> str:
     """Return the tool protocol that a prompt teaches; `native` if none."""
-    return next((name for name, form in FORMS.items() if form.sign.search(system)), NATIVE)
+    return next((name for name, (sign, *_) in FORMS.items() if sign.search(system)), NATIVE)
 
 
 # Results.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptedResult:
-    """A result in a text, by characters: `start` to `end` what the model is told, `first` to `last` with what frames it.
-
-    `name` is the name beside it, of the tool or of the server; empty if there is none.
-    """
+class PromptedResult(NamedTuple):
+    """A result in a text: `start` to `end` are its characters, `first` to `last` those with its frame. `name` is of tool or server."""
 
     name: str
     text: str
@@ -113,35 +84,17 @@ class PromptedResult:
 def results_in(name: str, text: str) -> Sequence[PromptedResult]:
     """Return the results in a message under a protocol, in order."""
     # Agents with a vendor's calls may write their history anew, with observations (smolagents).
-    forms = FORMS[name].results if name in FORMS else (_OBSERVED,)
-    by_form = (list(form.finditer(text)) for form in forms)
-    return [_result(name, match) for match in next(filter(None, by_form), list[re.Match[str]]())]
-
-
-def _result(protocol_name: str, match: re.Match[str]) -> PromptedResult:
-    text = match["told"].strip()
-    start = match.end("told") - len(match["told"].lstrip())
-    name, low, high = match["name"].strip(), 0, len(text)
-    if protocol_name == HERMES and (named := _named_result(text)) is not None:
-        name, low, high, text = named
-    return PromptedResult(
-        name=name, text=text, start=start + low, end=start + high, first=match.start(), last=match.end()
-    )
-
-
-def _named_result(told: str) -> tuple[str, int, int, str] | None:
-    """Return the tool's name, and range and text of the result, of an object that holds both; None for a bare result."""
-    try:
-        value, data = read_json(told), told.encode()
-    except ValueError:
-        return None
-    root = spans(data, depth=2)
-    node = root.get("content") if root is not None else None
-    if node is None or not isinstance(value, dict) or value.keys() != {"name", "content"}:
-        return None
-    start, size = len(data[: node.start].decode()), len(data[node.start : node.end].decode())
-    text = node.text(data) if node.kind == "string" else data[node.start : node.end].decode()
-    return said(value["name"]), start, start + size, text
+    forms = FORMS[name][1:] if name in FORMS else (_OBSERVED,)
+    matches = next(filter(None, (list(form.finditer(text)) for form in forms)), list[re.Match[str]]())
+    results: list[PromptedResult] = []
+    for match in matches:
+        words = match["told"].strip()
+        start = match.end("told") - len(match["told"].lstrip())
+        results.append(PromptedResult(match["name"].strip(), words, start, start + len(words), *match.span()))
+        if name == HERMES and match["name"] and words.startswith('"'):
+            with suppress(ValueError):
+                results[-1] = results[-1]._replace(text=str(read_json(words)))
+    return results
 
 
 # Additions.
@@ -152,20 +105,15 @@ _DETAILS = tuple(
     for name in ("system-reminder", "session_context", "environment_context", "environment_details")
 )
 _WORDS = re.compile(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>")
-_MAY_BE_WRAPPED = re.compile(r"[<\[]|^Tool |^Observation:|Here is the result of mcp", re.MULTILINE)
-"""What every result in words and every wrapping holds: most texts hold nothing of these."""
-_TOOL_LISTS = (
-    _wrapping("<tools>", r"\s*(?:[{\[]|<tool>).*", "</tools>"),
-    re.compile(r"^# Connected MCP Servers\n.*?(?=^====|^# |\Z)", _FLAGS),
-)
-_OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
-"""Words of a paragraph that teaches a tool protocol."""
-_OF_OTHER_THINGS = re.compile(
-    r"^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
+_CHAPTERS = re.compile(
+    r"(?P<tools><tools>\s*(?:[{\[]|<tool>)(?:(?!<tools>).)*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z))"
+    r"|^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
     r".*?(?=^====|\Z)|^# User Instructions\n.*?(?=^Now Begin!|\Z)",
     _FLAGS,
 )
-"""Chapters of hosts' prompts that do not teach a tool protocol."""
+"""Chapters of hosts' prompts that list tools, and those that are about other things."""
+_OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
+"""Words of a paragraph that teaches a tool protocol."""
 
 
 def without_details(text: str) -> str:
@@ -177,9 +125,7 @@ def without_details(text: str) -> str:
 
 def said_in(text: str) -> str:
     """Return the person's words in a message's text, without wrappings and results."""
-    if _MAY_BE_WRAPPED.search(text) is None:
-        return text.strip()
-    for form in (*chain.from_iterable(form.results for form in FORMS.values()), *_DETAILS, _WORDS):
+    for form in (*chain.from_iterable(results for _, *results in FORMS.values()), *_DETAILS, _WORDS):
         text = form.sub("", text)
     return text.strip()
 
@@ -190,46 +136,31 @@ Addition = tuple[int, int, str]
 
 def additions_in(name: str, text: str) -> Sequence[Addition]:
     """Return what a protocol adds to a message of the host's or the person's, in order, without overlaps."""
-    results = results_in(name, text)
-    added: list[Addition] = [
-        *((result.first, result.start, FRAMES_RESULT) for result in results),
-        *((result.end, result.last, FRAMES_RESULT) for result in results),
-        *((*match.span(), "details of the environment") for match in _DETAILS[-1].finditer(text)),
-        *((*match.span(), "frames what was said") for match in _WORDS.finditer(text)),
-    ]
-    inside = [(result.start, result.end) for result in results]
-    return [
-        (first, last, purpose)
-        for first, last, purpose in sorted(added)
-        if first < last and not any(start < last and first < end for start, end in inside)
-    ]
+    added: list[Addition] = [(*match.span(), "details of the environment") for match in _DETAILS[-1].finditer(text)]
+    added += [(*match.span(), "frames what was said") for match in _WORDS.finditer(text)]
+    for result in results_in(name, text):
+        added = [span for span in added if span[1] <= result.first or span[0] >= result.last]
+        added += [(result.first, result.start, "frames a result"), (result.end, result.last, "frames a result")]
+    return sorted(span for span in added if span[0] < span[1])
 
 
 def instructions_in(name: str, prompt: str) -> Sequence[Addition]:
-    """Return the lists of tools in a system prompt, and what teaches the protocol.
-
-    In each run of chapters that is what stands from the first to the last paragraph about tools.
-    """
-    lists = sorted(match.span() for form in _TOOL_LISTS for match in form.finditer(prompt))
-    about = sorted([*(match.span() for match in _OF_TOOLS.finditer(prompt)), *lists])
-    taught: list[tuple[int, int]] = []
-    for start, end in _between(0, len(prompt), (match.span() for match in _OF_OTHER_THINGS.finditer(prompt))):
-        inside = [span for span in about if start <= span[0] and span[1] <= end]
-        if inside:
-            first, last = prompt.rfind("\n\n", start, inside[0][0]), prompt.find("\n\n", inside[-1][1], end)
-            taught += _between(max(first + 2, start) if first >= 0 else start, last if last >= 0 else end, lists)
-    teaches = f"teaches the tool protocol {name}"
-    return sorted([*((*span, LISTS_TOOLS) for span in lists), *((*span, teaches) for span in taught)])
-
-
-def _between(start: int, end: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a range that are not taken, in order."""
-    for begin, stop in taken:
-        if start < min(begin, end):
-            yield start, min(begin, end)
-        start = max(start, stop)
-    if start < end:
-        yield start, end
+    """Return the lists of tools in a system prompt, and what teaches the protocol: from the first to the last paragraph about tools."""
+    additions: list[Addition] = []
+    start, is_behind_list = 0, False
+    for chapter in (*_CHAPTERS.finditer(prompt), None):
+        end = len(prompt) if chapter is None else chapter.start()
+        is_list = chapter is not None and chapter["tools"] is not None
+        about = list(_OF_TOOLS.finditer(prompt, start, end))
+        if about:
+            before, behind = prompt.rfind("\n\n", start, about[0].start()), prompt.find("\n\n", about[-1].end(), end)
+            first = start if before < 0 or is_behind_list else before + 2
+            last = end if behind < 0 or is_list else behind
+            additions.append((first, last, f"teaches the tool protocol {name}"))
+        if chapter is not None:
+            start, is_behind_list = chapter.end(), is_list
+            additions += [(end, start, "lists the tools")] if is_list else []
+    return additions
 
 
 # Tools, and the calls in answers.
@@ -244,13 +175,9 @@ _READS = "access_mcp_resource"
 
 def listed_names(name: str, system: str) -> Sequence[str]:
     """Return the names of the tools that a prompt lists."""
-    match name:
-        case "native":
-            return ()
-        case "cline":
-            return [f"{server}__{tool}" for server, text in _sections(system).items() for tool in _listed(text)]
-        case _:
-            return _listed(system)
+    if name == "cline":
+        return [f"{server}__{tool}" for server, text in _sections(system).items() for tool in _listed(text)]
+    return () if name == NATIVE else _listed(system)
 
 
 def reader_of(name: str, system: str, *, is_own: bool) -> Reader:
@@ -270,10 +197,5 @@ def _listed(text: str) -> Sequence[str]:
 
 def _sections(system: str) -> Mapping[str, str]:
     """Return the section of each server in Cline's prompt."""
-    listed = system.partition("# Connected MCP Servers")[2]
-    heads = list(_SERVERS.finditer(listed))
-    ends = [following.start() for _, following in pairwise(heads)]
-    sections: dict[str, str] = {}
-    for head, end in zip(heads, (*ends, len(listed)), strict=False):
-        sections.setdefault(head[1], listed[head.end() : end])
-    return sections
+    _, *pieces = _SERVERS.split(system.partition("# Connected MCP Servers")[2])
+    return dict(zip(reversed(pieces[::2]), reversed(pieces[1::2]), strict=True))
