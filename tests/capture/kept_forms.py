@@ -91,8 +91,9 @@ def fill(path: Path) -> None:
             protocol="native",
             profile="translator",
             options='{"temperature": 0.5}',
+            draft=draft,
         )
-        store.sessions.save(state, draft)
+        store.sessions.save(state)
         for turn in range(1, turns + 1):
             at = 1_795_268_703_000_000_000 + turn
             text = json.dumps({"turn": turn, "role": "user", "parts": []})
@@ -104,13 +105,14 @@ def fill(path: Path) -> None:
 
 def told(store: Store) -> bytes:
     """All that a person can get out of the file again."""
-    info = store.find_session(SESSION)
+    info = store.sessions.find(SESSION)
     lines = list(jsonl.pieces(info, store.session_records(SESSION), ()))
     lines += [jsonl.record_line(record) for record in store.records()]
+    left = store.sessions.left_draft()
     texts = [
         store.sessions.messages(SESSION),
         [*enumerate(store.sessions.item_texts(SESSION))],
-        store.sessions.left_draft(),
+        None if left is None else (left.id, left.draft),
     ]
     return b"".join(lines) + json.dumps(texts, ensure_ascii=False, indent=0).encode() + b"\n"
 

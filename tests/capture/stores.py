@@ -120,8 +120,9 @@ def save(
         source=source,
         model="demo/openai",
         protocol="native",
+        draft=draft,
     )
-    store.sessions.save(state, draft)
+    store.sessions.save(state)
     for turn in range(1, turns + 1):
         store.sessions.save_message(session, turn - 1, turn=turn, text=json.dumps({"turn": turn}), time_ns=updated)
 

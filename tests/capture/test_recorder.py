@@ -156,7 +156,7 @@ def test_secrets_are_in_no_file_of_the_data_folder(recorder: Recorder, store: St
 
     assert b"canary" not in files
     assert files.count(MARK) >= 6
-    assert store.sessions.draft("s1") == MARK.decode()
+    assert store.sessions.find("s1").draft == MARK.decode()
 
 
 def test_a_full_disk_loses_nothing_and_is_told_until_there_is_room(

@@ -15,7 +15,7 @@ from tests.capture.wires import rpc
 from tui_host.capture.ladder.filter_fields import Needles, Term
 from tui_host.capture.ladder.filter_language import Group, Query, completions, read_filter, terms
 from tui_host.capture.record import Head, Place, Record
-from tui_host.capture.session_summary import foreign_session
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.search import RecordSearch, search_chats
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, UserItem, item_to_text
@@ -169,7 +169,7 @@ def test_the_excerpt_shows_where_it_was_said(store: Store) -> None:
 
 
 def test_what_came_from_a_file_is_found_by_what_its_chat_says(store: Store) -> None:
-    store.sessions.put_back(foreign_session("a", "capture.har"))
+    store.sessions.put_back(SessionInfo("a", "capture.har", "import"))
     for number, item in enumerate(
         (
             UserItem(turn=1, text="上海天气怎么样？"),

@@ -17,6 +17,7 @@ from tests.steps import sizes_given
 from tui_host.capture import content_codings
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 
@@ -72,7 +73,7 @@ def test_nothing_of_one_session_stands_against_another(store: Store) -> None:
     drafts = [llm("request", f"x{number}", body, session=("first", "second")[number % 2]) for number in range(6)]
     record(store, drafts).close()
 
-    store.sessions.delete("first")
+    delete_session(store, "first")
 
     assert kept(store) == [body] * 3
     assert store.read("PRAGMA foreign_key_check") == []

@@ -31,7 +31,7 @@ def test_a_file_of_each_form_and_what_this_version_writes_give_back_the_same_byt
 
     store = Store.open(path)
     out = told(store)
-    info = store.find_session(SESSION)
+    info = store.sessions.find(SESSION)
     assert_sound(store)
     store.close()
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.capture import stores
 from tests.capture.drafts import frame
 from tests.capture.stores import FIRST, SECOND, assert_sound, save
+from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
@@ -85,7 +86,7 @@ assert kept(reading, FIRST) == 500
 reading.close()
 fill()
 store = Store.open(path)
-assert store.sessions.delete(FIRST)
+assert delete_session(store, FIRST)
 assert kept(store, SECOND) == 500
 assert free() > 1_500_000 and ballast.exists()
 assert_sound(store)

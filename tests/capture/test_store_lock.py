@@ -12,8 +12,8 @@ import pytest
 from tests.capture.drafts import wait_until
 from tests.capture.stores import FIRST, assert_sound, kept, other_process, start_writer
 from tui_host.capture.store import process_lock, temporary_store
+from tui_host.capture.store.deletion import prune
 from tui_host.capture.store.process_lock import Lock, is_live
-from tui_host.capture.store.retention import Limits, prune
 from tui_host.capture.store.store import Store
 from tui_host.capture.store.temporary_store import PREFIX, fleeting_folder
 
@@ -58,10 +58,10 @@ def test_a_folder_without_locks_is_told_and_used_all_the_same(tmp_path: Path, mo
 def test_many_processes_write_and_prune_one_file_at_once(store: Store) -> None:
     writers = [start_writer(store.path, capture, 3000) for capture in ("first", "second", "third")]
     while any(writer.poll() is None for writer in writers):
-        prune(store, Limits(max_bytes=0))
+        prune(store, max_bytes=0)
     assert [(writer.communicate(), writer.returncode)[1] for writer in writers] == [0, 0, 0]
 
-    prune(store, Limits(max_bytes=0))
+    prune(store, max_bytes=0)
     assert kept(store) == []
     assert_sound(store)
 

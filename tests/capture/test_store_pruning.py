@@ -8,7 +8,7 @@ from tests.capture.drafts import FixedClock, everything_in, frame
 from tests.capture.stores import FIRST, SECOND, THIRD, keep_session, kept, other_process, save, settle
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.retention import Limits, prune, used_bytes
+from tui_host.capture.store.deletion import prune, used_bytes
 from tui_host.capture.store.store import Store
 
 NOW = 1_795_268_701_000_000_000
@@ -18,52 +18,49 @@ def listed(store: Store) -> list[str]:
     return sorted(info.id for info in store.sessions.list())
 
 
-def test_what_did_not_change_for_long_goes_with_its_capture_and_nothing_else(store: Store, tmp_path: Path) -> None:
-    keep_session(store, FIRST, NOW - 100, words=b"canary-old")
+def test_what_did_not_change_for_long_goes_with_captures_that_no_session_is_left_of(
+    store: Store, tmp_path: Path
+) -> None:
+    recorder = Recorder(store, Redactor(), capture="idle", clock=FixedClock(wall_ns=NOW - 100_000_000_000))
+    for _ in range(2500):
+        recorder.append(frame(b"never used"))
+    recorder.close()
+    keep_session(store, FIRST, NOW - 50_000_000_000, words=b"canary-old")
     keep_session(store, SECOND, NOW, words=b"canary-new")
-
     store.run(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
     before = store.path.stat().st_size
 
-    pruned = prune(store, Limits(before_ns=NOW - 50))
+    pruned = prune(store, before_ns=NOW - 10_000_000_000)
 
-    assert [(old.thing, old.name) for old in pruned.gone] == [("session", FIRST)]
+    assert [(old.thing, old.name) for old in pruned.gone] == [("capture", "idle"), ("session", FIRST)]
     assert pruned.freed > 10_000
     assert pruned.is_whole
     assert listed(store) == [SECOND]
     files = everything_in(tmp_path)
     assert b"canary-old" not in files
     assert FIRST.encode() not in files
+    assert list(store.records(capture="idle")) == []
     assert len(list(store.session_records(SECOND))) == 201, "with the one of its connection before"
     assert store.read("SELECT id FROM captures") == [(f"of {SECOND}",)]
     assert store.read("PRAGMA foreign_key_check") == []
     assert (store.path.stat().st_size < before, store.read("PRAGMA freelist_count")) == (True, [(0,)])
 
 
-def test_the_oldest_go_until_the_rest_takes_no_more(store: Store) -> None:
+def test_the_oldest_go_until_the_rest_takes_no_more_as_was_told_before(store: Store) -> None:
     for number, session in enumerate((SECOND, FIRST, THIRD)):
         keep_session(store, session, NOW + number, words=b"words")
-    whole = used_bytes(store)
+    size = used_bytes(store)
 
-    pruned = prune(store, Limits(max_bytes=whole - 1000))
+    would_go = prune(store, max_bytes=size - 1000, dry=True)
+    assert ([old.name for old in would_go.gone], would_go.freed > 5000) == ([SECOND], True)
+    assert (used_bytes(store), listed(store)) == (size, [FIRST, SECOND, THIRD])
 
-    assert [old.name for old in pruned.gone] == [SECOND]
+    assert [old.name for old in prune(store, max_bytes=size - 1000).gone] == [SECOND]
     assert listed(store) == [FIRST, THIRD]
-    assert used_bytes(store) <= whole - 1000
-
-
-def test_captures_in_which_no_session_is_left_go_too(store: Store) -> None:
-    recorder = Recorder(store, Redactor(), capture="idle", clock=FixedClock(wall_ns=NOW - 100_000_000_000))
-    for _ in range(2500):
-        recorder.append(frame(b"never used"))
-    recorder.close()
-    keep_session(store, SECOND, NOW)
-
-    pruned = prune(store, Limits(before_ns=NOW - 50_000_000_000))
-
-    assert [(old.thing, old.name) for old in pruned.gone] == [("capture", "idle")]
-    assert store.read("SELECT id FROM captures") == [(f"of {SECOND}",)]
-    assert list(store.records(capture="idle")) == []
+    assert used_bytes(store) <= size - 1000
+    answers = iter((False, True))
+    assert [old.name for old in prune(store, max_bytes=0, stopped=lambda: next(answers)).gone] == [FIRST]
+    assert listed(store) == [THIRD], "it was stopped between one and the next"
 
 
 def test_what_a_running_process_writes_stays_however_old(store: Store) -> None:
@@ -71,30 +68,8 @@ def test_what_a_running_process_writes_stays_however_old(store: Store) -> None:
     Recorder(store, Redactor(), capture="mine", clock=FixedClock(wall_ns=1)).append(frame(b"mine"))
     settle(store)
     with other_process(store.path, FIRST):
-        assert prune(store, Limits(before_ns=NOW, max_bytes=0)).gone == []
+        assert prune(store, before_ns=NOW, max_bytes=0).gone == []
 
-    assert [old.name for old in prune(store, Limits(before_ns=NOW)).gone] == [FIRST]
+    assert [old.name for old in prune(store, before_ns=NOW).gone] == [FIRST]
     assert listed(store) == [SECOND]
     assert kept(store, capture="mine") == [b"mine"]
-
-
-def test_what_would_go_is_told_and_stays(store: Store) -> None:
-    for number, session in enumerate((FIRST, SECOND)):
-        keep_session(store, session, NOW + number, words=b"words")
-    size = used_bytes(store)
-
-    pruned = prune(store, Limits(max_bytes=size - 1000), dry=True)
-
-    assert [old.name for old in pruned.gone] == [FIRST]
-    assert pruned.freed > 5000
-    assert used_bytes(store) == size
-    assert listed(store) == [FIRST, SECOND]
-
-
-def test_pruning_stops_between_one_thing_and_the_next(store: Store) -> None:
-    for number, session in enumerate((FIRST, SECOND)):
-        keep_session(store, session, NOW + number)
-    answers = iter((False, True))
-
-    assert [old.name for old in prune(store, Limits(max_bytes=0), stopped=lambda: next(answers)).gone] == [FIRST]
-    assert listed(store) == [SECOND]

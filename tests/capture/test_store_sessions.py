@@ -14,88 +14,65 @@ from tui_host.capture.link import offered_link
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.frame_choices import choose_frame, frame_choices
+from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.imported_records import Intake
-from tui_host.capture.store.row_marks import RowMarks
+from tui_host.capture.store.notes_of_people import RowMarks, choose_frame, frame_choices
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
 
-def test_sessions_with_a_turn_and_those_of_taps_are_listed_the_last_changed_first(store: Store) -> None:
-    save(store, FIRST, updated=5_000_000_000)
-    save(store, SECOND, updated=9_000_000_000, turns=3)
-    save(store, THIRD, turns=0)
+def test_sessions_are_listed_the_last_changed_first_and_found_by_id_unique_prefix_and_last(store: Store) -> None:
+    save(store, FIRST, updated=9_000_000_000, turns=3)
+    save(store, THIRD, updated=5_000_000_000)
+    save(store, SECOND, turns=0)
     save(store, "of a tap", turns=0, source="tap")
     settle(store)
 
-    assert [info.id for info in store.sessions.list()] == [SECOND, FIRST, "of a tap"]
-    info = store.sessions.list()[0]
-    assert (info.turns, info.source, info.model, info.protocol) == (3, "chat", "demo/openai", "native")
-    assert info.updated == "1970-01-01T00:00:09.000000Z"
-    assert info.live
-
-
-def test_a_session_is_found_by_id_unique_prefix_and_last(store: Store) -> None:
-    save(store, FIRST, updated=9)
-    save(store, THIRD, updated=5)
-    save(store, SECOND, turns=0)
-    settle(store)
-
-    assert store.find_session(FIRST).id == FIRST
-    assert store.find_session("20261122").id == THIRD
-    assert store.find_session("last").id == FIRST
+    info, *others = store.sessions.list()
+    assert [other.id for other in others] == [THIRD, "of a tap"], "a draft alone is no session yet"
+    assert (info.id, info.turns, info.source, info.model, info.protocol) == (FIRST, 3, "chat", "demo/openai", "native")
+    assert (info.updated, info.live, info.imported) == ("1970-01-01T00:00:09.000000Z", True, False)
+    names = (FIRST, "20261122", "last", SECOND)
+    assert [store.sessions.find(name).id for name in names] == [FIRST, THIRD, FIRST, SECOND]
+    for name, words in (("2026112", f"{FIRST}, {THIRD}"), ("20261121-134501-aaaax", FIRST), ("", "no such session")):
+        with pytest.raises(TuiHostError, match=words):
+            store.sessions.find(name)
     intake = Intake(store, "c", Redactor())
     intake.add(replace(frame(session=THIRD), capture="c", seq=1, time_ns=1, mono_ns=1))
     intake.close()
-    assert store.find_session("last").id == THIRD  # it came here last
-    assert store.find_session(SECOND).id == SECOND
+    last = store.sessions.find("last")
+    assert (last.id, last.imported) == (THIRD, True), "it came here last"
 
 
-def test_a_name_that_fits_none_or_several_is_told_with_the_nearest(store: Store) -> None:
-    save(store, FIRST)
-    save(store, SECOND)
-    settle(store)
-
-    with pytest.raises(TuiHostError, match=FIRST):
-        store.find_session("20261121")
-    with pytest.raises(TuiHostError, match=SECOND):
-        store.find_session("20261121-134502-bbbbx")
-    with pytest.raises(TuiHostError, match="no such session"):
-        store.find_session("")
-
-
-def test_messages_items_and_draft_come_back_as_they_were_saved(store: Store) -> None:
+def test_messages_items_draft_and_facts_come_back_as_they_were_saved(store: Store) -> None:
     save(store, FIRST, turns=2)
     store.sessions.save_item(FIRST, 0, '{"item":"user","text":"工具"}')
     store.sessions.save_item(FIRST, 1, '{"item":"answer","text":"to"}')
     store.sessions.save_item(FIRST, 1, '{"item":"answer","text":"to be"}')
+    store.sessions.save_message(FIRST, 2, turn=2, text='{"text": "\ud800"}', time_ns=1)
+    store.sessions.save_facts(FIRST, '{"host":"claude-code"}')
+    save(store, FIRST, turns=0, updated=7)
     settle(store)
 
-    assert store.sessions.messages(FIRST) == ['{"turn": 1}', '{"turn": 2}']
+    assert store.sessions.messages(FIRST) == ['{"turn": 1}', '{"turn": 2}', '{"text": "\\ud800"}']
     assert store.sessions.item_texts(FIRST) == ['{"item":"user","text":"工具"}', '{"item":"answer","text":"to be"}']
-    assert store.sessions.draft(FIRST) == "unsent"
-
-
-def test_a_lone_surrogate_in_a_message_is_kept_in_words(store: Store) -> None:
-    store.sessions.save_message(FIRST, 0, turn=1, text='{"text": "\ud800"}', time_ns=1)
-    settle(store)
-
-    assert store.sessions.messages(FIRST) == ['{"text": "\\ud800"}']
+    info = store.sessions.find(FIRST)
+    assert (info.draft, info.facts, info.updated_ns) == ("unsent", '{"host":"claude-code"}', 7)
 
 
 def test_a_session_has_one_owner_while_that_process_lives(store: Store) -> None:
     with other_process(store.path, FIRST):
         assert not store.sessions.claim(FIRST)
-        assert store.find_session(FIRST).live
+        assert store.sessions.find(FIRST).live
         with pytest.raises(TuiHostError, match="another process"):
-            store.sessions.delete(FIRST)
+            delete_session(store, FIRST)
 
-    assert not store.find_session(FIRST).live
+    assert not store.sessions.find(FIRST).live
     assert store.sessions.claim(FIRST)
-    assert store.find_session(FIRST).live
+    assert store.sessions.find(FIRST).live
     store.sessions.release(FIRST)
     settle(store)
-    assert not store.find_session(FIRST).live
+    assert not store.sessions.find(FIRST).live
 
 
 def record_two_sessions(store: Store) -> Recorder:
@@ -117,28 +94,26 @@ def record_two_sessions(store: Store) -> Recorder:
     return record(store, drafts)
 
 
-def exported(store: Store, session: str) -> list[tuple[bytes, bool]]:
-    return [(record.data, is_preamble) for record, is_preamble in store.session_records(session)]
+def exported(store: Store, session: str) -> tuple[list[bytes], list[bytes]]:
+    """What came before a session on the connections that it used, and the rest, in the order of exports."""
+    records = list(store.session_records(session))
+    before = [record.data for record, is_preamble in records if is_preamble]
+    rest = [record.data for record, is_preamble in records if not is_preamble]
+    assert [record.data for record, _ in records] == before + rest
+    return before, rest
 
 
 def test_an_export_begins_with_the_start_of_each_connection_used_and_leaves_other_sessions_out(store: Store) -> None:
     record_two_sessions(store)
+    for capture in ("c2", "c3"):
+        name = capture.encode()
+        record(store, [frame(b"start " + name), frame(b"call " + name, session=THIRD)], capture=capture)
 
-    assert exported(store, FIRST) == [
-        (b"1 math initialize", True),
-        (b"3 time initialize", True),
-        (b"4 first asks", False),
-        (b"5 math progress", False),
-        (b"6 first again", False),
-        (b"10 math between turns", False),
-        (b"11 first asks on", False),
-    ]
-    assert exported(store, SECOND) == [
-        (b"1 math initialize", True),
-        (b"7 second asks", False),
-        (b"8 math log for second", False),
-        (b"9 second done", False),
-    ]
+    first = [b"4 first asks", b"5 math progress", b"6 first again", b"10 math between turns", b"11 first asks on"]
+    assert exported(store, FIRST) == ([b"1 math initialize", b"3 time initialize"], first)
+    second = [b"7 second asks", b"8 math log for second", b"9 second done"]
+    assert exported(store, SECOND) == ([b"1 math initialize"], second)
+    assert exported(store, THIRD) == ([b"start c2", b"start c3"], [b"call c2", b"call c3"])
 
 
 def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(store: Store) -> None:
@@ -147,22 +122,9 @@ def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(stor
     used = [frame(b"1 math initialize"), frame(b"2 idle initialize", connection="idle#3"), offered]
     record(store, [*used, frame(b"4 second calls", session=SECOND), frame(b"5 math afterwards")])
 
-    assert exported(store, FIRST) == [(b"1 math initialize", True), (offered.data, False)]
-    store.sessions.delete(SECOND)
-    assert exported(store, FIRST) == [(b"1 math initialize", True), (offered.data, False)]
-
-
-def test_a_session_over_two_captures_has_the_preambles_of_both(store: Store) -> None:
-    for capture in ("c1", "c2"):
-        name = capture.encode()
-        record(store, [frame(b"start " + name), frame(b"call " + name, session=FIRST)], capture=capture)
-
-    assert exported(store, FIRST) == [
-        (b"start c1", True),
-        (b"start c2", True),
-        (b"call c1", False),
-        (b"call c2", False),
-    ]
+    assert exported(store, FIRST) == ([b"1 math initialize"], [offered.data])
+    delete_session(store, SECOND)
+    assert exported(store, FIRST) == ([b"1 math initialize"], [offered.data])
 
 
 def test_deleting_a_session_leaves_nothing_of_it_in_any_file(store: Store, tmp_path: Path) -> None:
@@ -176,7 +138,7 @@ def test_deleting_a_session_leaves_nothing_of_it_in_any_file(store: Store, tmp_p
     settle(store)
     assert everything_in(tmp_path).count(b"canary") > 1000
 
-    assert store.sessions.delete(FIRST)
+    assert delete_session(store, FIRST)
 
     files = everything_in(tmp_path)
     assert b"canary" not in files
@@ -193,7 +155,7 @@ def test_deleting_takes_along_what_no_other_used_but_the_beginning_of_open_conne
     if not is_open:
         recorder.close()
 
-    store.sessions.delete(FIRST)
+    delete_session(store, FIRST)
 
     begun = [b"1 math initialize", b"2 idle initialize"] + [b"3 time initialize"] * is_open
     assert kept(store) == [*begun, b"7 second asks", b"8 math log for second", b"9 second done", b"12 math after all"]
@@ -205,50 +167,36 @@ def test_marks_and_notes_are_kept_in_the_order_of_marking_and_go_with_their_sess
     store = Store.open(path)
     store.redactor = Redactor([("KEY", "hunter2-hunter2")])
     marks = RowMarks(store, SESSION)
-    for seq in (4, 9, 7):
+    for seq in (4, 9, 7, 9):
         marks.toggle(("capture-1", seq))
     marks.write(("capture-1", 4), "why hunter2-hunter2?")
-    marks.toggle(("capture-1", 9))
     RowMarks(store, "another").toggle(("capture-1", 4))
     assert store.close()
 
     store = Store.open(path)
     marks = RowMarks(store, SESSION)
     assert marks.newest_first == [("capture-1", 7), ("capture-1", 4)]
-    assert marks.note(("capture-1", 4)) == "why ⟨secret:KEY⟩?"
-    assert (marks.note(("capture-1", 7)), marks.note(("capture-1", 9))) == ("", None)
-    store.sessions.delete(SESSION)
+    assert [marks.note(("capture-1", seq)) for seq in (4, 7, 9)] == ["why ⟨secret:KEY⟩?", "", None]
+    delete_session(store, SESSION)
     assert store.read("SELECT session FROM marks") == [("another",)]
     assert store.close()
 
-
-def test_what_a_person_decided_on_a_frame_is_kept_until_it_is_forgotten_or_its_capture_goes(store: Store) -> None:
-    record(store, [frame(b"1", session=FIRST)]).close()
-    save(store, FIRST)
-    for call, joined in (("a", True), ("b", False), ("c", True), ("c", None), ("b", True)):
-        choose_frame(store, call, ("c1", 1), is_joined=joined)
-    choose_frame(store, "a", ("c2", 7), is_joined=True)
-    settle(store)
-    assert [(choice.call, choice.frame, choice.is_joined) for choice in frame_choices(store, ("c2", "c1"))] == [
-        ("a", ("c2", 7), True),
-        ("a", ("c1", 1), True),
-        ("b", ("c1", 1), True),
-    ]
-    store.sessions.delete(FIRST)
-    assert [choice.frame for choice in frame_choices(store, ("c2", "c1"))] == [("c2", 7)]
-
-
-def test_what_a_tap_found_out_stays_where_it_is_saved_again_without(store: Store) -> None:
-    save(store, FIRST, source="tap")
-    store.sessions.save_facts(FIRST, '{"host":"claude-code"}')
-    save(store, FIRST, source="tap", updated=7)
-    settle(store)
-    assert (store.find_session(FIRST).facts, store.find_session(FIRST).updated_ns) == ('{"host":"claude-code"}', 7)
-
-
-def test_without_a_store_marks_last_as_long_as_they_are_held() -> None:
-    marks = RowMarks(None, SESSION)
+    marks = RowMarks(None, SESSION)  # nothing is kept here
     marks.write(("c", 1), "here")
     assert (marks.newest_first, marks.note(("c", 1)), marks.revision) == ([("c", 1)], "here", 1)
     marks.toggle(("c", 1))
     assert not marks.newest_first
+
+
+def test_what_a_person_decided_on_a_frame_is_kept_until_its_capture_goes(store: Store) -> None:
+    record(store, [frame(b"1", session=FIRST)]).close()
+    save(store, FIRST)
+    for call, joined in (("a", True), ("b", False), ("b", True), ("c", False)):
+        choose_frame(store, call, ("c1", 1), is_joined=joined)
+    choose_frame(store, "a", ("c2", 7), is_joined=True)
+    settle(store)
+    of_second = {("a", "c2", 7): True}
+    of_first = {("a", "c1", 1): True, ("b", "c1", 1): True, ("c", "c1", 1): False}
+    assert frame_choices(store, ("c2", "c1")) == of_second | of_first
+    delete_session(store, FIRST)
+    assert frame_choices(store, ("c2", "c1")) == of_second

@@ -9,6 +9,7 @@ import pytest
 
 from tests.chat.bench import session_of
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import (
     AnswerItem,
@@ -197,7 +198,7 @@ def test_a_session_is_kept_from_its_first_word_and_goes_on_under_the_numbers_tha
     assert [message.parts for message in second.messages] == [(Text(text="early bird"),), (Text(text="two"),)]
     assert list(third.messages) == list(second.messages)
     fourth = reopened(store, third)
-    store.sessions.remove(first.id)
+    delete_session(store, first.id)
     with pytest.raises(StoreError, match="no longer stored"):
         fourth.messages.load()
     store.close()

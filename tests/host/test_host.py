@@ -275,7 +275,7 @@ async def test_a_host_that_is_cancelled_still_writes_what_it_has_recorded(tmp_pa
                 await until(lambda: answers(session) == ["half"])
                 group.cancel_scope.cancel()
     store = Store.open_to_read(tmp_path / "data" / "tui-host.db")
-    lines = b"".join(FORMATS["jsonl"].export(store, store.find_session("last"))).splitlines()[1:]
+    lines = b"".join(FORMATS["jsonl"].export(store, store.sessions.find("last"))).splitlines()[1:]
     store.close()
     kinds = [json.loads(line)["kind"] for line in lines]
     assert kinds[:3] == ["request", "response", "chunk"]

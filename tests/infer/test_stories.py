@@ -18,6 +18,7 @@ from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
 from tui_host.cli.recorded import listing
 from tui_host.errors import TuiHostError
@@ -84,7 +85,7 @@ def test_a_story_keeps_its_id_when_taps_join_and_a_taps_id_gives_its_half(tmp_pa
         assert stories.find(tap[:-1]) == half
     with pytest.raises(TuiHostError, match="there is no such session"):
         stories.find(f"{a}x")
-    store.sessions.delete(a)
+    delete_session(store, a)
     assert titles(Stories(store)) == ["b"]
     assert Stories(store).get(story.id) is None
     store.close()
@@ -114,7 +115,7 @@ def test_what_a_person_joins_and_parts_stays_so_for_every_process(tmp_path: Path
     assert following.updates[-1].state.is_stale  # a screen begins anew
     stories.join(ids["a"], ids["b"])
     assert titles(Stories(reader)) == ["a b c"]
-    store.sessions.delete(ids["a"])
+    delete_session(store, ids["a"])
     assert titles(Stories(reader)) == ["b c"]
     assert not [row for row in store.read("SELECT tap, other FROM tap_links") if ids["a"] in row]
     reader.close()

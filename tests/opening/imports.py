@@ -22,7 +22,7 @@ SESSION = "20261121-134501-x7k2q"
 
 def exported(store: Store, session: str) -> bytes:
     """The lines of a session as they were recorded."""
-    return b"".join(FORMATS["jsonl"].export(store, store.find_session(session)))
+    return b"".join(FORMATS["jsonl"].export(store, store.sessions.find(session)))
 
 
 def exported_whole(store: Store, session: str) -> bytes:

@@ -40,7 +40,7 @@ def test_a_turn_or_a_call_of_a_session_comes_out_again_line_for_line(
 ) -> None:
     session = import_files(store, [GOLDEN], Redactor()).id
     part = PartOfSession(store, turn=turn, call=call)
-    lines = b"".join(FORMATS["jsonl"].export(part, store.find_session(session)))
+    lines = b"".join(FORMATS["jsonl"].export(part, store.sessions.find(session)))
     assert 4 < lines.count(b"\n") <= GOLDEN.read_bytes().count(b"\n")
     again = import_files(store, [written(tmp_path, "part.jsonl", lines)], Redactor())
     assert exported(store, again.id) == lines
@@ -84,7 +84,7 @@ def test_what_a_tap_recorded_comes_out_again_line_for_line_and_stays_a_tap_of_on
     for name in (SESSION, f"{SESSION}~2"):
         assert import_files(store, [path], Redactor()).id == name
         assert exported(store, name) == text
-        found = store.find_session(name)
+        found = store.sessions.find(name)
         assert (found.source, found.listed_source) == ("tap", "import")
         assert [record.capture for record, _ in store.session_records(name)] == [name] * 2
 

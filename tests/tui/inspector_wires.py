@@ -19,7 +19,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction
-from tui_host.capture.store.row_marks import RowMarks
+from tui_host.capture.store.notes_of_people import RowMarks
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import DIALECTS

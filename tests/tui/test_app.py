@@ -292,7 +292,7 @@ async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_
         store, kept = app.host.store, app.session.id
         assert store is not None
         app.write("never sent, never quit")
-        await app.until(lambda: store.sessions.draft(kept) == "never sent, never quit")
+        await app.until(lambda: getattr(store.sessions.get(kept), "draft", "") == "never sent, never quit")
         await app.press("ctrl+n")
         app.session.model = ModelRef(provider="demo", model="openai")  # the embedded one takes its time
         await app.send("write 3000 words")

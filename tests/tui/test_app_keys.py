@@ -206,7 +206,7 @@ async def test_history_pastes_and_drafts_lose_nothing(app: Running) -> None:
     assert "[pasted" in app.prompt.text
     store = app.host.store
     assert store is not None
-    await app.until(lambda: store.sessions.draft(session.id) == draft)
+    await app.until(lambda: getattr(store.sessions.get(session.id), "draft", "") == draft)
 
 
 async def test_nothing_is_sent_into_a_turn_at_work_and_nothing_is_lost(app: Running) -> None:

@@ -510,7 +510,7 @@ async def test_contents_are_named_in_the_chat_and_after_a_restart(tmp_path: Path
     async with running(tmp_path, config=CONFIG) as app:
         await app.until(lambda: app.host.store is not None)
         assert app.host.store is not None
-        app.app.show_session(app.host.sessions.open(app.host.store.find_session("last").id))
+        app.app.show_session(app.host.sessions.open(app.host.store.sessions.find("last").id))
         app.transcript.focus()
         await app.press("home", "down", "enter")
         await app.until_shown(*named)

@@ -39,7 +39,7 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await written(app, tmp_path / "turn.sh", "1 text looks like a key of a vendor", "press enter again")
         assert app.host.store is not None
         exported = SESSION_EXPORTS["curl"].export(
-            PartOfSession(app.host.store, turn=1), app.host.store.find_session(app.session.id)
+            PartOfSession(app.host.store, turn=1), app.host.store.sessions.find(app.session.id)
         )
         assert (tmp_path / "turn.sh").read_bytes() == b"".join(exported)
 

@@ -14,7 +14,8 @@ from tests.opening.captured import ASK, CHAT, TELL
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import Direction, Place, Record
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import foreign_session
+from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
@@ -41,7 +42,7 @@ class BeingRead:
 
     def __init__(self, folder: Path) -> None:
         self.store = Store.open(folder / "data" / "tui-host.db")
-        self.info = replace(foreign_session("20261122-101500-abcde", "big.har"), created_ns=1, updated_ns=1)
+        self.info = SessionInfo("20261122-101500-abcde", "big.har", "import", created_ns=1, updated_ns=1)
         self.store.sessions.put_back(replace(self.info, live=True))
         self.intake = Intake(self.store, self.info.id, Redactor())
 
@@ -140,7 +141,7 @@ async def names_what_matters(app: Running) -> None:
 async def is_deleted(app: Running) -> None:
     assert app.host.store is not None
     for tap in app.host.store.sessions.taps():
-        app.host.store.sessions.delete(tap.id)
+        delete_session(app.host.store, tap.id)
     await app.until_shown("These records were deleted", "No requests or frames", "0 LLM")
 
 

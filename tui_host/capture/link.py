@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias, get_args
 
-from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
+from tui_host.capture.json.narrowing import items, mapping, number_or_zero, text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.errors import JSON
 
 Relation: TypeAlias = Literal[
     "asked", "sent", "answered", "told", "injected", "profile", "given", "cut", "adapted", "vendor"
@@ -57,10 +55,10 @@ class Link:
 
     Attributes:
         relation: `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call),
-            `told` (call -> span of a request that tells its result to the model for the first time); of no call are
-            `injected` (span of a request that the tool protocol put in), `profile` (span that a profile put in), `given` (span that a server's prompt or resource gave), `cut` (span of a response that is left out)
-            `adapted` (span of a tool's definition that was changed for the dialect) and `vendor` (span of a response where the
-            vendor ran a tool of its own; its words are those of the row).
+            `told` (call -> span of a request that tells its result to the model for the first time). Of no call are, in
+            a request, `injected` (put in by the tool protocol), `profile` (by a profile), `given` (by a server's prompt
+            or resource) and `adapted` (a tool's definition changed for the dialect); in a response, `cut` (left out) and
+            `vendor` (where the vendor ran a tool of its own; its words are those of the row).
         known: By an `id` on both sides, by `value` for certain, by `time`, `maybe` in the likeliest place, or by a person's `hand`.
         words: A summary of the arguments for a row; at most 200 characters.
     """
@@ -91,13 +89,13 @@ def _json(value: object) -> str:
 
 
 def read_link(data: bytes) -> Link | None:
-    """Parse the data of a `link` record; None if it is not a link."""
+    """Parse the data of a `link` record, perhaps from a file; None if it is not a link."""
     value = read_object(data)
+    span = mapping(value.get("span"))
     relation = _RELATIONS.get(text_or_empty(value.get("relation")))
-    span = value.get("span")
-    if relation is None or not isinstance(span, Mapping):
+    if relation is None or not span:
         return None
-    end = span.get("end")
+    pairs = [pair for pair in map(items, items(span.get("ranges"))) if len(pair) == 2]
     return Link(
         relation=relation,
         call=text_or_empty(value.get("call")),
@@ -107,20 +105,11 @@ def read_link(data: bytes) -> Link | None:
             side="request" if span.get("side") == "request" else "response",
             layer=_LAYERS.get(text_or_empty(span.get("layer")), "decoded"),
             start=number_or_zero(span.get("start")),
-            end=number_or_zero(end) if end is not None else None,
-            ranges=_ranges(span.get("ranges")),
+            end=None if span.get("end") is None else number_or_zero(span.get("end")),
+            ranges=tuple((number_or_zero(start), number_or_zero(end)) for start, end in pairs),
         ),
         known=_KNOWN.get(text_or_empty(value.get("known")), "time"),
         server=text_or_empty(value.get("server")),
         tool=text_or_empty(value.get("tool")),
         words=text_or_empty(value.get("words")),
-    )
-
-
-def _ranges(value: JSON) -> tuple[tuple[int, int], ...]:
-    pairs = value if isinstance(value, list) else []
-    return tuple(
-        (number_or_zero(pair[0]), number_or_zero(pair[1]))
-        for pair in pairs
-        if isinstance(pair, list) and len(pair) == 2
     )

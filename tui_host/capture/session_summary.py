@@ -8,18 +8,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
+SessionFields: TypeAlias = "tuple[str, str, Source, int, int, int, str, str, str, str, str, str]"
+"""The stored values of a `SessionInfo`, in its order."""
 DIRECT = "direct"
 """Name among the stored options of a session that has asked no model; no model option."""
-_LOCAL_MARK = "~"
+LOCAL_MARK = "~"
+"""Stands before the number in a name under which imported content is stored because its own was taken."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SessionInfo:
     """A session as listed.
 
     Attributes:
         model: PROVIDER/MODEL.
         facts: JSON: what a tap found out about the host that it records.
+        draft: The unsent text of the prompt.
         imported: Whether the session was imported from a file; `source` then says what created it originally.
     """
 
@@ -29,12 +33,13 @@ class SessionInfo:
     created_ns: int = 0
     updated_ns: int = 0
     turns: int = 0
-    live: bool = False
     model: str = ""
     protocol: str = ""
     profile: str = ""
     options: str = "{}"
     facts: str = "{}"
+    draft: str = ""
+    live: bool = False
     imported: bool = False
 
     @property
@@ -79,13 +84,8 @@ class SessionInfo:
 
     @property
     def updated(self) -> str:
-        """Time of the last change as RFC 3339, in UTC with microseconds."""
+        """Time of the last change, in the same form."""
         return rfc3339(self.updated_ns)
-
-
-def foreign_session(identity: str, title: str) -> SessionInfo:
-    """Return the session of a file from elsewhere, with nothing else known yet."""
-    return SessionInfo(id=identity, title=title, source="import")
 
 
 def session_id(now_ns: int, randomness: bytes) -> str:
@@ -102,11 +102,6 @@ def rfc3339(time_ns: int) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
-def local_name(name: str, number: int) -> str:
-    """Return the name to store imported content under: the original one, with a mark and a number if in use."""
-    return name if number == 1 else f"{name}{_LOCAL_MARK}{number}"
-
-
 def own_name(name: str) -> str:
     """Return the original name of imported content, which exports use."""
-    return name.partition(_LOCAL_MARK)[0]
+    return name.partition(LOCAL_MARK)[0]

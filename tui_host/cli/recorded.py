@@ -29,7 +29,6 @@ from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.search import MOST_BYTES, Found, RecordSearch, search_chats
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.tap_summary import passed
 from tui_host.capture.visible import line
 from tui_host.cli import output
 from tui_host.errors import JSON, SettingsError, StoreError
@@ -129,7 +128,7 @@ def counted(number: int, what: str) -> str:
 
 def listing(store: Store) -> Sequence[ListedSession]:
     """List sessions and stories, newest first. Blocks on the disk."""
-    counts = passed(store)
+    counts = store.sessions.passed()
     return [
         ListedSession(info=line.info, story=line, counts=counts)
         if isinstance(line, TapStory)
@@ -144,7 +143,7 @@ def chosen(store: Store, name: str) -> tuple[ListedSession, Exported]:
     if not isinstance(named, TapStory):
         return ListedSession(info=named), store
     whole = WholeStory(store, named, store.redactor.text)
-    return ListedSession(info=whole.info, story=named, counts=passed(store)), whole
+    return ListedSession(info=whole.info, story=named, counts=store.sessions.passed()), whole
 
 
 def matching(

@@ -108,7 +108,7 @@ class Sessions(Mapping[str, "Session"]):
             return self._opened[name]  # a new session may not be on the disk yet
         with suppress(StoreError):  # on a full disk, the sessions already stored can still be read
             self._store.run(lambda _: None)  # wait for pending writes of a session that was left a moment ago
-        info = self._store.find_session(name)
+        info = self._store.sessions.find(name)
         if info.is_foreign:
             where = "imported from a file" if info.imported else "recorded by a tap"
             raise TuiHostError(

@@ -44,8 +44,8 @@ class StoreKeeper:
                 protocol=session.protocol,
                 profile=session.profile,
                 options=json.dumps(_options_to_json(session), ensure_ascii=False),
-            ),
-            session.draft,
+                draft=session.draft,
+            )
         )
 
     def message(self, session: str, number: int, message: Message) -> None:
@@ -131,7 +131,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         redact=redact,
         keeper=keeper,
         title=info.title,
-        draft=store.sessions.draft(info.id),
+        draft=info.draft,
         turn=info.turns,
         messages=Messages(stored=stored, read=lambda: _messages(store, info.id, stored)),
         conversation=Conversation(store.sessions.item_texts(info.id)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.retention import Pruned
+    from tui_host.capture.store.deletion import Pruned
     from tui_host.capture.store.store import Store
     from tui_host.settings.schema import StoreLimits
 
@@ -29,18 +29,17 @@ async def keep_within(store: Store, settings: StoreLimits, stop: asyncio.Event, 
     import anyio
     from anyio import to_thread
 
-    from tui_host.capture.store.retention import Limits, prune
+    from tui_host.capture.store.deletion import prune
 
     if settings.keep is None and settings.max is None:
         return
     await anyio.sleep(FIRST_SECONDS)
     while True:
         before_ns = None if settings.keep is None else time.time_ns() - int(settings.keep * 1_000_000_000)
-        limits = Limits(before_ns=before_ns, max_bytes=settings.max)
 
-        def work(limits: Limits = limits, before_ns: int = before_ns or 0) -> None:
-            pruned = prune(store, limits, stopped=stop.is_set)
-            notices.extend(_told(pruned, before_ns, settings))
+        def work(before_ns: int | None = before_ns) -> None:
+            pruned = prune(store, before_ns=before_ns, max_bytes=settings.max, stopped=stop.is_set)
+            notices.extend(_told(pruned, before_ns or 0, settings))
 
         try:
             await to_thread.run_sync(work, abandon_on_cancel=True)

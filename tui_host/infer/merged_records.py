@@ -14,7 +14,6 @@ from itertools import islice
 from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.tap_summary import captures_of
 from tui_host.capture.wall_clock import WallClock
 from tui_host.errors import StoreError
 from tui_host.infer.conversations.host_names import host_named
@@ -95,7 +94,7 @@ class MergedRecords:
         before, self._captures = self._captures, {}
         for tap in () if story is None else story.taps:
             other_hosts = frozenset[str]() if story is None else story.other_hosts.get(tap.id, frozenset())
-            for name in captures_of(self._store, tap.id) or [tap.id]:
+            for name in self._store.sessions.captures(tap.id) or [tap.id]:
                 if self._until is not None and name not in self._until:
                     continue
                 until = None if self._until is None else self._until[name].seq

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, product
 
 from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.notes_of_people import save_tap_links, tap_links
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.tap_summary import captures_of, save_tap_links, tap_links
 from tui_host.errors import TuiHostError
 from tui_host.infer.conversations.host_names import (
     Speaker,
@@ -266,7 +266,7 @@ class Stories:
         facts = self._facts.get(info.id)
         if facts is None:
             facts = TapFacts(info.facts, self.store.redactor.text)
-            for capture in () if facts.kind else captures_of(self.store, info.id):
+            for capture in () if facts.kind else self.store.sessions.captures(info.id):
                 for record in self.store.records(capture=capture, until_seq=_READ):
                     facts.feed(record)
             if not info.live:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tui_host.capture.record import Place, Record
-from tui_host.capture.session_summary import SessionInfo, foreign_session, session_id
+from tui_host.capture.session_summary import SessionInfo, session_id
 from tui_host.capture.store.imported_records import Intake, free_name
 from tui_host.chat.conversation import item_to_text
 from tui_host.errors import SettingsError, TuiHostError
@@ -62,7 +62,7 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
             info = replace(own[0], id=free_name(store, own[0].id))
         else:
             names = " and ".join(file.name for file in files)
-            info = foreign_session(session_id(time.time_ns(), os.urandom(8)), names)
+            info = SessionInfo(session_id(time.time_ns(), os.urandom(8)), names, "import")
         with _Import(store, redactor, info) as session:
             if len(own) == 1:
                 session.restore(files[0])

@@ -77,9 +77,9 @@ class Incoming:
                 following.cancel()
 
     def _session_until_then(self, app: TuiHost) -> Session:
-        from tui_host.capture.session_summary import foreign_session
+        from tui_host.capture.session_summary import SessionInfo
 
-        return app.host.sessions.foreign(foreign_session(ARRIVING, self._names))
+        return app.host.sessions.foreign(SessionInfo(ARRIVING, self._names, "import"))
 
     async def _follow(self, app: TuiHost) -> None:
         await app.complete.wait()

@@ -87,9 +87,9 @@ async def load_the_rest(app: LoadedApp, complete: asyncio.Event, pressed: asynci
 async def restore_and_offer(app: LoadedApp) -> None:
     """Restore an unsent draft of an earlier run, then offer the model servers that run on this machine."""
     store = app.host.store
-    draft = await asyncio.to_thread(store.sessions.left_draft) if store is not None else None
-    if draft is not None and store is not None and app.main is not None and app.main.submissions.put_draft(draft[1]):
-        store.sessions.forget_draft(draft[0])
+    left = await asyncio.to_thread(store.sessions.left_draft) if store is not None else None
+    if left is not None and store is not None and app.main is not None and app.main.submissions.put_draft(left.draft):
+        store.sessions.forget_draft(left.id)
     from tui_host.llm.probe import local_servers
 
     servers = await local_servers()

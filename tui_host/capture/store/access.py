@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
 from tui_host.capture.recording import Recording
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.database import Connect, connect_to_read, damage_to_tell, doubt, open_to_write
-from tui_host.capture.store.disk_space import DiskReserve
 from tui_host.capture.store.process_lock import Lock, is_live
 from tui_host.capture.store.rows import SQLValue
 from tui_host.capture.store.schema import connect, damaged_text
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 
 class OpenDatabase:
-    """A database that several processes may have open.
+    """A database that several processes may have open. Reading is possible from any thread, and raises `StoreError`.
 
     Attributes:
         owner: Name of the lock that this process holds while it writes; empty if it only reads.
@@ -46,12 +45,7 @@ class OpenDatabase:
 
     @classmethod
     def open(
-        cls,
-        path: Path,
-        *,
-        retry_seconds: float = 5.0,
-        connect: Connect = connect,
-        notices: list[str] | None = None,
+        cls, path: Path, *, retry_seconds: float = 5.0, connect: Connect = connect, notices: list[str] | None = None
     ) -> Self:
         """Open or create the database, readable only by the owner. Blocks.
 
@@ -89,11 +83,7 @@ class OpenDatabase:
         return self._writer.loss if self._writer is not None else ""
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Write all waiting records, and end.
-
-        Returns:
-            Whether everything was written.
-        """
+        """Write all waiting records, and end; returns whether everything was written."""
         written = self._writer.close(timeout) if self._writer is not None else True
         with self._lock:
             self._closed = True
@@ -155,46 +145,46 @@ class OpenDatabase:
 
         return self.run(perform, makes_room=True)
 
-    def making_room(self) -> AbstractContextManager[None]:
-        """Free the reserved disk space while the block deletes."""
-        return DiskReserve(self.path).given_up()
-
-    # Reading. From any thread; blocks on the disk, and raises `StoreError` if the file cannot be read.
+    # Reading, from any thread.
 
     def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
         """Return all rows of a query."""
-        with self.reader() as reader:
-            return despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
+        return self.query(lambda reader: reader.execute(sql, values).fetchall())
+
+    def read_as(self, make: Callable[..., T], sql: str, *values: SQLValue) -> list[T]:
+        """Return what a function makes of the columns of each row."""
+        return [make(*row) for row in self.read(sql, *values)]
 
     def data_version(self) -> int:
         """Return a number that changes with any write of any process. Costs next to nothing."""
         with self._lock:
-            if self._closed:
-                raise StoreError("the database is closed", str(self.path))
+            self._check_open()
             if self._watching is None:  # the number is one connection's own
                 self._watching = connect_to_read(self.path)
             try:
                 version: tuple[int] = self._watching.execute("PRAGMA data_version").fetchone()
             except sqlite3.Error as error:
-                raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
+                raise self._unreadable(error) from error
         return version[0]
 
-    @contextmanager
-    def reader(self) -> Generator[sqlite3.Connection]:
-        """Lend a connection for one query; errors are raised as `StoreError`."""
+    def query(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run work that reads in one transaction; again if a text is damaged, with escapes for what is no UTF-8 in it."""
         with self._lock:
-            if self._closed:
-                raise StoreError("the database is closed", str(self.path))
+            self._check_open()
             reader = self._readers.pop() if self._readers else None
         if reader is None:
             reader = connect_to_read(self.path) if self._writer is None else connect(self.path)
             reader.execute("PRAGMA query_only = ON")
         try:
-            yield reader
+            try:
+                return _in_transaction(reader, work)
+            except sqlite3.OperationalError:
+                if reader.text_factory is damaged_text:
+                    raise
+                reader.text_factory = damaged_text
+                return _in_transaction(reader, work)
         except sqlite3.Error as error:
-            if is_damage(error):
-                doubt(self.path)
-            raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
+            raise self._unreadable(error) from error
         finally:
             with self._lock:
                 if self._closed:
@@ -202,13 +192,20 @@ class OpenDatabase:
                 else:
                     self._readers.append(reader)
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the database is closed", str(self.path))
 
-def despite_damage(reader: sqlite3.Connection, read: Callable[[], T]) -> T:
-    """Call `read`; at a damaged text, call again, and read such texts with escapes from then on."""
+    def _unreadable(self, error: sqlite3.Error) -> StoreError:
+        if is_damage(error):
+            doubt(self.path)
+        return StoreError(f"the database cannot be read: {error}", str(self.path), "start again")
+
+
+def _in_transaction(reader: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    reader.execute("BEGIN")
     try:
-        return read()
-    except sqlite3.OperationalError:
-        if reader.text_factory is damaged_text:
-            raise
-        reader.text_factory = damaged_text
-        return read()
+        return work(reader)
+    finally:
+        if reader.in_transaction:  # some errors have ended it
+            reader.execute("ROLLBACK")

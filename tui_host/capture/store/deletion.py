@@ -1,4 +1,4 @@
-"""Deletes for good: rows, then the pages of the rows, then their copies in the write-ahead log.
+"""Deletes sessions for good: rows, then the pages of the rows, then their copies in the write-ahead log.
 
 `secure_delete`, which every connection has on, overwrites what is freed.
 """
@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tui_host.capture.store.access import OpenDatabase
 from tui_host.capture.store.database import give_pages_back
-from tui_host.capture.store.schema import SEQ_BITS
+from tui_host.capture.store.disk_space import DiskReserve
+from tui_host.capture.store.schema import BUSY_SECONDS, SEQ_BITS
+from tui_host.capture.store.session_records import doomed_keys
+from tui_host.capture.store.stored_sessions import CAME
+from tui_host.errors import StoreError, TuiHostError
+
+if TYPE_CHECKING:
+    from tui_host.capture.store.store import Store
 
 SLICE, SLICE_BYTES = 1000, 512 << 10
 """Records, and bytes of them, deleted in one transaction: what is recorded meanwhile waits no longer than for these.
@@ -19,6 +28,8 @@ On a full disk there must be room for what they become in the log.
 """
 LOG_MILLISECONDS = 1000
 """How long other processes are waited for when the log is emptied: what is recorded meanwhile waits, too."""
+ROW = 100
+"""Bytes that a record takes besides its data, roughly; for telling beforehand how much would go."""
 
 _OF_SESSION = (
     "DELETE FROM places WHERE session = ?",
@@ -30,69 +41,195 @@ _OF_SESSION = (
     "DELETE FROM tap_links WHERE other = ?",
     "DELETE FROM sessions WHERE id = ?",
 )
-_EMPTY = f"""
-    SELECT key, ended, owner FROM captures WHERE NOT EXISTS
-        (SELECT 1 FROM records WHERE records.key BETWEEN captures.key << {SEQ_BITS} AND (captures.key + 1 << {SEQ_BITS}) - 1)
-"""  # noqa: S608 - constants alone
 _OF_CAPTURE = (
     "DELETE FROM places WHERE capture = ?",
     "DELETE FROM frame_choices WHERE capture = (SELECT id FROM captures WHERE key = ?)",
     "DELETE FROM captures WHERE key = ?",
 )
+_EMPTY = f"""
+    SELECT key, ended, owner FROM captures WHERE NOT EXISTS
+        (SELECT 1 FROM records WHERE records.key BETWEEN captures.key << {SEQ_BITS} AND (captures.key + 1 << {SEQ_BITS}) - 1)
+"""  # noqa: S608 - constants alone
+_OLD = f"""
+    SELECT max(updated, coalesce({CAME}, 0)), 'session', id, title, id, owner FROM sessions
+    UNION ALL
+    SELECT coalesce(ended, started), 'capture', id, '', key, CASE WHEN ended IS NULL THEN owner END FROM captures
+    WHERE NOT EXISTS (SELECT 1 FROM places JOIN sessions ON sessions.id = session WHERE capture = captures.key)
+    ORDER BY 1
+"""  # noqa: S608 - a constant alone; what was brought here is as old as it is here
 
 
-def delete_all(store: OpenDatabase, keys: Sequence[int]) -> None:
-    """Delete records in slices, so that the writer can work between slices. Pass later ones before their base."""
+class Old(NamedTuple):
+    """A session, or a capture that no session is left of, which may be deleted.
+
+    Attributes:
+        time_ns: Its last change, wall clock.
+        key: What places call it.
+        owner: The lock of the process that may still write it.
+    """
+
+    time_ns: int
+    thing: Literal["session", "capture"]
+    name: str
+    title: str
+    key: str | int
+    owner: str | None
+
+    @property
+    def is_its_own(self) -> str:
+        """The condition for its records, with its key as the value."""
+        return f"place IN (SELECT key FROM places WHERE {self.thing} = ?)"  # noqa: S608 - ours
+
+
+@dataclass(slots=True)
+class Pruned:
+    """What was deleted.
+
+    Attributes:
+        freed: Bytes, roughly.
+        is_whole: Whether nothing of it is left in the log beside the database.
+    """
+
+    gone: list[Old] = field(default_factory=list[Old])
+    freed: int = 0
+    is_whole: bool = True
+
+
+def prune(
+    store: Store,
+    *,
+    before_ns: int | None = None,
+    max_bytes: int | None = None,
+    dry: bool = False,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Pruned:
+    """Delete the oldest sessions, and captures without sessions; nothing that a running process writes. Blocks.
+
+    Args:
+        store: The store.
+        before_ns: What did not change since then goes.
+        max_bytes: The oldest goes until the rest takes no more.
+        dry: Only count what would be deleted.
+        stopped: Asked before each deletion; True leaves the rest for another time.
+    """
+    pruned = Pruned()
+    with nullcontext() if dry else DiskReserve(store.path).given_up():
+        before = size = used_bytes(store)
+        for old in store.read_as(Old, _OLD):
+            if store.is_live(old.owner):
+                continue
+            is_old = before_ns is not None and old.time_ns < before_ns
+            is_much = max_bytes is not None and size > max_bytes
+            if stopped() or not (is_old or is_much):
+                break
+            if dry:
+                sql = f"SELECT coalesce(sum(length(data) + {ROW}), 0) FROM records WHERE {old.is_its_own}"  # noqa: S608 - ours
+                size -= store.read_as(int, sql, old.key)[0]
+            elif _is_removed(store, old):
+                size = used_bytes(store)
+            else:
+                continue
+            pruned.gone.append(old)
+        pruned.freed = max(before - size, 0)
+        if pruned.gone and not dry:
+            pruned.is_whole = _give_back(store)
+    return pruned
+
+
+def used_bytes(store: Store) -> int:
+    """Return the bytes that the database takes, without free pages."""
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, size = (store.read_as(int, f"PRAGMA {name}")[0] for name in names)
+    return (pages - free) * size
+
+
+def delete_session(store: Store, session: str) -> bool:
+    """Remove a session from the disk, with all records used by no other session.
+
+    Returns:
+        Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
+
+    Raises:
+        TuiHostError: A running process writes it, or the database cannot be written.
+    """
+    with DiskReserve(store.path).given_up():
+        _remove_session(store, session)
+        return _give_back(store)
+
+
+def _is_removed(store: Store, old: Old) -> bool:
+    """Remove the rows of a session or capture; False if another process has opened it since."""
+    if old.thing == "capture":
+        keys = store.read_as(int, f"SELECT key FROM records WHERE {old.is_its_own} ORDER BY key DESC", old.key)  # noqa: S608 - ours
+        _remove_records(store, keys)
+        store.change(lambda connection: _remove(connection, _OF_CAPTURE, old.key))
+        return True
+    try:
+        _remove_session(store, old.name)
+    except StoreError:
+        raise
+    except TuiHostError:
+        return False
+    return True
+
+
+def _remove_session(store: Store, session: str) -> None:
+    """Remove the rows of a session; freed pages may still hold the content. Recording hardly waits."""
+    if not store.sessions.claim(session):
+        raise TuiHostError("another process writes this session", session, "end it first")
+
+    def keys(connection: sqlite3.Connection) -> Sequence[int]:
+        return doomed_keys(connection, session, store.is_live)
+
+    def remove(connection: sqlite3.Connection) -> None:
+        came = ((key,) for key in keys(connection))  # meanwhile
+        connection.executemany("DELETE FROM records WHERE key = ?", came)
+        _remove(connection, _OF_SESSION, session)
+        for key, ended, owner in connection.execute(_EMPTY).fetchall():
+            if ended is not None or not store.is_live(owner):
+                _remove(connection, _OF_CAPTURE, key)
+
+    _remove_records(store, store.run(keys, makes_room=True))
+    store.change(remove)
+
+
+def _remove(connection: sqlite3.Connection, statements: Sequence[str], key: str | int) -> None:
+    for statement in statements:
+        connection.execute(statement, (key,))
+
+
+def _remove_records(store: Store, keys: Sequence[int]) -> None:
+    """Remove records in slices, so that the writer can work between slices. Later ones go before their base."""
     at = 0
 
-    def delete_some(connection: sqlite3.Connection) -> int:
+    def remove_some(connection: sqlite3.Connection) -> int:
         size = count = 0
         for key in keys[at : at + SLICE]:
-            row: tuple[int] | None = connection.execute(
+            sizes: list[tuple[int]] = connection.execute(
                 "SELECT length(data) FROM records WHERE key = ?", (key,)
-            ).fetchone()
+            ).fetchall()
             connection.execute("DELETE FROM records WHERE key = ?", (key,))
-            size += row[0] if row else 0
+            size += sum(length for (length,) in sizes)
             count += 1
             if size >= SLICE_BYTES:
                 break
         return count
 
     while at < len(keys):
-        at += store.change(delete_some)
+        at += store.change(remove_some)
 
 
-def delete_session(connection: sqlite3.Connection, session: str) -> None:
-    """Delete everything of a session except its records, in a transaction. Delete the records first."""
-    for statement in _OF_SESSION:
-        connection.execute(statement, (session,))
-
-
-def delete_capture(connection: sqlite3.Connection, capture: int) -> None:
-    """Delete everything of a capture except its records, in a transaction. Delete the records first."""
-    for statement in _OF_CAPTURE:
-        connection.execute(statement, (capture,))
-
-
-def delete_empty_captures(connection: sqlite3.Connection, is_live: Callable[[str | None], bool]) -> None:
-    """Delete ended captures without records, in a transaction."""
-    for key, ended, owner in connection.execute(_EMPTY).fetchall():
-        if ended is not None or not is_live(owner):
-            delete_capture(connection, key)
-
-
-def give_back(store: OpenDatabase) -> bool:
+def _give_back(store: Store) -> bool:
     """Return all free pages to the system and empty the log; returns whether no other process reads the log."""
+
+    def is_emptied(connection: sqlite3.Connection) -> bool:
+        connection.execute(f"PRAGMA busy_timeout = {LOG_MILLISECONDS}").fetchall()
+        try:
+            busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000:.0f}").fetchall()
+        return not busy
+
     while store.run(give_pages_back, makes_room=True):
         pass
-    return store.run(_empty_log, makes_room=True)
-
-
-def _empty_log(connection: sqlite3.Connection) -> bool:
-    waits: int = connection.execute("PRAGMA busy_timeout").fetchone()[0]
-    connection.execute(f"PRAGMA busy_timeout = {LOG_MILLISECONDS}").fetchall()
-    try:
-        busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {waits}").fetchall()
-    return not busy
+    return store.run(is_emptied, makes_room=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from tui_host.capture.recording import Recording, Slot
-from tui_host.capture.session_summary import local_name
+from tui_host.capture.session_summary import LOCAL_MARK
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
@@ -27,10 +27,11 @@ AT_LEAST_SECONDS = 0.25
 def free_name(store: Store, name: str) -> str:
     """Return the name under which to keep what a file calls so: the same, with a mark and a number if it is taken. Blocks."""
     taken = "SELECT 1 FROM sessions WHERE id = ? UNION SELECT 1 FROM captures WHERE id = ?"
-    number = 1
-    while store.read(taken, local_name(name, number), local_name(name, number)):
+    free, number = name, 1
+    while store.read(taken, free, free):
         number += 1
-    return local_name(name, number)
+        free = f"{name}{LOCAL_MARK}{number}"
+    return free
 
 
 class Intake(Recording):

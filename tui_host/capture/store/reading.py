@@ -48,22 +48,24 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
     """Return the records of a row, with keys."""
     (key, time_ns, mono_ns, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
     (wire, peer, session, turn, step, call, connected, exchange, capture) = row[13:]
+    place = Place(session=session, turn=turn, step=step, call=call)
     marks: tuple[Redaction, ...] = ()
     try:
-        marks = () if redacted is None else _redacted_from_json(redacted)
+        if redacted is not None:
+            texts = json.loads(redacted)
+            marks = tuple(Redaction(where=where, name=name, length=length) for where, name, length in texts)
         data = bodies.unpack(connection, key, Packed(data, size, base))
         if isinstance(head, int):
             head, data = data[:head].decode(), data[head:]
         parts: Sequence[Part] = [(key, time_ns, mono_ns, kind, head, data)]
         if last is not None:
             parts = [*unpack_run(key, time_ns, mono_ns, data)]
-        heads = [_head_from_json(part[4]) for part in parts]
+        heads = [_head(part[4]) for part in parts]
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         what = "what was kept of it is" if size is None else f"its {size} bytes are"
         malformed = f"{what} damaged on the disk: {error}"
         parts = [(key, time_ns, mono_ns, kind, None, b"")]
         heads = [None]
-    place = Place(session=session, turn=turn, step=step, call=call)
     return [
         (
             part_key,
@@ -90,16 +92,8 @@ def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> 
     ]
 
 
-def _head_from_json(text: str | None) -> Head | None:
+def _head(text: str | None) -> Head | None:
     if text is None:
         return None
-    match json.loads(text):
-        case [str() | None as method, str() | None as url, int() | None as status, [*pairs]]:
-            headers = tuple((str(name), str(value)) for name, value in pairs)
-            return Head(method=method, url=url, status=status, headers=headers)
-        case _:
-            raise ValueError("this is no head")
-
-
-def _redacted_from_json(text: str) -> tuple[Redaction, ...]:
-    return tuple(Redaction(where=where, name=name, length=length) for where, name, length in json.loads(text))
+    method, url, status, headers = json.loads(text)
+    return Head(method=method, url=url, status=status, headers=tuple((name, value) for name, value in headers))

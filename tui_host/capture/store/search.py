@@ -19,7 +19,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Head, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.stored_sessions import Sessions
+from tui_host.capture.store.stored_sessions import StoredSessions
 from tui_host.errors import JSON
 
 MOST_BYTES = 256 << 20
@@ -59,7 +59,7 @@ class Found:
     in_records: bool = False
 
 
-def search_chats(sessions: Sessions, words: str) -> Iterator[Found]:
+def search_chats(sessions: StoredSessions, words: str) -> Iterator[Found]:
     """Yield sessions with every word and quoted text in title or messages, in any case; the last changed first. Blocks.
 
     A filter with conditions on rows matches no chat: `RecordSearch` searches rows.
@@ -72,7 +72,7 @@ def search_chats(sessions: Sessions, words: str) -> Iterator[Found]:
             yield match
 
 
-def _in_chat(sessions: Sessions, session: SessionInfo, needles: Needles) -> Found | None:
+def _in_chat(sessions: StoredSessions, session: SessionInfo, needles: Needles) -> Found | None:
     missing = needles.texts - needles.contained(session.title.encode("utf-8", "replace"))
     excerpt, turn = "", 0
     # what came from a file was told to no model of ours: its chat has what was said
@@ -124,7 +124,7 @@ class RecordSearch:
         goes_on: Whether to go on, asked now and then.
 
     Attributes:
-        looked: Sessions whose records were searched to the end.
+        looked: StoredSessions whose records were searched to the end.
     """
 
     def __init__(

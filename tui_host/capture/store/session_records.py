@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TypeAlias
 
 _RECORDS = "FROM places CROSS JOIN records ON records.place = places.key"  # CROSS: the few places first
-_OWN = f"""
-    SELECT capture, turn, min(records.key), max(records.key) {_RECORDS} WHERE session = ? GROUP BY 1, 2 ORDER BY 3
-"""
+_SPAN = f"SELECT min(records.key), max(records.key) {_RECORDS} WHERE"
+_OWN = f"SELECT records.key {_RECORDS} WHERE session = ?"
+_TURNS = f"{_SPAN} capture = ? AND session = ? GROUP BY turn"
+_OTHERS = f"{_SPAN} capture = ? AND session IS NOT NULL AND session <> ? AND records.key <= ? GROUP BY session, turn"
+_FIRST_USE = f"{_SPAN} capture = ? AND connection = ? AND session IS NOT NULL"
 _CONNECTIONS = f"""
     SELECT capture, connection, min(records.key) {_RECORDS}
     WHERE session = ? AND connection IS NOT NULL GROUP BY 1, 2
@@ -27,42 +29,36 @@ _CONNECTIONS = f"""
 _UNPLACED = f"""
     SELECT records.key {_RECORDS} WHERE capture = ? AND connection = ? AND session IS NULL AND records.key <= ? ORDER BY 1
 """
-_OTHERS = f"""
-    SELECT min(records.key), max(records.key) {_RECORDS}
-    WHERE capture = ? AND session IS NOT NULL AND session <> ? AND records.key <= ? GROUP BY session, turn
+_SHARED = """
+    SELECT EXISTS (SELECT 1 FROM places WHERE capture = ? AND connection = ? AND session <> ?), ended, owner
+    FROM captures WHERE key = ?
 """
-_FIRST_USE = f"SELECT min(records.key) {_RECORDS} WHERE capture = ? AND connection = ? AND session IS NOT NULL"
-_USERS = "SELECT 1 FROM places WHERE capture = ? AND connection = ? AND session <> ? LIMIT 1"
 _LAST_KEY = (1 << 63) - 1
+_Spans: TypeAlias = "list[tuple[int, int]]"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The keys of a session's records, in order."""
-
-    preamble: list[int]
-    belonging: list[int]
-
-
-def select_session(connection: sqlite3.Connection, session: str) -> Selection:
-    """Select the records of a session: the preamble, and the rest."""
-    own = _turns(connection, session)
+def select_records(connection: sqlite3.Connection, session: str) -> tuple[list[int], list[int]]:
+    """Return the keys of a session's records, in order: of the preamble, and of the rest."""
     preamble: list[int] = []
-    belonging: list[int] = [
-        row[0] for row in connection.execute(f"SELECT records.key {_RECORDS} WHERE session = ?", (session,))
-    ]
-    spoken_over: dict[int, list[tuple[int, int]]] = {}
+    belonging: list[int] = [key for (key,) in connection.execute(_OWN, (session,))]
+    spans: dict[int, tuple[_Spans, _Spans]] = {}
     for capture, name, first in connection.execute(_CONNECTIONS, (session,)).fetchall():
-        turns = own[capture]
+        if capture not in spans:
+            turns: _Spans = connection.execute(_TURNS, (capture, session)).fetchall()
+            end = max(high for _, high in turns)
+            spans[capture] = turns, connection.execute(_OTHERS, (capture, session, end)).fetchall()
+        turns, spoken_over = spans[capture]
         end = max(high for _, high in turns)
-        if capture not in spoken_over:
-            spoken_over[capture] = connection.execute(_OTHERS, (capture, session, end)).fetchall()
         used: int = connection.execute(_FIRST_USE, (capture, name)).fetchone()[0]
         for (key,) in connection.execute(_UNPLACED, (capture, name, end)):
-            if used < key and _within(key, spoken_over[capture]) and not _within(key, turns):
+            if used < key and _within(key, spoken_over) and not _within(key, turns):
                 continue
             (preamble if key < first else belonging).append(key)
-    return Selection(sorted(preamble), sorted(belonging))
+    return sorted(preamble), sorted(belonging)
+
+
+def _within(key: int, spans: _Spans) -> bool:
+    return any(low <= key <= high for low, high in spans)
 
 
 def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[[str | None], bool]) -> list[int]:
@@ -70,28 +66,9 @@ def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[
 
     A connection of a process that still runs keeps its beginning: a later session may use it.
     """
-    keys = set(select_session(connection, session).belonging)
+    keys = set(select_records(connection, session)[1])
     for capture, name, _ in connection.execute(_CONNECTIONS, (session,)).fetchall():
-        is_shared = connection.execute(_USERS, (capture, name, session)).fetchone() is not None
-        if not is_shared and not _is_open(connection, capture, is_live):
-            keys.update(row[0] for row in connection.execute(_UNPLACED, (capture, name, _LAST_KEY)))
+        is_shared, ended, owner = connection.execute(_SHARED, (capture, name, session, capture)).fetchone()
+        if not is_shared and (ended is not None or not is_live(owner)):
+            keys.update(key for (key,) in connection.execute(_UNPLACED, (capture, name, _LAST_KEY)))
     return sorted(keys, reverse=True)
-
-
-def _turns(connection: sqlite3.Connection, session: str) -> dict[int, list[tuple[int, int]]]:
-    """First and last own key of each turn, by capture."""
-    turns: dict[int, list[tuple[int, int]]] = {}
-    for capture, _, low, high in connection.execute(_OWN, (session,)):
-        turns.setdefault(capture, []).append((low, high))
-    return turns
-
-
-def _within(key: int, spans: list[tuple[int, int]]) -> bool:
-    return any(low <= key <= high for low, high in spans)
-
-
-def _is_open(connection: sqlite3.Connection, capture: int, is_live: Callable[[str | None], bool]) -> bool:
-    row: tuple[int | None, str | None] | None = connection.execute(
-        "SELECT ended, owner FROM captures WHERE key = ?", (capture,)
-    ).fetchone()
-    return row is not None and row[0] is None and is_live(row[1])

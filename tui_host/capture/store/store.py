@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from tui_host.capture.record import Record
-from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.access import OpenDatabase, despite_damage
+from tui_host.capture.store.access import OpenDatabase
 from tui_host.capture.store.answers import SPAN
 from tui_host.capture.store.bodies import Bodies
 from tui_host.capture.store.process_lock import Lock
 from tui_host.capture.store.reading import SELECT, Keyed, StoredRow, from_row, in_order
 from tui_host.capture.store.rows import SQLValue, begin_capture
 from tui_host.capture.store.schema import SEQ_BITS
-from tui_host.capture.store.session_records import select_session
-from tui_host.capture.store.stored_sessions import Sessions
+from tui_host.capture.store.session_records import select_records
+from tui_host.capture.store.stored_sessions import StoredSessions
 from tui_host.capture.store.writer import Write, Writer
 
 CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
@@ -33,7 +33,7 @@ class Store(OpenDatabase):
 
     def __init__(self, path: Path, writer: Writer | None, lock: Lock | None, notices: list[str]) -> None:
         super().__init__(path, writer, lock, notices)
-        self.sessions = Sessions(self)
+        self.sessions = StoredSessions(self)
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
         """Begin a capture of this process."""
@@ -74,27 +74,21 @@ class Store(OpenDatabase):
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """Yield the records of a session in the order of exports; True with a record of a connection's preamble.
 
-        What belongs to it is said in `selection`.
+        What belongs to it is said in `session_records`.
         """
-        with self.reader() as reader:
-            selection = select_session(reader, session)
-        for keys, is_preamble in ((selection.preamble, True), (selection.belonging, False)):
+        preamble, belonging = self.query(lambda reader: select_records(reader, session))
+        for keys, is_preamble in ((preamble, True), (belonging, False)):
             for _, record in in_order(self._with_keys(keys)):
                 yield record, is_preamble
 
     def session_items(self, session: str) -> Sequence[str]:
-        """The JSON of the items of a session's chat, in order; see `Sessions.item_texts`."""
+        """The JSON of the items of a session's chat, in order."""
         return self.sessions.item_texts(session)
-
-    def find_session(self, name: str) -> SessionInfo:
-        """Find a session by id, unique prefix, or `last`; see `Sessions.find`."""
-        return self.sessions.find(name)
 
     def _start_of(self, capture: str) -> int | None:
         """Return the number below the keys of a capture's records; None without such a capture."""
-        rows = self.read("SELECT key FROM captures WHERE id = ?", capture)
-        key = rows[0][0] if rows else None
-        return key << SEQ_BITS if isinstance(key, int) else None
+        keys = self.read_as(int, "SELECT key FROM captures WHERE id = ?", capture)
+        return keys[0] << SEQ_BITS if keys else None
 
     def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
         """Yield the records of rows with greater keys, and of answers reaching into these rows, row by row."""
@@ -115,12 +109,8 @@ class Store(OpenDatabase):
             yield from self._read_records(sql, page, bodies)
 
     def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[Sequence[Keyed]]:
-        """Read the records of some rows in one transaction."""
-        with self.reader() as reader:
-            reader.execute("BEGIN")
-            try:
-                rows: list[StoredRow] = despite_damage(reader, lambda: reader.execute(sql, values).fetchall())
-                return [from_row(row, reader, bodies) for row in rows]
-            finally:
-                if reader.in_transaction:  # some errors have ended it
-                    reader.execute("ROLLBACK")
+        def read(reader: sqlite3.Connection) -> list[Sequence[Keyed]]:
+            rows: list[StoredRow] = reader.execute(sql, values).fetchall()
+            return [from_row(row, reader, bodies) for row in rows]
+
+        return self.query(read)

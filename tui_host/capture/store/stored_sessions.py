@@ -1,4 +1,4 @@
-"""Sessions in the store: listing, content, ownership and deletion.
+"""Sessions in the store: saving, listing, content and ownership.
 
 Calls that save return at once and keep their order, among themselves and with the records; the others block on the disk.
 """
@@ -7,50 +7,37 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
-from tui_host.capture.session_summary import SessionInfo, Source
+from tui_host.capture.session_summary import SessionFields, SessionInfo
 from tui_host.capture.store.access import OpenDatabase
-from tui_host.capture.store.deletion import delete_all, delete_empty_captures, delete_session, give_back
 from tui_host.capture.store.rows import Row, SQLValue, storable
-from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.writer import Write
 from tui_host.errors import TuiHostError
 
-_INFO = """
-    SELECT id, title, created, updated, turns, source, model, protocol, profile, options, facts, owner,
-        id IN (SELECT session FROM captures CROSS JOIN places ON places.capture = captures.key WHERE kind = 'import')
+CAME = """(
+    SELECT CASE kind WHEN 'import' THEN started END FROM places CROSS JOIN captures ON captures.key = capture
+    WHERE session = sessions.id LIMIT 1
+)"""
+"""When a session of `sessions` was brought by files; NULL for others. Its own times are those that it had there."""
+_INFO = f"""
+    SELECT owner, {CAME} AS came,
+        id, title, source, created, updated, turns, model, protocol, profile, options, facts, draft
     FROM sessions
-"""
-_LISTED = f"{_INFO} WHERE turns > 0 OR source IN ('tap', 'import') ORDER BY updated DESC, id DESC"
+"""  # noqa: S608 - a constant alone
+_LISTED = f"{_INFO} WHERE turns > 0 OR source IN ('tap', 'import') ORDER BY"
 _LEFT_OPEN = f"{_INFO} WHERE turns > 0 AND source IN ('chat', 'ask') AND owner IS NOT NULL AND owner != ?"
-_LEFT_DRAFT = """
-    SELECT id, draft, owner FROM sessions
-    WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC
+_LEFT_DRAFT = f"{_INFO} WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC"
+_INTO = """
+    INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, facts, draft, owner)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_INSERT = """
-    INSERT INTO sessions
-        (id, title, created, updated, turns, source, model, protocol, profile, options, facts, draft, owner)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET title = excluded.title,
-"""
-_SAVE = f"""{_INSERT}
-    updated = max(updated, excluded.updated), model = excluded.model, protocol = excluded.protocol,
-    profile = excluded.profile, options = excluded.options, draft = excluded.draft,
-    facts = CASE excluded.facts WHEN '{{}}' THEN facts ELSE excluded.facts END
-"""
-_PUT_BACK = f"""{_INSERT}
-    created = excluded.created, updated = excluded.updated, turns = excluded.turns, model = excluded.model,
-    protocol = excluded.protocol, facts = excluded.facts, owner = excluded.owner WHERE owner = ?
-"""
-_CAME = """
-    SELECT session, max(started) FROM captures CROSS JOIN places ON places.capture = captures.key
-    WHERE kind = 'import' GROUP BY session
-"""
-"""When what files brought came here; its own times are those that it had there."""
-_TRAFFIC = """
-    SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum(wire = 'mcp' AND kind = 'frame'), sum(length(data))
-    FROM places CROSS JOIN records ON records.place = places.key WHERE session = ? GROUP BY peer ORDER BY min(records.key)
+_SAVE = f"""
+    INSERT {_INTO} ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = max(updated, excluded.updated),
+        model = excluded.model, protocol = excluded.protocol, profile = excluded.profile, options = excluded.options,
+        draft = excluded.draft, facts = CASE excluded.facts WHEN '{{}}' THEN facts ELSE excluded.facts END
 """
 _SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) VALUES (?, ?, ?, ?)"
 _SAVE_ITEM = "INSERT OR REPLACE INTO items (session, number, json) VALUES (?, ?, ?)"
@@ -59,12 +46,34 @@ _SAVE_TURN = """
     INSERT OR IGNORE INTO turns (session, number, model, protocol)
     SELECT id, ?, model, protocol FROM sessions WHERE id = ?
 """
-_SOURCES: Mapping[str, Source] = {"ask": "ask", "tap": "tap", "import": "import"}
+_TRAFFIC = """
+    SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum(wire = 'mcp' AND kind = 'frame'), sum(length(data))
+    FROM places CROSS JOIN records ON records.place = places.key WHERE session = ? GROUP BY peer ORDER BY min(records.key)
+"""
+_CAPTURES = """
+    SELECT DISTINCT captures.id, captures.key FROM places JOIN captures ON captures.key = places.capture
+    WHERE session = ? ORDER BY captures.key
+"""
+_PASSED = """
+    SELECT session, 'exchanges', count(DISTINCT capture || ' ' || exchange) FROM places
+        WHERE wire = 'llm' AND session IN (SELECT id FROM sessions WHERE source IN ('tap', 'import')) GROUP BY 1
+    UNION ALL
+    SELECT session, 'frames', count(*) FROM places CROSS JOIN records ON records.place = places.key
+        WHERE kind = 'frame' AND session IN (SELECT id FROM sessions WHERE source IN ('tap', 'import')) GROUP BY 1
+"""
 _LAST = (1 << 63) - 1
-_LATEST_NS = 1 << 62
 
 
-class Sessions:
+class Traffic(NamedTuple):
+    """What passed between a session and a provider or server: requests to a model, frames, and their bytes on the disk."""
+
+    peer: str
+    requests: int
+    frames: int
+    size: int
+
+
+class StoredSessions:
     """The sessions of one store. All saved text passes the store's redactor."""
 
     def __init__(self, store: OpenDatabase) -> None:
@@ -72,22 +81,22 @@ class Sessions:
 
     # Saving: at once, in order.
 
-    def save(self, info: SessionInfo, draft: str = "") -> None:
+    def save(self, info: SessionInfo) -> None:
         """Create a session owned by this process, or update the session; turns are counted as they are saved."""
-        self._store.put(Write(sql=_SAVE, row=self._row(info, 0, draft, self._store.owner)))
+        self._store.put(Write(sql=_SAVE, row=self._row(info, 0, self._store.owner)))
 
     def put_back(self, info: SessionInfo) -> None:
-        """Create an imported session with all original values; owned by this process while live, then by nobody."""
-        owner = self._store.owner
-        row = self._row(info, info.turns, "", owner if info.live else None)
-        self._store.put(Write(sql=_PUT_BACK, row=(*row, owner)))
+        """Save an imported session with all original values; owned by this process while live, then by nobody."""
+        row = self._row(info, info.turns, self._store.owner if info.live else None)
+        self._store.put(Write(sql=f"REPLACE {_INTO}", row=row))
 
-    def _row(self, info: SessionInfo, turns: int, draft: str, owner: str | None) -> Row:
+    def _row(self, info: SessionInfo, turns: int, owner: str | None) -> Row:
         text, json_text = self._store.redactor.text, self._store.redactor.json_text
-        words = storable(info.model), storable(info.protocol), storable(text(info.profile))
-        facts = storable(json_text(info.options)), storable(json_text(info.facts))
-        begin = info.id, storable(text(info.title)), info.created_ns, info.updated_ns, turns, info.source
-        return (*begin, *words, *facts, storable(text(draft)), owner)
+        texts = text(info.title), info.model, info.protocol, text(info.profile), text(info.draft)
+        title, model, protocol, profile, draft = map(storable, texts)
+        options, facts = storable(json_text(info.options)), storable(json_text(info.facts))
+        begin = info.id, title, info.created_ns, info.updated_ns, turns, info.source
+        return (*begin, model, protocol, profile, options, facts, draft, owner)
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
         """Save one message as JSON of the chat."""
@@ -114,11 +123,15 @@ class Sessions:
         """Remove a session without a turn."""
         self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
 
-    # Reading.
+    # Listing.
 
     def list(self) -> Sequence[SessionInfo]:
         """Return the sessions with a turn, and sessions of taps and imports; the last changed first."""
-        return self._infos(_LISTED)
+        return self._infos(f"{_LISTED} updated DESC, id DESC")
+
+    def left_draft(self) -> SessionInfo | None:
+        """Return the last session without a turn that has a draft and whose process has ended."""
+        return next((info for info in self._infos(_LEFT_DRAFT) if not info.live), None)
 
     def left_open(self) -> Sequence[SessionInfo]:
         """Return the sessions with a turn whose process ended without releasing them."""
@@ -141,10 +154,9 @@ class Sessions:
         exact = self.get(name)
         if exact is not None:
             return exact
+        if name == "last" and (last := self._infos(f"{_LISTED} max(updated, coalesce(came, 0)) DESC LIMIT 1")):
+            return last[0]
         listed = self.list()
-        if name == "last" and listed:
-            came = {text_or_empty(session): number_or_zero(came) for session, came in self._store.read(_CAME)}
-            return max(listed, key=lambda info: max(info.updated_ns, came.get(info.id, 0)))
         matches = [info for info in listed if name and info.id.startswith(name)]
         if len(matches) == 1:
             return matches[0]
@@ -155,20 +167,19 @@ class Sessions:
         ids = f"; the nearest: {', '.join(near)}" if near else ""
         raise TuiHostError(f"there is no such session{ids}", name, "look at `tui-host sessions list`")
 
-    def draft(self, session: str) -> str:
-        """Return the unsent text of the prompt."""
-        return "".join(self._texts("SELECT draft FROM sessions WHERE id = ?", session))
+    def _infos(self, sql: str, *values: SQLValue) -> Sequence[SessionInfo]:
+        return self._store.read_as(self._info, sql, *values)
 
-    def left_draft(self) -> tuple[str, str] | None:
-        """Return id and draft of the last session without a turn whose process has ended."""
-        for session, draft, owner in self._store.read(_LEFT_DRAFT):
-            if not self._store.is_live(text_or_empty(owner)):
-                return text_or_empty(session), text_or_empty(draft)
-        return None
+    def _info(self, owner: str | None, came: int | None, *fields: *SessionFields) -> SessionInfo:
+        return SessionInfo(*fields, live=self._store.is_live(owner), imported=came is not None)
+
+    # Content.
 
     def count_messages(self, session: str) -> int:
         """Return the number for the next message."""
-        return number_or_zero(self._store.read("SELECT max(number) + 1 FROM messages WHERE session = ?", session)[0][0])
+        return self._store.read_as(int, "SELECT coalesce(max(number) + 1, 0) FROM messages WHERE session = ?", session)[
+            0
+        ]
 
     def messages(self, session: str, *, before: int = _LAST) -> Sequence[str]:
         """Return the JSON of the messages, in order: all, or those with smaller numbers."""
@@ -185,19 +196,32 @@ class Sessions:
         sql = "SELECT json FROM items WHERE session = ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
         return self._texts(sql, session, len(beginning), beginning, most)
 
-    def models(self, session: str) -> Sequence[tuple[str, str]]:
+    def models(self, session: str) -> Sequence[str]:
         """Return the models of the turns with their tool protocols, in order, each pair once."""
-        sql = "SELECT model, protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)"
-        return [(text_or_empty(model), text_or_empty(protocol)) for model, protocol in self._store.read(sql, session)]
+        sql = (
+            "SELECT model || ' ' || protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)"
+        )
+        return self._texts(sql, session)
 
-    def traffic(self, session: str) -> Sequence[tuple[str, int, int, int]]:
-        """Return for each provider and server: the name, the requests to a model, the frames, and the bytes on the disk."""
-        return [
-            (text_or_empty(peer), number_or_zero(requests), number_or_zero(frames), number_or_zero(size))
-            for peer, requests, frames, size in self._store.read(_TRAFFIC, session)
-        ]
+    def traffic(self, session: str) -> Sequence[Traffic]:
+        """Return what passed each provider and server, in the order of first records."""
+        return self._store.read_as(Traffic, _TRAFFIC, session)
 
-    # Owning and deleting.
+    def captures(self, session: str) -> Sequence[str]:
+        """Return the captures of a session, in the order of beginning."""
+        return [str(capture) for capture, _ in self._store.read(_CAPTURES, session)]
+
+    def passed(self) -> Mapping[str, Counter[str]]:
+        """Return how many `exchanges` with models and `frames` of servers each session of another host has, by session."""
+        counts: dict[str, Counter[str]] = {}
+        for session, what, count in self._store.read(_PASSED):
+            counts.setdefault(str(session), Counter())[str(what)] = int(count or 0)
+        return counts
+
+    def _texts(self, sql: str, *values: SQLValue) -> Sequence[str]:
+        return self._store.read_as(str, sql, *values)
+
+    # Owning.
 
     def claim(self, session: str) -> bool:
         """Become the one process to write this session; False while another running process is the owner."""
@@ -216,63 +240,3 @@ class Sessions:
         """Let other processes write the session."""
         sql = "UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?"
         self._store.put(Write(sql=sql, row=(session, self._store.owner)))
-
-    def delete(self, session: str) -> bool:
-        """Remove a session from the disk for good, with all records used by no other session.
-
-        Returns:
-            Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
-
-        Raises:
-            TuiHostError: A running process writes it, or the database cannot be written.
-        """
-        with self._store.making_room():
-            self.remove(session)
-            return give_back(self._store)
-
-    def remove(self, session: str) -> None:
-        """Remove the rows of a session; freed pages may still hold the content. Recording hardly waits.
-
-        Raises:
-            TuiHostError: A running process writes it, or the database cannot be written.
-        """
-        if not self.claim(session):
-            raise TuiHostError("another process writes this session", session, "end it first")
-        is_live = self._store.is_live
-
-        def keys(connection: sqlite3.Connection) -> Sequence[int]:
-            return doomed_keys(connection, session, is_live)
-
-        def remove(connection: sqlite3.Connection) -> None:
-            came = ((key,) for key in keys(connection))  # meanwhile
-            connection.executemany("DELETE FROM records WHERE key = ?", came)
-            delete_session(connection, session)
-            delete_empty_captures(connection, is_live)
-
-        delete_all(self._store, self._store.run(keys, makes_room=True))
-        self._store.change(remove)
-
-    def _texts(self, sql: str, *values: SQLValue) -> Sequence[str]:
-        return [text_or_empty(row[0]) for row in self._store.read(sql, *values)]
-
-    def _infos(self, sql: str, *values: SQLValue) -> Sequence[SessionInfo]:
-        return [self._info(row) for row in self._store.read(sql, *values)]
-
-    def _info(self, row: Sequence[SQLValue]) -> SessionInfo:
-        identity, title, _, _, _, source, model, protocol, profile, options, facts, owner = map(text_or_empty, row[:-1])
-        created, updated, turns = map(number_or_zero, row[2:5])
-        return SessionInfo(
-            id=identity,
-            title=title,
-            created_ns=min(max(created, 0), _LATEST_NS),
-            updated_ns=min(max(updated, 0), _LATEST_NS),
-            turns=turns,
-            source=_SOURCES.get(source, "chat"),
-            live=self._store.is_live(owner),
-            model=model,
-            protocol=protocol,
-            profile=profile,
-            options=options,
-            facts=facts,
-            imported=bool(row[-1]),
-        )

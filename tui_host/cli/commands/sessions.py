@@ -18,8 +18,8 @@ from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
 from tui_host.capture.exports.parts import PartOfSession
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import set_aside_beside
-from tui_host.capture.store.retention import Limits, prune
-from tui_host.capture.store.row_marks import RowMarks
+from tui_host.capture.store.deletion import delete_session, prune
+from tui_host.capture.store.notes_of_people import RowMarks
 from tui_host.capture.store.store import Store
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
@@ -278,7 +278,7 @@ def _delete(store: Store, args: Namespace) -> int:
 
 def _is_deleted(store: Store, session: str) -> bool:
     try:
-        is_whole = store.sessions.delete(session)
+        is_whole = delete_session(store, session)
     except TuiHostError as error:
         diagnostics.report(error)
         return False
@@ -302,7 +302,7 @@ def _prune(store: Store, args: Namespace, settings: Settings) -> None:
         remedy = "use --older-than 90d or --max 5GB, or set keep and max in [store]"
         raise SettingsError("no limit given", "sessions prune", remedy)
     before_ns = None if keep is None else time.time_ns() - int(keep * 1_000_000_000)
-    pruned = prune(store, Limits(before_ns=before_ns, max_bytes=most), dry=is_dry)
+    pruned = prune(store, before_ns=before_ns, max_bytes=most, dry=is_dry)
     if not pruned.is_whole:
         diagnostics.tell(_TRACES)
     _tell_remains(store, is_changed=bool(pruned.gone) and not is_dry)

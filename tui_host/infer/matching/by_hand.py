@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.store.frame_choices import choose_frame, frame_choices
+from tui_host.capture.store.notes_of_people import choose_frame, frame_choices
 from tui_host.capture.store.store import Store
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
@@ -36,7 +36,7 @@ class Pairing:
 
 def choices_of(store: Store, captures: Iterable[str]) -> Choices:
     """Return what a person chose for the frames of some captures. Blocks on the disk."""
-    return {(choice.call, *choice.frame): choice.is_joined for choice in frame_choices(store, captures)}
+    return frame_choices(store, captures)
 
 
 def choose(store: Store, pairing: Pairing) -> None:

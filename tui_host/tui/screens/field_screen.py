@@ -17,7 +17,7 @@ from tui_host.settings.system_keyring import SERVICE, keyring_name
 from tui_host.tui.screens.page_screen import PageScreen
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.row_marks import RowMarks
+    from tui_host.capture.store.notes_of_people import RowMarks
     from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host

@@ -47,13 +47,13 @@ def preview_lines(store: Store, info: SessionInfo, story: TapStory | None, mask:
     traffic = [row for session in sessions for row in store.sessions.traffic(session)]
     dates = list(dict.fromkeys((moment(info.created_ns), moment(info.updated_ns))))
     turns = [] if story is not None else [counted(info.turns, "turn")]
-    facts = [info.id, " to ".join(dates), *turns, f"{short_size(sum(row[3] for row in traffic))} on the disk"]
+    facts = [info.id, " to ".join(dates), *turns, f"{short_size(sum(row.size for row in traffic))} on the disk"]
     lines = [("session", f" {dot} ".join(facts))]
-    models = () if info.is_direct else store.sessions.models(info.id) or [(info.model, info.protocol)]
-    requests, frames = sum(row[1] for row in traffic), sum(row[2] for row in traffic)
-    named = ", ".join(f"{model} {protocol}".strip() for model, protocol in models)
+    models = () if info.is_direct else store.sessions.models(info.id) or [f"{info.model} {info.protocol}"]
+    requests, frames = sum(row.requests for row in traffic), sum(row.frames for row in traffic)
+    named = ", ".join(model.strip() for model in models)
     lines.append(("models", f" {dot} ".join(filter(None, (named, counted(requests, "request"))))))
-    servers = ", ".join(dict.fromkeys(peer for peer, _, count, _ in traffic if count)) or "none"
+    servers = ", ".join(dict.fromkeys(row.peer for row in traffic if row.frames)) or "none"
     lines.append(("servers", f"{servers} {dot} {counted(frames, 'frame')}" if frames else servers))
     if story is not None and story.hosts:
         lines.append(("hosts", ", ".join(story.hosts)))

@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from tui_host.capture.ladder.filter_language import read_filter
+from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.search import Found
 from tui_host.capture.visible import line
 from tui_host.errors import StoreError, TuiHostError
@@ -407,7 +408,7 @@ class SessionsScreen(ChoiceScreen):
             return
         with self.telling():
             for name in [tap.id for tap in story.taps] if story is not None else [info.id]:
-                await asyncio.to_thread(store.sessions.delete, name)
+                await asyncio.to_thread(delete_session, store, name)
             self.notify(f"removed «{line(self._title(listed), 80)}»", markup=False)
         await self._search(again=True)
 

@@ -11,7 +11,7 @@ from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.answers.recorded_wires import dialect_of, earlier_request, is_of
 from tui_host.answers.token_prices import price_of
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.store.row_marks import RowMarks
+from tui_host.capture.store.notes_of_people import RowMarks
 from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.sources.source_words import EMPTY_LIVE

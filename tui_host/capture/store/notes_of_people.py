@@ -1,0 +1,112 @@
+"""What people decided: marked rows with notes, frames joined with calls, taps joined to stories. It is part of no export."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from tui_host.capture.store.rows import Row, storable
+from tui_host.capture.store.writer import Write
+from tui_host.errors import StoreError
+
+if TYPE_CHECKING:
+    from tui_host.capture.store.store import Store
+
+_MARKS = "SELECT capture, seq, note FROM marks WHERE session = ? ORDER BY number"
+_MARK = """
+    INSERT INTO marks (session, capture, seq, note) VALUES (?, ?, ?, ?)
+    ON CONFLICT (session, capture, seq) DO UPDATE SET note = excluded.note
+"""
+_UNMARK = "DELETE FROM marks WHERE session = ? AND capture = ? AND seq = ?"
+_CHOICES = "SELECT call, seq, joined FROM frame_choices WHERE capture = ? ORDER BY seq, call"
+_CHOOSE = "INSERT OR REPLACE INTO frame_choices (call, capture, seq, joined) VALUES (?, ?, ?, ?)"
+_JOIN = "INSERT OR REPLACE INTO tap_links (tap, other, joined) VALUES (?, ?, ?)"
+
+
+class RowMarks:
+    """The marked rows of one session, by capture and number of their first records. Changes are saved at once, in order.
+
+    Args:
+        store: Where marks are kept; without a store they last as long as this object. It is read at first use.
+        session: The id of the session or story.
+
+    Attributes:
+        session: The same id.
+        revision: A number that changes with each change.
+    """
+
+    def __init__(self, store: Store | None, session: str) -> None:
+        self.revision = 0
+        self.session = session
+        self._store = store
+        self._kept: dict[tuple[str, int], str] | None = None
+
+    @property
+    def _notes(self) -> dict[tuple[str, int], str]:
+        if self._kept is None:
+            self._kept = {}
+            try:
+                rows = () if self._store is None else self._store.read(_MARKS, self.session)
+            except StoreError:  # closed by now
+                rows = ()
+            for capture, seq, note in rows:
+                self._kept[str(capture), int(seq or 0)] = str(note)
+        return self._kept
+
+    @property
+    def newest_first(self) -> list[tuple[str, int]]:
+        """The marked rows, the one marked last first."""
+        return list(reversed(self._notes))
+
+    def note(self, row: tuple[str, int]) -> str | None:
+        """Return the note on a row, empty for a mark alone; None if the row is not marked."""
+        return self._notes.get(row)
+
+    def toggle(self, row: tuple[str, int]) -> None:
+        """Mark a row, or remove its mark and its note."""
+        if row not in self._notes:
+            self.write(row, "")
+        else:
+            del self._notes[row]
+            self._put(_UNMARK, (self.session, *row))
+
+    def write(self, row: tuple[str, int], note: str) -> None:
+        """Write a note on a row, and mark the row. The note passes the store's redactor."""
+        self._notes[row] = note = note if self._store is None else storable(self._store.redactor.text(note))
+        self._put(_MARK, (self.session, *row, note))
+
+    def _put(self, sql: str, row: Row) -> None:
+        self.revision += 1
+        if self._store is not None:
+            self._store.put(Write(sql=sql, row=row))
+
+
+def frame_choices(store: Store, captures: Iterable[str]) -> Mapping[tuple[str, str, int], bool]:
+    """Return whether frames carried calls, as decided: by call, capture and number of the frame. Blocks on the disk."""
+    return {
+        (str(call), capture, int(seq or 0)): bool(joined)
+        for capture in captures
+        for call, seq, joined in store.read(_CHOICES, capture)
+    }
+
+
+def choose_frame(store: Store, call: str, frame: tuple[str, int], *, is_joined: bool) -> None:
+    """Save at once whether a frame, by capture and number, carried a call; replaces an earlier decision."""
+    store.put(Write(sql=_CHOOSE, row=(storable(call), *frame, int(is_joined))))
+
+
+def tap_links(store: Store) -> Mapping[tuple[str, str], bool]:
+    """Return the decisions on pairs of taps: True if both are one story, False if not. The smaller id comes first."""
+    rows = store.read("SELECT tap, other, joined FROM tap_links")
+    return {(str(tap), str(other)): bool(joined) for tap, other, joined in rows}
+
+
+def save_tap_links(store: Store, pairs: Iterable[tuple[str, str]], *, joined: bool) -> None:
+    """Save a decision for pairs of taps, replacing earlier ones. Blocks until it is on the disk."""
+    rows = [(*sorted(pair), int(joined)) for pair in pairs]
+
+    def save(connection: sqlite3.Connection) -> None:
+        connection.executemany(_JOIN, rows)
+
+    store.change(save)
