@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import locale
 import os
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 THEME = "textual-dark"
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
+COVERED_SECONDS = 1.0
+"""Seconds between looks at a main screen of which nothing is seen: its lists may have much to read."""
 """Seconds between two checks for changes to show."""
 
 
@@ -86,6 +89,7 @@ class TuiHost(App[int]):
         self._has_skipped_frame = self._has_chosen_theme = self._has_reported = False
         self._is_host_open = self._is_looking = False
         self._notices_shown = 0
+        self._covered_at = 0.0
         host.approver = self
         self.asks = host.answerer = Asks(host, self._announce)
 
@@ -202,7 +206,9 @@ class TuiHost(App[int]):
                 self.run_worker(restore_and_offer(self))
         if self._is_host_open:
             self._show_notices()
-        if main is not None:
+        is_covered = self.screen is not main and not self.screen.is_modal
+        if main is not None and (not is_covered or time.monotonic() >= self._covered_at):
+            self._covered_at = time.monotonic() + COVERED_SECONDS
             main.look()
         look = getattr(self.screen, "look", None)
         if self.screen is not main and self.screen.is_mounted and callable(look):

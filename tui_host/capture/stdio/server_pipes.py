@@ -28,7 +28,7 @@ STDERR_KEPT = 8 << 20
 PATIENCE = 2.0
 """Seconds for each step of ending a server: after closing stdin, after SIGTERM."""
 
-_SLICE = 200
+_SLICE = 20  # a key waits for some ten turns of the loop, each with a slice between
 _LINE_COST = 256
 _JUNK_BURST = 1 << 20
 _REFILL_PER_SECOND = 128 << 10
