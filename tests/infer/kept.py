@@ -19,7 +19,7 @@ class Recorded:
 
     def __init__(self, folder: Path, title: str) -> None:
         self.ahead_ns = 0
-        self.recording = TapSession(RecorderOptions(title, str(folder / "data")), print)
+        self.recording = TapSession(RecorderOptions(name=title, data_dir=str(folder / "data")), print)
         self.recording.look()
 
     def keep(self, draft: Record) -> int:

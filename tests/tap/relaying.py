@@ -17,8 +17,7 @@ from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.tap.exchanges import Observers, TappedExchanges
-from tui_host.tap.http.mcp_tap import Connections
+from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.http.relay import Service
 from tui_host.tap.http.relay_server import listening
 from tui_host.tap.http.upstream import upstream_of
@@ -100,14 +99,14 @@ async def relaying(
 ) -> AsyncGenerator[Relaying]:
     recorder = recorder or TapRecorder(None, Redactor(), capture="c", kind="tap")
     found = Relaying("", recorder, [])
-    observers = Connections(recorder, "srv") if is_mcp else Observers(recorder, "peer")
+    connections = Connections(recorder, "srv" if is_mcp else "peer", is_mcp=is_mcp)
     service = Service(
         upstream=upstream_of(upstream, environment or {}, ca_file),
         port=port,
         is_mcp=is_mcp,
         allowed_origins=allowed_origins,
         allowed_hosts=allowed_hosts,
-        report=AtOnce(TappedExchanges(recorder, observers, PLACE, found.told.append)).report,
+        report=AtOnce(TappedExchanges(recorder, connections, PLACE, found.told.append)).report,
         answer_limit=answer_limit,
         tell=found.told.append,
     )

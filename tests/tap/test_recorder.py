@@ -41,10 +41,10 @@ from tui_host.capture.store.database import doubt
 from tui_host.capture.store.store import Store
 from tui_host.tap.lines import TappedLines
 from tui_host.tap.log import LogForm, TapLog
-from tui_host.tap.log_file import NoLogError, open_log
 from tui_host.tap.relay import CHUNK, GAP, IN, Ring
 from tui_host.tap.ring import MOST_TRIES, Item, RingReader
 from tui_host.tap.session import TapRecorder
+from tui_host.tap.stdio_arguments import NoLogError, open_log
 
 INTERRUPTED = (
     "recording was interrupted: the recorder was ended by SIGKILL; everything passes, and another recorder goes on "

@@ -16,7 +16,7 @@ from tests.tap.relaying import PLACE, answer, ending, relaying, request, rest_of
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.tap.exchanges import Observers, TappedExchanges
+from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.relay import ASKED, CHUNK, LEFT_OUT, REQUEST, RESPONSE, SENT
 from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
@@ -248,7 +248,7 @@ async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_
 def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_the_end_is_told_so() -> None:
     recorder = TapRecorder(None, Redactor(), capture="c", kind="tap")
     faults: list[str] = []
-    exchanges = TappedExchanges(recorder, Observers(recorder, "peer"), PLACE, faults.append)
+    exchanges = TappedExchanges(recorder, Connections(recorder, "peer", is_mcp=False), PLACE, faults.append)
     head = b"http://127.0.0.1:1\nPOST /v1 HTTP/1.1\r\nHost: a\r\n\r\n"
     items = [(REQUEST, head), (SENT, b"ab"), (LEFT_OUT, b"5"), (SENT, b"c"), (ASKED, b""), (RESPONSE, HEAD + b"\r\n")]
     items += [(CHUNK, b"one"), (LEFT_OUT, b"100"), (CHUNK, b"two")]

@@ -142,7 +142,7 @@ async def test_what_programs_send_is_passed_on(name: str) -> None:
     ],
 )
 def test_a_refused_host_is_told_what_would_let_it_in(host: bytes, words: str) -> None:
-    gate = Gate(8321, allowed_hosts=("host.docker.internal",))
+    gate = Gate(8321, hosts=("host.docker.internal",))
     with pytest.raises(HeadError, match=words):
         gate.check(read_request(b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % host))
 

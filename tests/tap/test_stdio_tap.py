@@ -86,7 +86,7 @@ def test_the_relay_runs_without_any_other_file_of_ours(tmp_path: Path) -> None:
 import runpy
 relay = runpy.run_path({relay.__file__!r})
 words = relay["recorder_words"]("stdio", "math", data_dir={str(tmp_path)!r})
-relay["relay"](words, {ECHO!r})
+relay["StdioRelay"](words, {ECHO!r}).run()
 """
     process = start([sys.executable, "-I", "-S", "-c", script])
     write(process, [PING % 1]).join()

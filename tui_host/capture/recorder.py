@@ -77,7 +77,7 @@ class Recorder(Recording):
         without: str = NOT_RECORDED,
     ) -> None:
         super().__init__(capture, redactor)
-        self.fault = without
+        self.fault: str = without
         self.revision = self.last = self.reached = 0
         self._kind: CaptureKind = kind
         self._store: Store | None = None

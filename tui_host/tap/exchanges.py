@@ -3,67 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from io import BytesIO
 from urllib.parse import urljoin
 
 from tui_host.capture.http.exchange_end import read_ending
+from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
 from tui_host.capture.record import Place
-from tui_host.tap.message_heads import RequestHead, ResponseHead, read_request, read_response, request_framing
-from tui_host.tap.relay import (
-    ANNOUNCED,
-    ASKED,
-    CHUNK,
-    CLOSED,
-    COMPLETE,
-    FAILED,
-    GAP,
-    LEFT_OUT,
-    REQUEST,
-    RESPONSE,
-    SENT,
-    UNREAD,
-)
+from tui_host.settings.credential_places import in_url
+from tui_host.settings.urls import parts_of
+from tui_host.tap import relay as kinds
+from tui_host.tap.message_heads import MessageHead, read_request, read_response, request_framing
 from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
 
 ENDED_EARLY = "the tap was ended"
+REMEMBERED = 1000
+"""Largest number of client sessions to remember."""
 
 
-class Observers:
-    """Finds the observer of each exchange: one for all exchanges with a model's API."""
+class Connections:
+    """Finds the observer of each exchange.
 
-    def __init__(self, recorder: TapRecorder, peer: str, *, is_mcp: bool = False) -> None:
+    There is one for a model's API and for logins. Before an MCP server (`is_mcp`), clients' connections have their own: they
+    are told apart by session id or by announced endpoint, else by the clients' names. `is_whole` tells whether connections
+    are recorded from their beginning.
+    """
+
+    def __init__(self, recorder: TapRecorder, peer: str, *, is_mcp: bool, is_whole: bool = True) -> None:
+        self._recorder, self._peer, self._is_mcp, self._is_whole = recorder, peer, is_mcp, is_whole
         wire, logins = ("mcp", "all") if is_mcp else ("llm", "some")
         self._without_connection = Observer(recorder, wire=wire, peer=peer, logins=logins)
+        self._by_agent: dict[bytes, Observer] = {}
+        self._by_session: dict[bytes, Observer] = {}  # or by the target of an announced endpoint
 
-    def observer_of(self, head: RequestHead, body: bytes) -> Observer:
+    def observer_of(self, head: MessageHead, body: bytes) -> Observer:
         """Return the observer of a request."""
-        del head, body
-        return self._without_connection
+        observer = self._by_session.get(head.value(b"mcp-session-id") or head.target)
+        if not self._is_mcp or (observer is None and head.method == b"POST" and not is_rpc(body)):
+            return self._without_connection
+        if observer is not None:
+            return observer
+        listens = head.method == b"GET" and b"text/event-stream" in head.value(b"accept").lower()
+        begins = listens or b'"initialize"' in body
+        agent = head.value(b"user-agent")
+        observer = self._by_agent.get(agent)
+        if begins or observer is None:
+            observer = Observer(
+                self._recorder,
+                wire="mcp",
+                peer=self._peer,
+                connection=self._recorder.new_connection(self._peer),
+                is_whole=self._is_whole or begins,
+                logins="some",
+            )
+            _remember(self._by_agent, agent, observer)
+        return observer
 
-    def answered(self, observer: Observer, head: RequestHead, response: ResponseHead) -> None:
-        """Take in the head of a response, which may name the connection of a client."""
+    def answered(self, observer: Observer, head: MessageHead, response: MessageHead) -> None:
+        """Take in the head of a response, which may begin or end a client's session."""
+        session = response.value(b"mcp-session-id")
+        if self._is_mcp and session:
+            _remember(self._by_session, session, observer)
+        if head.method == b"DELETE" and response.status < 300:
+            self._by_session.pop(head.value(b"mcp-session-id"), None)
 
     def announced(self, observer: Observer, url: str) -> None:
-        """Take in the URL for messages that an event stream announces."""
+        """Take in the URL to which a client will send its messages, as an event stream announces it."""
+        parts = parts_of(url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        for span in in_url(target):  # the session's id, to be redacted in the stream that is recorded next
+            self._recorder.redactor.learn_value(span.name, target[span.start : span.end])
+        _remember(self._by_session, target.encode("latin-1"), observer)
+
+
+def _remember(observers: dict[bytes, Observer], key: bytes, observer: Observer) -> None:
+    observers[key] = observer
+    while len(observers) > REMEMBERED:
+        del observers[next(iter(observers))]
 
 
 class TappedExchanges:
-    """Records the exchanges of an HTTP relay.
-
-    Args:
-        recorder: Stores the records.
-        observers: Observe the exchanges.
-        place: The place of every record.
-        tell_fault: Receives messages about faults in this code.
-    """
+    """Records the exchanges of an HTTP relay. `tell_fault` receives messages about faults in this code."""
 
     def __init__(
-        self, recorder: TapRecorder, observers: Observers, place: Place, tell_fault: Callable[[str], None]
+        self, recorder: TapRecorder, connections: Connections, place: Place, tell_fault: Callable[[str], None]
     ) -> None:
         self._recorder = recorder
-        self._observers = observers
+        self._connections = connections
         self._place = place
         self._tell_fault = tell_fault
         self._open: dict[int, _TappedExchange] = {}
@@ -72,7 +100,13 @@ class TappedExchanges:
         """Record what an item tells."""
         self._recorder.at_ns, self._recorder.number = item.at_ns, item.number
         try:
-            self._take(item)
+            if item.kind == kinds.GAP:
+                self._cut(f"not recorded to its end: {int(item.data):,} bytes of the traffic came too fast")
+            elif item.kind == kinds.REQUEST:
+                self._open[item.number] = _TappedExchange(self._connections, item.data, self._place)
+            # An unknown number is of an exchange that began before a recorder that died, or before a gap.
+            elif item.number in self._open and self._open[item.number].take(item.kind, item.data):
+                del self._open[item.number]
         except Exception as error:  # noqa: BLE001 - whatever it is, the other exchanges do not suffer for it
             self._tell_fault(f"an exchange is not recorded: {error!r}")
 
@@ -80,108 +114,68 @@ class TappedExchanges:
         """Record that exchanges in progress were cut off when the relay ended."""
         self._cut(ENDED_EARLY)
 
-    def _take(self, item: Item) -> None:
-        if item.kind == GAP:
-            self._cut(f"not recorded to its end: {int(item.data):,} bytes of the traffic came too fast")
-            return
-        if item.kind == REQUEST:
-            origin, _, block = item.data.partition(b"\n")
-            self._open[item.number] = _TappedExchange(
-                self._observers, read_request(block), origin.decode(), self._place
-            )
-            return
-        exchange = self._open.get(item.number)
-        if exchange is None:
-            return  # it began before a recorder that died, or before a gap
-        if item.kind == SENT:
-            exchange.sent(item.data)
-        elif item.kind == LEFT_OUT:
-            exchange.left_out(int(item.data))
-        elif exchange.after_request(item.kind, item.data):
-            del self._open[item.number]
-
     def _cut(self, words: str) -> None:
         for number, exchange in self._open.items():
             self._recorder.number = number
-            exchange.begin().fail(words, "failed")
+            exchange.begin()[1].fail(words, "failed")
         self._open.clear()
 
 
 class _TappedExchange:
-    """An exchange in progress."""
+    """An exchange in progress, as its first item begins it."""
 
-    def __init__(self, observers: Observers, head: RequestHead, origin: str, place: Place) -> None:
-        self._observers = observers
-        self._head = head
-        self._url = origin + head.target.decode("latin-1")
+    def __init__(self, connections: Connections, data: bytes, place: Place) -> None:
+        origin, _, block = data.partition(b"\n")
+        self._connections = connections
+        self._head = read_request(block)
+        self._url = (origin + self._head.target).decode("latin-1")
         self._place = place
         self._body = BytesIO()  # returns all bytes without a copy, which would double a large body in memory
         self._missed = 0
-        self._observer: Observer | None = None
-        self._observed: ObservedExchange | None = None
         self._is_unread = False
+        self._begun: tuple[Observer, ObservedExchange] | None = None
 
-    def sent(self, data: bytes) -> None:
-        """Take a piece of the request's body."""
-        if self._observed is None and not self._missed:
-            self._body.write(data)
-        else:
-            self._missed += len(data)
+    def take(self, kind: bytes, data: bytes) -> bool:
+        """Record what an item tells; returns whether the exchange has ended."""
+        if self._begun is None and kind in {kinds.SENT, kinds.LEFT_OUT}:
+            # After bytes that the relay did not report, no later ones of the same body are stored.
+            if kind == kinds.SENT and not self._missed:
+                self._body.write(data)
+            else:
+                self._missed += len(data) if kind == kinds.SENT else int(data)
+            return False
+        self._is_unread = kind == kinds.ASKED and data == kinds.UNREAD
+        observer, observed = self.begin()
+        if kind == kinds.CHUNK:
+            observed.chunk(data)
+        elif kind == kinds.LEFT_OUT:
+            observed.missed(int(data))
+        elif kind == kinds.RESPONSE:
+            response = read_response(data)
+            observed.response(response.status, header_pairs(response.pairs))
+            self._connections.answered(observer, self._head, response)
+        elif kind == kinds.ANNOUNCED:
+            with suppress(ValueError):  # it is no URL: no client sends messages there
+                self._connections.announced(observer, urljoin(self._url, data.decode("latin-1")))
+        elif kind == kinds.COMPLETE:
+            observed.end()
+        elif kind == kinds.CLOSED:
+            observed.close()
+        elif kind == kinds.FAILED:
+            ending = read_ending(data)
+            observed.fail(ending.error, ending.reason)
+        return kind in {kinds.COMPLETE, kinds.CLOSED, kinds.FAILED}
 
-    def left_out(self, size: int) -> None:
-        """Count bytes that the relay did not report. No later bytes of the same body are stored."""
-        if self._observed is None:
-            self._missed += size
-        else:
-            self._observed.missed(size)
-
-    def begin(self) -> ObservedExchange:
+    def begin(self) -> tuple[Observer, ObservedExchange]:
         """Record the request as received so far. Later calls have no effect."""
-        if self._observed is None:
+        if self._begun is None:
             head, body = self._head, self._body.getvalue()
             self._body = BytesIO()
             framing = "none" if self._is_unread else request_framing(head)
             if isinstance(framing, int):  # the client may have gone, or got its answer, before the body was complete
                 self._missed = max(self._missed, framing - len(body))
-            self._observer = self._observers.observer_of(head, body)
-            self._observed = self._observer.begin(
-                head.method.decode("ascii", "replace"),
-                self._url,
-                header_pairs(head.pairs),
-                body,
-                self._place,
-                missed=self._missed,
-            )
-        return self._observed
-
-    def after_request(self, kind: bytes, data: bytes) -> bool:
-        """Record what comes after a request's body; returns whether the exchange has ended."""
-        self._is_unread = kind == ASKED and data == UNREAD
-        observed = self.begin()
-        if kind == CHUNK:
-            observed.chunk(data)
-        elif kind == RESPONSE:
-            self._answered(observed, read_response(data))
-        elif kind == ANNOUNCED:
-            self._announced(data)
-        elif kind == COMPLETE:
-            observed.end()
-        elif kind == CLOSED:
-            observed.close()
-        elif kind == FAILED:
-            ending = read_ending(data)
-            observed.fail(ending.error, ending.reason)
-        return kind in {COMPLETE, CLOSED, FAILED}
-
-    def _answered(self, observed: ObservedExchange, head: ResponseHead) -> None:
-        observed.response(head.status, header_pairs(head.pairs))
-        if self._observer is not None:
-            self._observers.answered(self._observer, self._head, head)
-
-    def _announced(self, url: bytes) -> None:
-        try:
-            place = urljoin(self._url, url.decode("latin-1"))
-        except ValueError:
-            return  # not a URL: no client sends messages there
-        if self._observer is not None:
-            self._observers.announced(self._observer, place)
+            observer = self._connections.observer_of(head, body)
+            method, headers = head.method.decode("ascii", "replace"), header_pairs(head.pairs)
+            observed = observer.begin(method, self._url, headers, body, self._place, missed=self._missed)
+            self._begun = observer, observed
+        return self._begun

@@ -18,14 +18,7 @@ _UNFINISHED = {
 
 
 class TappedLines:
-    """Records the lines of a tapped server.
-
-    Args:
-        recorder: Stores the records.
-        place: The place of every record.
-        peer: The server's name.
-        is_whole: Whether the connection is recorded from its beginning.
-    """
+    """Records the lines of a tapped server. `is_whole` tells whether the connection is recorded from its beginning."""
 
     def __init__(self, recorder: Recorder, place: Place, peer: str, *, is_whole: bool) -> None:
         connection = recorder.new_connection(peer)
@@ -56,10 +49,10 @@ class TappedLines:
             self._tap.ended(*self._exit)
 
     def _end_lines(self, fault: str, at_ns: int) -> None:
-        for kind, splitter in self._splitters.items():
-            rest = splitter.rest()
+        for kind, unfinished in _UNFINISHED.items():
+            rest = self._splitters[kind].rest()
             if rest or (fault and kind != ERROR):
-                self._keep(kind, rest, fault or _UNFINISHED[kind], at_ns)
+                self._keep(kind, rest, fault or unfinished, at_ns)
 
     def _keep(self, kind: bytes, line: bytes, fault: str | None, at_ns: int) -> None:
         if kind == ERROR:

@@ -32,17 +32,7 @@ class LogForm:
 
 
 class TapLog:
-    """Follows a recorder and appends to a file.
-
-    Args:
-        form: Words the records.
-        descriptor: The file, opened for appending.
-        name: The file's name, for messages.
-        tell: Receives messages for the user.
-
-    Attributes:
-        seq: The number of the last record that was worded.
-    """
+    """Follows a recorder and appends lines of a form to a file, given by its descriptor, with its name for messages."""
 
     def __init__(self, form: LogForm, descriptor: int, name: str, tell: Callable[[str], None]) -> None:
         os.set_blocking(descriptor, False)
@@ -53,7 +43,7 @@ class TapLog:
         self._rest = b""
         self._fault = ""
         self._is_closed = False
-        self.seq = 0
+        self._seq = 0  # of the last record that was worded
 
     def begin(self, session: SessionInfo, hide: Callable[[str], str], *, is_first: bool) -> None:
         """Begin the session's log; a later recorder only ends the line that the one before it left unfinished."""
@@ -63,24 +53,23 @@ class TapLog:
     def follow(self, recorder: Recorder) -> bool:
         """Write what is new; returns whether there is nothing left to write."""
         try:
-            while self._push() and (records := recorder.since(self.seq, limit=RECORDS_AT_ONCE)):
-                for record in records:
-                    self._rest += self._form.line(record)
-                    self.seq = record.seq
+            while self._push() and (records := recorder.since(self._seq, limit=RECORDS_AT_ONCE)):
+                self._rest += b"".join(map(self._form.line, records))
+                self._seq = records[-1].seq
         except TuiHostError as error:
             self._failed(f"the log cannot read records back from the database: {error}")
-        return not self._rest and self.seq == recorder.last
+        return not self._rest and self._seq == recorder.last
 
     def finish(self, recorder: Recorder, patience: float) -> None:
         """Write the rest unless there is no progress for so many seconds, and tell the user how much is missing."""
         until = time.monotonic() + patience
-        before = self.seq, len(self._rest)
+        left = len(self._rest)
         while not (self.follow(recorder) or self._is_closed) and time.monotonic() < until:
-            if (self.seq, len(self._rest)) != before:
-                before = self.seq, len(self._rest)
+            if left != len(self._rest):
+                left = len(self._rest)
                 until = time.monotonic() + patience
             time.sleep(LOOK_SECONDS)
-        if missing := recorder.last - self.seq + bool(self._rest):
+        if missing := recorder.last - self._seq + bool(self._rest):
             self._tell(f"the log lacks the last records: {missing:,}")
 
     def _push(self) -> bool:

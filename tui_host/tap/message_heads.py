@@ -14,7 +14,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 HEAD_LIMIT = 256 << 10
 """Largest head, in bytes; a larger one is refused."""
-NO_PROXY = "this is no proxy: the target of a request must be a path"
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TEXT = rb"[^\r\n\x00]*"
@@ -26,7 +25,6 @@ _FOLDED = _TEXT + rb"(?:\r?\n[ \t]" + _TEXT + rb")*"
 _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):(" + _FOLDED + rb")\r?\n")
 _FOLD = re.compile(rb"[ \t]*\r?\n[ \t]+")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
-_IN_NO_LINE = re.compile(rb"[\r\n\x00]")
 _AROUND = b" \t\r\n"
 
 Framing: TypeAlias = int | Literal["chunked", "close"]
@@ -53,7 +51,7 @@ class HeaderLine(NamedTuple):
         """Return the header with another value in the same line. Raises HeadError for a line break in it."""
         if value == self.value:
             return self
-        if _IN_NO_LINE.search(value):
+        if re.search(rb"[\r\n\x00]", value):
             raise HeadError(502, "a header with a line break")
         name, colon, text = self.line.partition(b":")
         before = text[: len(text) - len(text.lstrip(_AROUND))] if self.value else b" "
@@ -67,12 +65,15 @@ def new_field(name: bytes, value: bytes) -> HeaderLine:
 
 @dataclass(frozen=True, kw_only=True)
 class MessageHead:
-    """What heads of requests and responses have in common: lines as they came, from the first to the empty one."""
+    """A request's or a response's head: lines as they came, from the first to the empty one."""
 
     first: bytes
     minor: int  # 0 for HTTP/1.0, 1 for HTTP/1.1
     fields: tuple[HeaderLine, ...]
     end: bytes = b"\r\n"
+    method: bytes = b""  # of a request
+    target: bytes = b""
+    status: int = 0  # of a response
 
     @property
     def block(self) -> bytes:
@@ -102,32 +103,22 @@ class MessageHead:
         """Whether the connection may be used again after this message."""
         return b"close" not in self.options and (self.minor == 1 or b"keep-alive" in self.options)
 
-
-@dataclass(frozen=True, kw_only=True)
-class RequestHead(MessageHead):
-    """A request's first line and headers."""
-
-    method: bytes
-    target: bytes
-
     @property
     def wants_websocket(self) -> bool:
         """Whether the client asks to continue with WebSocket."""
         return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
 
-    def with_target(self, target: bytes) -> RequestHead:
+    def with_value(self, key: bytes, value: bytes) -> MessageHead:
+        """Return the head with another value in the lines of a header. Raises HeadError for a line break in it."""
+        fields = [field.with_value(value) if field.key == key else field for field in self.fields]
+        return replace(self, fields=tuple(fields))
+
+    def with_target(self, target: bytes) -> MessageHead:
         """Return the head with another target. Raises HeadError where that would end the line."""
         first = self.first.replace(b" " + self.target + b" ", b" " + target + b" ", 1)
         if _REQUEST_LINE.fullmatch(first) is None:
             raise HeadError(502, "an invalid request target")
         return replace(self, first=first, target=target)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResponseHead(MessageHead):
-    """A response's first line and headers."""
-
-    status: int
 
 
 class HeadBuffer:
@@ -160,7 +151,7 @@ class HeadBuffer:
         return taken
 
 
-def read_request(block: bytes) -> RequestHead:
+def read_request(block: bytes) -> MessageHead:
     """Parse a request's head. Raises HeadError if it is invalid, or could be read in two ways."""
     line = _REQUEST_LINE.match(block)
     if line is None:
@@ -168,16 +159,16 @@ def read_request(block: bytes) -> RequestHead:
     fields, end = _fields(block, line.end(), _FIELD)
     if not end:
         raise HeadError(400, "an invalid line among the headers")
-    head = RequestHead(first=line[0], method=line[1], target=line[2], minor=int(line[3]), fields=fields, end=end)
+    head = MessageHead(first=line[0], method=line[1], target=line[2], minor=int(line[3]), fields=fields, end=end)
     hosts = len(head.values(b"host"))
     if hosts > 1 or (not hosts and head.minor == 1):
         raise HeadError(400, "no Host header, or several")
     if not head.target.startswith(b"/") and (head.method, head.target) != (b"OPTIONS", b"*"):
-        raise HeadError(400, NO_PROXY)
+        raise HeadError(400, "this is no proxy: the target of a request must be a path")
     return head
 
 
-def read_response(block: bytes) -> ResponseHead:
+def read_response(block: bytes) -> MessageHead:
     """Parse a response's head. Raises HeadError if it is invalid."""
     line = _STATUS_LINE.match(block)
     if line is None:
@@ -185,7 +176,7 @@ def read_response(block: bytes) -> ResponseHead:
     fields, end = _fields(block, line.end(), _LENIENT_FIELD)
     if not end:
         raise HeadError(502, "the upstream's answer has an invalid line among its headers")
-    return ResponseHead(first=line[0], minor=int(line[1]), status=int(line[2]), fields=fields, end=end)
+    return MessageHead(first=line[0], minor=int(line[1]), status=int(line[2]), fields=fields, end=end)
 
 
 def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[tuple[HeaderLine, ...], bytes]:
@@ -198,7 +189,7 @@ def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[tuple[He
     return tuple(fields), block[at:] if block[at:] in {b"\r\n", b"\n"} else b""
 
 
-def request_framing(head: RequestHead) -> Framing:
+def request_framing(head: MessageHead) -> Framing:
     """Return how a request's body ends. Raises HeadError if two servers could differ about that."""
     lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
     if codings and lengths:
@@ -210,7 +201,7 @@ def request_framing(head: RequestHead) -> Framing:
     return "chunked"
 
 
-def response_framing(head: ResponseHead, method: bytes) -> Framing:
+def response_framing(head: MessageHead, method: bytes) -> Framing:
     """Return how a response's body ends. Raises HeadError for two lengths. Source: RFC 9112, section 6.3."""
     if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
         return 0

@@ -12,20 +12,19 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from tui_host.capture.store.store_faults import LOCKED
 from tui_host.capture.visible import visible
 from tui_host.guard.core_dumps import leave_no_core
 from tui_host.guard.watchdog import end_groups
-from tui_host.tap.exchanges import Observers, TappedExchanges
-from tui_host.tap.http.mcp_tap import Connections
+from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.lines import TappedLines
 from tui_host.tap.log import LogForm, TapLog
 from tui_host.tap.relay import BEGIN_AGAIN, GROUP, IS_ENDED, IS_WELL, TRIES, ready, told_once, write
 from tui_host.tap.ring import Item, RingReader
-from tui_host.tap.session import Facts, LostDatabaseError, RecorderOptions, TapSession
+from tui_host.tap.session import Learn, LostDatabaseError, RecorderOptions, TapSession
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10
@@ -38,73 +37,64 @@ LOCKED_SECONDS, FAULTY_SECONDS, LOG_SECONDS = 300.0, 1.0, 5.0
 """Seconds to wait at the end for a locked database, for one that cannot be written, and for a log without progress."""
 
 
-def read_options(words: Sequence[str]) -> RecorderOptions:
-    """Parse what the relay's `recorder_words` composes."""
-    ring, wire, name, data_dir, log, log_file, began_ns, seed, *command = words
-    return RecorderOptions(name, data_dir, int(ring), wire, log, int(log_file), int(began_ns), seed, command)
-
-
-def record(
-    options: RecorderOptions, *, plain: Callable[[], LogForm], learn: Callable[[str], Facts] | None = None
-) -> NoReturn:
+def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:
     """Record until the relay ends, and then the rest. `plain` makes the form of `--log -`, `learn` what learns of the host."""
     leave_no_core()
     gc.enable()
     _share_processor(NICE)
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    tell = told_once(partial(_tell, options.name))
+    ring_file, wire, name, data_dir, log, log_file, began_ns, seed, *command = words
+    options = RecorderOptions(int(ring_file), wire, name, data_dir, log, int(log_file), int(began_ns), seed, command)
+
+    def tell(sentence: str) -> None:
+        line = visible(f"tui-host tap {name}: {sentence}", newlines=False)
+        write(2, f"{line}\n".encode(errors="backslashreplace"))
+
     ring = RingReader(options.ring)
-    session = TapSession(options, tell, earlier=ring.earlier, stored_seq=ring.stored_seq, learn=learn)
-    log = None
-    if options.log:
-        form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
-        log = TapLog(form, file, options.log, tell)
-        log.begin(session.info(), session.recorder.redactor.text, is_first=session.is_first)
-    recording = _Recording(ring, session, _tapped(options, session, tell), log)
-    code, words = 0, ""
+    code, last_words = 0, ""
     try:
-        recording.run()
+        _Recording(options, ring, told_once(tell), plain, learn).run()
     except LostDatabaseError as error:
         ring.words[TRIES] = 0
-        code, words = BEGIN_AGAIN, f"recording begins anew: {error}"
+        code, last_words = BEGIN_AGAIN, f"recording begins anew: {error}"
     except Exception as error:  # noqa: BLE001 - the last resort: the relay starts another one, and its server is ended all the same
-        code, words = 1, f"recording failed: {error!r}"
-    if words:
+        code, last_words = 1, f"recording failed: {error!r}"
+    if last_words:
         ring.words[IS_WELL] = 0  # first: a relay that ends right now has to wait for the next recorder
-        tell(words)
-    recording.end_server_of_killed_relay()
+        tell(last_words)
+    _end_server_of_killed_relay(ring)
     os._exit(code)
-
-
-def _tell(name: str, words: str) -> None:
-    line = visible(f"tui-host tap {name}: {words}", newlines=False)
-    write(2, f"{line}\n".encode(errors="backslashreplace"))
-
-
-def _tapped(
-    options: RecorderOptions, session: TapSession, tell: Callable[[str], None]
-) -> TappedLines | TappedExchanges:
-    """Return what turns the items of this kind of relay into records."""
-    if options.wire == "stdio":
-        return TappedLines(session.recorder, session.place, options.name, is_whole=session.is_first)
-    observers = Observers(session.recorder, options.name)
-    if options.wire == "http":
-        observers = Connections(session.recorder, options.name, is_whole=session.is_first)
-    return TappedExchanges(session.recorder, observers, session.place, tell)
 
 
 class _Recording:
     """Reads the ring, and passes everything on in one loop."""
 
     def __init__(
-        self, ring: RingReader, session: TapSession, tapped: TappedLines | TappedExchanges, log: TapLog | None
+        self,
+        options: RecorderOptions,
+        ring: RingReader,
+        tell: Callable[[str], None],
+        plain: Callable[[], LogForm],
+        learn: Learn | None,
     ) -> None:
         self._ring = ring
-        self._session = session
-        self._recorder = session.recorder
-        self._tapped = tapped
-        self._log = log
+        self._session = session = TapSession(
+            options, tell, earlier=ring.earlier, stored_seq=ring.stored_seq, learn=learn
+        )
+        self._recorder = recorder = session.recorder
+        self._tapped: TappedLines | TappedExchanges
+        if options.wire == "stdio":
+            self._tapped = TappedLines(recorder, session.place, options.name, is_whole=session.is_first)
+        else:
+            is_mcp = options.wire == "http"
+            connections = Connections(recorder, options.name, is_mcp=is_mcp, is_whole=session.is_first)
+            self._tapped = TappedExchanges(recorder, connections, session.place, tell)
+        self._log: TapLog | None = None
+        if options.log:
+            form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
+            self._log = TapLog(form, file, options.log, tell)
+            self._log.begin(session.info, recorder.redactor.text, is_first=session.is_first)
         self._over_at: float | None = None  # when the relay ended
         self._is_hurried = False  # waits no longer for a locked database or a slow log, once the relay has ended
         signal.signal(signal.SIGTERM, self._hurry)
@@ -121,7 +111,7 @@ class _Recording:
                 time.sleep(SHORTEST_PAUSE if self._recorder.left else 0)
             elif ready(0, select.POLLIN, pause):  # the lifeline's end: nothing is written there
                 self._over_at = time.monotonic()
-                self.end_server_of_killed_relay()
+                _end_server_of_killed_relay(self._ring)
                 _share_processor(0)  # no traffic passes any more, and somebody may wait for the rest
         self._tapped.finish()
         is_kept = self._session.close()
@@ -135,7 +125,8 @@ class _Recording:
         session, ring = self._session, self._ring
         session.look()
         items: list[Item] = []
-        if session.may_record and ring.unfreed < MOST_UNSTORED:
+        # A later recorder first has to see what is stored.
+        if (session.is_first or session.store is not None) and ring.unfreed < MOST_UNSTORED:
             items = ring.read()
         for item in items:
             self._tapped.take(item)
@@ -145,26 +136,27 @@ class _Recording:
         if is_kept or (is_logged and session.fault):
             ring.free(self._recorder.reached)
         is_complete = self._log is None or (is_logged and self._over_at is not None)
-        ring.words[IS_WELL] = session.is_well and is_complete
+        ring.words[IS_WELL] = session.store is not None and not session.fault and is_complete
         return bool(items)
 
     def _is_done(self) -> bool:
         """Whether the relay has ended, and everything is stored or nothing more can be done."""
         if self._over_at is None:
             return False
-        if not (self._session.fault or self._ring.has_more or self._recorder.left):
+        fault = self._session.fault
+        if not (fault or self._ring.has_more or self._recorder.left):
             return True
-        patience = LOCKED_SECONDS if self._session.is_locked else FAULTY_SECONDS
-        is_late = self._is_hurried or time.monotonic() - self._over_at > patience
-        return bool(self._session.fault) and is_late
+        patience = LOCKED_SECONDS if fault.endswith(LOCKED) else FAULTY_SECONDS  # a lock may end at any moment
+        return bool(fault) and (self._is_hurried or time.monotonic() - self._over_at > patience)
 
-    def end_server_of_killed_relay(self) -> None:
-        """End the server if the relay has ended without a word, as the server would have ended without a tap."""
-        group = self._ring.words[GROUP]
-        if group and not self._ring.words[IS_ENDED] and ready(0, select.POLLIN, 0):
-            with suppress(OSError):  # it has ended
-                os.kill(group, signal.SIGKILL)
-            end_groups({group})  # the rest of the server's group, with which the host has nothing to do
+
+def _end_server_of_killed_relay(ring: RingReader) -> None:
+    """End the server if the relay has ended without a word, as the server would have ended without a tap."""
+    group = ring.words[GROUP]
+    if group and not ring.words[IS_ENDED] and ready(0, select.POLLIN, 0):
+        with suppress(OSError):  # it has ended
+            os.kill(group, signal.SIGKILL)
+        end_groups({group})  # the rest of the server's group, with which the host has nothing to do
 
 
 def _share_processor(nice: int) -> None:

@@ -18,7 +18,7 @@ from struct import Struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import NoReturn
 
 # Kinds of items, one letter each.
@@ -70,15 +70,17 @@ TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal
 class Ring:
     """Memory that a relay shares with its recorder. Taking an item makes no system call and wakes no process.
 
-    What is in it has not been redacted, so it has no name on any disk.
-
-    Attributes:
-        file: Its descriptor, for the recorder.
-        words: Its counters.
+    What is in it has not been redacted, so it has no name on any disk. `file` is its descriptor, for the recorder, and
+    `words` are its counters.
     """
 
     def __init__(self, room: int = ROOM) -> None:
-        self.file = _file_without_name()
+        if sys.platform == "linux":
+            self.file = os.memfd_create("tui-host-tap")
+        else:
+            path = f"{os.environ.get('TMPDIR', '/tmp')}/tui-host-{os.urandom(8).hex()}"  # noqa: S108 - random, and gone at once
+            self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            os.unlink(path)  # noqa: PTH108 - importing pathlib takes as long as all else
         os.ftruncate(self.file, HEAD_BYTES + room)
         self._memory = mmap.mmap(self.file, HEAD_BYTES + room)
         self.words = memoryview(self._memory)[:HEAD_BYTES].cast("Q")
@@ -91,9 +93,9 @@ class Ring:
         barrier.acquire()
         self._release, self._acquire = barrier.release, barrier.acquire
 
-    def add(self, kind: bytes, number: int, data: bytes, at_ns: int | None = None) -> None:
+    def add(self, kind: bytes, number: int, data: bytes) -> None:
         """Report an item of an exchange, before its bytes are passed on. Never blocks; bytes without room are counted."""
-        mono_ns = time.monotonic_ns() if at_ns is None else at_ns
+        mono_ns = time.monotonic_ns()
         block = ITEM.pack(kind, mono_ns, len(data), number) + data
         words = self.words
         with self._lock:
@@ -128,19 +130,10 @@ class Ring:
         return self.words[ADDED] - self.words[FREED]
 
 
-def _file_without_name() -> int:
-    if sys.platform == "linux":
-        return os.memfd_create("tui-host-tap")
-    path = f"{os.environ.get('TMPDIR', '/tmp')}/tui-host-{os.urandom(8).hex()}"  # noqa: S108 - random, new, and gone at once
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    os.unlink(path)  # noqa: PTH108 - importing pathlib takes as long as all else
-    return file
-
-
 def recorder_words(
-    wire: str, name: str, *, data_dir: str = "", log: str = "", log_file: int = -1, command: tuple[str, ...] = ()
+    wire: str, name: str, *, data_dir: str = "", log: str = "", log_file: int = -1, command: Sequence[str] = ()
 ) -> Sequence[str]:
-    """Return the words for the recorders of a new tap: see `tap.recorder.RecorderOptions`."""
+    """Return the words for the recorders of a new tap: see `tap.session.RecorderOptions`."""
     return (wire, name, data_dir, log, str(log_file), str(time.time_ns()), os.urandom(8).hex(), *command)
 
 
@@ -159,21 +152,19 @@ def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
 class RecorderChild:
     """The recorder as the relay sees it: its standard input ends with the relay, and another one is started if it dies."""
 
-    # What it writes goes through the relay: whoever reads the tap's standard error would else wait for its end too.
     def __init__(self, ring: Ring, words: Sequence[str], tell: Callable[[str], None]) -> None:
         self._ring = ring
         self._words = words
         self._tell = tell
         self._tell_once = told_once(tell)
-        self._lifeline = self._notices = -1
+        self._lifeline = self._notices = open(os.devnull, "rb", 0)  # noqa: PTH123, SIM115 - until one is started
         self._is_started = False
         self._is_ending, self._is_over = threading.Event(), threading.Event()
-        self._lock = threading.Lock()  # for the lifeline
 
     def start(self) -> None:
         """Start recording. The recorder is there when this returns: it also ends the server of a relay that is killed."""
         self._is_started = True
-        threading.Thread(target=self._run, args=(self._begin_one(),), daemon=True).start()
+        threading.Thread(target=self._run, args=(self._start_one(),), daemon=True).start()
 
     def end(self) -> None:
         """End reporting. Waits only for a log, or if recording is not known to work, and tells the user what is missing."""
@@ -182,11 +173,11 @@ class RecorderChild:
         if not self._is_started:  # nothing was to be recorded
             return
         self._is_ending.set()
-        self._close_lifeline()
+        self._lifeline.close()
         has_log = self._words[3] != ""
         began = time.monotonic()
         while not self._is_over.wait(0.01) and (late := time.monotonic() - began) < LAST_WORDS:
-            is_well = words[IS_WELL] and not has_log and not ready(self._notices, 0, 0)  # else it has died
+            is_well = words[IS_WELL] and not has_log and not self._has_died()
             if is_well and (not self._ring.left or late > REST_SECONDS):
                 break
         missing = self._ring.lost
@@ -198,86 +189,71 @@ class RecorderChild:
             self._tell(f"up to {missing:,} bytes of the traffic are not recorded")
 
     def _run(self, process: int | None) -> None:
+        """Pass on what a recorder writes until it ends, and start another one unless it has done all."""
         is_last, began = False, time.monotonic()
         while True:
-            code = BEGIN_AGAIN if process is None else self._attend(process)
+            code = BEGIN_AGAIN
+            if process is not None:
+                # Through the relay: whoever reads the tap's standard error would else wait for the recorder's end too.
+                while words := read(self._notices.fileno()):
+                    write(2, words)
+                code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+                self._lifeline.close()
             self._ring.words[IS_WELL] = 0  # a dead recorder can no longer take it back
             if self._is_ending.is_set() and (is_last or code == 0):
                 break
             if code not in {0, BEGIN_AGAIN}:
-                how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+                how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
                 self._tell_once(
                     f"recording was interrupted: the recorder {how}; everything passes, and another recorder goes on "
                     "(lines and answers in progress are cut in the recording)"
                 )
             self._is_ending.wait(max(began + RESTART_SECONDS - time.monotonic(), 0))
-            is_last, began = (
-                self._is_ending.is_set(),
-                time.monotonic(),
-            )  # one that dies while the relay ends is replaced once
-            process = self._begin_one()
+            is_last = self._is_ending.is_set()  # one that dies while the relay ends is replaced once
+            began = time.monotonic()
+            process = self._start_one()
         self._is_over.set()
 
-    def _begin_one(self) -> int | None:
+    def _start_one(self) -> int | None:
         """Start a recorder; returns its pid, or None if the system has no room for it."""
-        opened: list[int] = []
+        pipes: list[int] = []
+        program = [sys.executable, "-P", "-m", "tui_host", "tap-recorder", "--", str(self._ring.file), *self._words]
         try:
-            opened += os.pipe()
-            opened += os.pipe()
-            process = self._spawn(opened[0], opened[3])
+            pipes += os.pipe()
+            pipes += os.pipe()
+            for file in (
+                self._ring.file,
+                int(self._words[4]),
+            ):  # only now: no server gets them, which was started before
+                if file >= 0:
+                    os.set_inheritable(file, True)  # noqa: FBT003 - the system's own form
+            process = os.posix_spawn(
+                sys.executable,
+                program,
+                environment(),
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, pipes[0], 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, pipes[3], 2),
+                ],
+                setsigmask=(),
+                setsigdef=[number for number in signal.valid_signals() if number not in OWN],
+                setsid=True,  # signals sent to the tap's process group spare it
+            )
         except OSError as error:
             self._tell_once(f"no recorder can be started: {error.strerror or error}; another try follows each second")
-            for descriptor in opened:
+            for descriptor in pipes:
                 os.close(descriptor)
             return None
-        lifeline, self._lifeline, self._notices, notices = opened
-        os.close(lifeline)
-        os.close(notices)
+        os.close(pipes[0])
+        os.close(pipes[3])
+        self._lifeline, self._notices = os.fdopen(pipes[1], "wb", 0), os.fdopen(pipes[2], "rb", 0)
         if self._is_ending.is_set():
-            self._close_lifeline()
+            self._lifeline.close()
         return process
 
-    def _attend(self, process: int) -> int:
-        """Pass on what a recorder writes until it ends; returns its exit code."""
-        while words := read(self._notices):
-            write(2, words)
-        _, status = os.waitpid(process, 0)
-        self._close_lifeline()
-        os.close(self._notices)
-        return os.waitstatus_to_exitcode(status)
-
-    def _close_lifeline(self) -> None:
-        with self._lock:
-            if self._lifeline >= 0:
-                os.close(self._lifeline)
-                self._lifeline = -1
-
-    def _spawn(self, lifeline: int, notices: int) -> int:
-        files = [self._ring.file, int(self._words[4])]
-        for file in files:  # only now: no server gets them, which was started before
-            if file >= 0:
-                os.set_inheritable(file, True)  # noqa: FBT003 - the system's own form
-        program = [sys.executable, "-P", "-m", "tui_host", "tap-recorder", "--"]
-        return os.posix_spawn(
-            sys.executable,
-            [*program, str(self._ring.file), *self._words],
-            environment(),
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, lifeline, 0),
-                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                (os.POSIX_SPAWN_DUP2, notices, 2),
-            ],
-            setsigmask=(),
-            setsigdef=[number for number in signal.valid_signals() if number not in OWN],
-            setsid=True,  # signals sent to the tap's process group spare it
-        )
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    def _has_died(self) -> bool:
+        return bool(ready(self._notices.fileno(), 0, 0))
 
 
 # Descriptors, also nonblocking ones: another process that shares a descriptor may have made it so.
@@ -328,27 +304,16 @@ def environment() -> Mapping[bytes, bytes]:
 
 
 class Pump:
-    """Copies bytes from descriptor to descriptor and into the ring, in a thread, until one of them ends.
+    """Copies bytes from descriptor to descriptor and into the ring until one of them ends, and then calls `ended`."""
 
-    Attributes:
-        is_broken: Whether no process reads the target any more.
-        is_over: Set at the end.
-    """
-
-    def __init__(self, source: int, target: int, kind: bytes, ring: Ring) -> None:
-        self._source, self._target = source, target
-        self._kind = kind
-        self._add = ring.add
+    def __init__(self, source: int, target: int, kind: bytes, add: Callable[[bytes, int, bytes], None]) -> None:
+        self._source, self._target, self._kind, self._add = source, target, kind, add
         self._is_writing = False
-        self.is_broken = False
+        self.is_broken = False  # no process reads the target any more
         self.is_over = threading.Event()
 
-    def start(self, ended: Callable[[], None]) -> None:
-        """Start copying; `ended` is called in the thread at the end."""
-        self._ended = ended
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
+    def run(self, ended: Callable[[], None]) -> None:
+        """Copy, in a thread of its own."""
         source, target, kind, add = self._source, self._target, self._kind, self._add
         while not self.is_broken and (chunk := read(source)):
             self._is_writing = True
@@ -356,7 +321,7 @@ class Pump:
             self.is_broken = not write(target, chunk)
             self._is_writing = False
         self.is_over.set()
-        self._ended()
+        ended()
 
     @property
     def is_idle(self) -> bool:
@@ -365,13 +330,14 @@ class Pump:
 
 
 class StdioRelay:
-    """Relays between a host and a server until the server ends.
+    """Relays between a host and a server until the server ends. `words` are what `recorder_words` returns.
 
     A server may leave processes behind that hold its pipes: bytes pass until they close the pipes or the host ends its input.
     Source: MCP 2025-11-25, Transports, stdio.
     """
 
-    def __init__(self, command: tuple[str, ...], tell: Callable[[str], None]) -> None:
+    def __init__(self, words: Sequence[str], command: tuple[str, ...]) -> None:
+        self._words = words
         self._is_running = True
         self._is_over = threading.Event()
         self._is_hurried = self._is_abandoned = False
@@ -380,9 +346,9 @@ class StdioRelay:
         input_read, self._input = os.pipe()
         self._output, output_write = os.pipe()
         self._errors, errors_write = os.pipe()
-        self._into = Pump(0, self._input, OUT, self._ring)
-        self._out = Pump(self._output, 1, IN, self._ring)
-        self._err = Pump(self._errors, 2, ERROR, self._ring)
+        self._into = Pump(0, self._input, OUT, self._ring.add)
+        self._out = Pump(self._output, 1, IN, self._ring.add)
+        self._err = Pump(self._errors, 2, ERROR, self._ring.add)
         # A signal that is switched off (nohup) stays off in tap and server; Python itself has switched off two more.
         self._heeded = {
             number
@@ -393,22 +359,41 @@ class StdioRelay:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # a host may ignore it, which would hide how the server ends
         theirs = (input_read, output_write, errors_write)
         try:
-            self._group = _spawn_server(command, theirs, mask)
+            self._group = os.posix_spawnp(
+                command[0],
+                command,
+                environment(),
+                file_actions=[(os.POSIX_SPAWN_DUP2, pipe, number) for number, pipe in enumerate(theirs)],
+                setsigmask=mask,
+                setpgroup=0,  # its own group, which can be ended alone and as a whole
+                setsigdef=IGNORED_BY_PYTHON,
+            )
         except (OSError, ValueError) as error:
-            cannot_start(command[0], error, tell)
+            self._cannot_start(command[0], error)
         for descriptor in theirs:
             os.close(descriptor)
         self._ring.words[GROUP] = self._group
 
-    def run(self, words: Sequence[str], tell: Callable[[str], None]) -> NoReturn:
-        """Relay until the server ends, and end as it did. `words` are for the recorder."""
-        recorder = RecorderChild(self._ring, words, tell)
+    def run(self) -> NoReturn:
+        """Relay until the server ends, and end as it did."""
+        try:
+            self._run()
+        except (OSError, MemoryError, RuntimeError) as error:
+            self._tell(f"the tap cannot go on, and ends the server: {error!r}")
+            self._signal(os.killpg, signal.SIGKILL)
+            os._exit(1)
+
+    def _run(self) -> NoReturn:
+        recorder = RecorderChild(self._ring, self._words, self._tell)
         recorder.start()
-        self._into.start(self._after_input)
-        self._out.start(self._after_output)
-        self._err.start(lambda: os.close(self._errors))
-        threading.Thread(target=self._pass_signals, daemon=True).start()
-        leave_no_core()  # only now: the server keeps the limits that its host gave it
+        for work in (
+            lambda: self._into.run(self._after_input),
+            lambda: self._out.run(self._after_output),
+            lambda: self._err.run(lambda: os.close(self._errors)),
+            self._pass_signals,
+        ):
+            threading.Thread(target=work, daemon=True).start()
+        _leave_no_core()  # only now: the server keeps the limits that its host gave it
         _, status = os.waitpid(self._group, 0)
         self._is_running = False
         for pump in (self._out, self._err):
@@ -420,12 +405,19 @@ class StdioRelay:
         os.dup2(self._nowhere, 0)
         os.dup2(self._nowhere, 1)
         recorder.end()
-        _end_as(status)
+        if not os.WIFSIGNALED(status):
+            os._exit(os.waitstatus_to_exitcode(status))
+        number = os.WTERMSIG(status)
+        if signal.getsignal(number) not in {signal.SIG_DFL, None}:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+        signal.raise_signal(number)
+        os._exit(128 + number)  # a signal that ends no process
 
-    def give_up(self) -> NoReturn:
-        """End, with the server."""
-        self._signal(os.killpg, signal.SIGKILL)
-        os._exit(1)
+    def _tell(self, sentence: str) -> None:
+        text = f"tui-host tap {self._words[1]}: {sentence}"
+        line = "".join(letter if letter.isprintable() else "�" for letter in text)
+        write(2, f"{line}\n".encode(errors="backslashreplace"))
 
     def _deliver(self, pump: Pump) -> None:
         """Wait until all output is delivered. While a process left by the server holds the pipe, wait for the host's end."""
@@ -434,9 +426,8 @@ class StdioRelay:
             pause = min(2 * pause, 0.1)
             idle_looks = idle_looks + 1 if self._into.is_over.is_set() and pump.is_idle else 0
 
-    # Signals: a thread waits for them, so the tap reacts to none, and repeated ones are passed on as often as they come.
-
     def _pass_signals(self) -> None:
+        """Wait for signals, in a thread, so that the tap reacts to none, and repeated ones are passed on as often as they come."""
         while True:
             number = signal.sigwait(self._heeded)
             if not self._is_running:
@@ -451,8 +442,6 @@ class StdioRelay:
             send(self._group, number)
         except OSError:
             return  # no process is left
-
-    # What follows the end of a stream.
 
     def _after_input(self) -> None:
         os.close(self._input)
@@ -478,71 +467,27 @@ class StdioRelay:
             self._is_abandoned = self._out.is_broken or bool(ready(1, 0, 0) & gone)
         return self._is_abandoned
 
+    def _cannot_start(self, command: str, error: OSError | ValueError) -> NoReturn:
+        """Say why a command cannot start, with a remedy, and exit as the shell, `env` and `nohup` do."""
+        is_path, is_missing = "/" in command, isinstance(error, FileNotFoundError)
+        reason = str(error)
+        if is_missing and not is_path:
+            reason = "PATH has no such command (give its full path: a host started from a menu may have a shorter PATH)"
+        elif is_missing and os.path.exists(command):  # noqa: PTH110 - importing pathlib takes long
+            reason = "the interpreter named behind #! in its first line is missing (install it, or correct that line)"
+        elif is_missing:
+            reason = "there is no such file (give the path of the server's command)"
+        elif isinstance(error, PermissionError) and is_path and os.path.isdir(command):  # noqa: PTH112 - as above
+            reason = "it is a folder (name the command in it)"
+        elif isinstance(error, PermissionError):
+            reason = "this user may not execute it (chmod +x makes a file executable)"
+        self._tell(f"{command!r} cannot be started: {reason}")
+        os._exit(127 if is_missing else 126)
 
-def _spawn_server(command: tuple[str, ...], pipes: Sequence[int], mask: Collection[int]) -> int:
-    return os.posix_spawnp(
-        command[0],
-        command,
-        environment(),
-        file_actions=[(os.POSIX_SPAWN_DUP2, pipe, number) for number, pipe in enumerate(pipes)],
-        setsigmask=mask,
-        setpgroup=0,  # its own group, which can be ended alone and as a whole
-        setsigdef=IGNORED_BY_PYTHON,
-    )
 
-
-def leave_no_core() -> None:
+def _leave_no_core() -> None:
     """Disable core dumps: memory holds secrets and whole conversations."""
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, most))
-
-
-def _end_as(status: int) -> NoReturn:
-    """End with the server's exit code, or by the server's signal."""
-    if not os.WIFSIGNALED(status):
-        os._exit(os.waitstatus_to_exitcode(status))
-    number = os.WTERMSIG(status)
-    if signal.getsignal(number) not in {signal.SIG_DFL, None}:
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
-    signal.raise_signal(number)
-    os._exit(128 + number)  # a signal that ends no process
-
-
-def relay(words: Sequence[str], command: tuple[str, ...]) -> NoReturn:
-    """Start the server, relay until it ends, and end in the same way. `words` are what `recorder_words` returns."""
-
-    def tell(sentence: str) -> None:
-        line = "".join(letter if letter.isprintable() else "�" for letter in f"tui-host tap {words[1]}: {sentence}")
-        write(2, f"{line}\n".encode(errors="backslashreplace"))
-
-    running = StdioRelay(command, tell)
-    try:
-        running.run(words, tell)
-    except (OSError, MemoryError, RuntimeError) as error:
-        tell(f"the tap cannot go on, and ends the server: {error!r}")
-        running.give_up()
-
-
-def cannot_start(command: str, error: OSError | ValueError, tell: Callable[[str], object]) -> NoReturn:
-    """Say why a command cannot start, and exit as the shell, `env` and `nohup` do."""
-    tell(f"{command!r} cannot be started: {_why(command, error)}")
-    os._exit(127 if isinstance(error, FileNotFoundError) else 126)
-
-
-def _why(command: str, error: OSError | ValueError) -> str:
-    """Describe why a command cannot be started, with a remedy."""
-    is_path = "/" in command
-    if isinstance(error, FileNotFoundError) and not is_path:
-        return "PATH has no such command (give its full path: a host started from a menu may have a shorter PATH)"
-    if isinstance(error, FileNotFoundError) and os.path.exists(command):  # noqa: PTH110 - importing pathlib takes long
-        return "the interpreter named behind #! in its first line is missing (install it, or correct that line)"
-    if isinstance(error, FileNotFoundError):
-        return "there is no such file (give the path of the server's command)"
-    if isinstance(error, PermissionError) and is_path and os.path.isdir(command):  # noqa: PTH112 - as above
-        return "it is a folder (name the command in it)"
-    if isinstance(error, PermissionError):
-        return "this user may not execute it (chmod +x makes a file executable)"
-    return str(error)

@@ -7,18 +7,7 @@ import os
 import threading
 from typing import NamedTuple
 
-from tui_host.tap.relay import (
-    ADDED,
-    BASE,
-    FREED,
-    FREED_SEQ,
-    HEAD_BYTES,
-    ITEM,
-    RECORDERS,
-    SKIPPED,
-    TAKEN,
-    TRIES,
-)
+from tui_host.tap import relay
 
 AT_ONCE, MOST_AT_ONCE = 256 << 10, 2 << 20
 """Bytes to read at once, so that what is stored is freed soon; and if an item is larger, more than any item has."""
@@ -38,9 +27,6 @@ class Item(NamedTuple):
 class RingReader:
     """Reads a relay's items. A recorder that follows another one begins after the last item that was freed.
 
-    Args:
-        file: The ring's descriptor.
-
     Attributes:
         words: The ring's counters.
         taken: Number of bytes read since the ring began, by all recorders.
@@ -50,53 +36,50 @@ class RingReader:
 
     def __init__(self, file: int) -> None:
         self._memory = mmap.mmap(file, os.fstat(file).st_size)
-        self._room = len(self._memory) - HEAD_BYTES
+        self._room = len(self._memory) - relay.HEAD_BYTES
         self._barrier = threading.Lock()
-        self.words = words = memoryview(self._memory)[:HEAD_BYTES].cast("Q")
-        self.earlier, self.stored_seq = words[RECORDERS], words[FREED_SEQ]
-        words[RECORDERS] += 1
-        words[FREED_SEQ] = 0
-        words[TRIES] += 1
-        if words[TRIES] > MOST_TRIES:
-            words[SKIPPED] += words[TAKEN] - words[FREED]
-            words[FREED], words[TRIES] = words[TAKEN], 1
-        self.taken = words[FREED]
+        self.words = words = memoryview(self._memory)[: relay.HEAD_BYTES].cast("Q")
+        self.earlier, self.stored_seq = words[relay.RECORDERS], words[relay.FREED_SEQ]
+        words[relay.RECORDERS] += 1
+        words[relay.FREED_SEQ] = 0
+        words[relay.TRIES] += 1
+        if words[relay.TRIES] > MOST_TRIES:
+            words[relay.SKIPPED] += words[relay.TAKEN] - words[relay.FREED]
+            words[relay.FREED], words[relay.TRIES] = words[relay.TAKEN], 1
+        self.taken = words[relay.FREED]
 
-    def read(self) -> list[Item]:
+    def read(self, most: int = AT_ONCE) -> list[Item]:
         """Return the next items and take them."""
-        return self._read(AT_ONCE) or self._read(MOST_AT_ONCE)
-
-    def _read(self, most: int) -> list[Item]:
-        added = self.words[ADDED]
+        added = self.words[relay.ADDED]
         with self._barrier:  # what a counter counts may otherwise be seen after the counter
             size = min(added - self.taken, most)
-        start = HEAD_BYTES + (self.taken - self.words[BASE]) % self._room
+        start = relay.HEAD_BYTES + (self.taken - self.words[relay.BASE]) % self._room
         block = self._memory[start : start + size]
-        block += self._memory[HEAD_BYTES : HEAD_BYTES + size - len(block)]
+        block += self._memory[relay.HEAD_BYTES : relay.HEAD_BYTES + size - len(block)]
         items: list[Item] = []
         at = 0
-        while size - at >= ITEM.size:
-            kind, at_ns, length, number = ITEM.unpack_from(block, at)
-            end = at + ITEM.size + length
-            if end > size:
+        while size - at >= relay.ITEM.size:
+            kind, at_ns, length, number = relay.ITEM.unpack_from(block, at)
+            data_at = at + relay.ITEM.size
+            if data_at + length > size:
                 break
-            items.append(Item(kind, number, at_ns, block[at + ITEM.size : end]))
-            at = end
+            at = data_at + length
+            items.append(Item(kind, number, at_ns, block[data_at:at]))
         self.taken += at
-        self.words[TAKEN] = self.taken
-        return items
+        self.words[relay.TAKEN] = self.taken
+        return self.read(MOST_AT_ONCE) if size == most == AT_ONCE and not items else items
 
     def free(self, seq: int = 0) -> None:
         """Free all that was taken, because its records are stored, up to the one with this number."""
-        self.words[FREED], self.words[FREED_SEQ] = self.taken, seq
-        self.words[TRIES] = 0
+        self.words[relay.FREED], self.words[relay.FREED_SEQ] = self.taken, seq
+        self.words[relay.TRIES] = 0
 
     @property
     def unfreed(self) -> int:
         """Number of bytes that were taken and not freed."""
-        return self.taken - self.words[FREED]
+        return self.taken - self.words[relay.FREED]
 
     @property
     def has_more(self) -> bool:
         """Whether there are items to take."""
-        return self.words[ADDED] != self.taken
+        return self.words[relay.ADDED] != self.taken

@@ -6,8 +6,9 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from typing_extensions import override
 
@@ -29,17 +30,18 @@ GRACE_SECONDS, SHORT_GRACE_SECONDS = 5.0, 0.5
 """Seconds that the database may take for each step at the end: one that works, and one that does not."""
 MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)
 """No view follows the records, and a tap's memory should not grow."""
-NOT_OPEN = "the database is not open yet"
-"""Why nothing is stored at first; not a fault, and the user is not told."""
+
+Learn: TypeAlias = Callable[[str], Callable[[Record], str]]
+"""Makes what learns of the host from the records, of what is known so far. Returns what is known whenever it is more: JSON."""
 
 
 class RecorderOptions(NamedTuple):
-    """What to record, and where: the words behind `tap-recorder`."""
+    """What to record, and where: the words behind `tap-recorder`, as the relay's `recorder_words` composes them."""
 
-    name: str
-    data_dir: str = ""
     ring: int = -1  # its descriptor
     wire: str = "stdio"  # or `llm` or `http`
+    name: str = ""
+    data_dir: str = ""
     log: str = ""  # `-` for plain lines on standard error
     log_file: int = -1  # its descriptor
     began_ns: int = 0  # on the wall clock; 0 for now
@@ -49,19 +51,6 @@ class RecorderOptions(NamedTuple):
 
 class LostDatabaseError(Exception):
     """The database was removed, replaced or found damaged: another recorder has to begin anew, with what was not stored."""
-
-
-class Facts(Protocol):
-    """What a tap learns of its host while it records: see `infer.tap_facts`."""
-
-    @property
-    def text(self) -> str:
-        """What is known, as JSON."""
-        ...
-
-    def feed(self, record: Record) -> bool:
-        """Look at the next record; returns whether `text` has changed."""
-        ...
 
 
 class TapRecorder(Recorder):
@@ -97,10 +86,11 @@ class TapSession:
         tell: Receives messages for the user.
         earlier: Number of recorders that have recorded a part of it.
         stored_seq: The last record of the recorder before that was freed.
-        learn: Makes what learns of the host from the records, of what is known so far.
+        learn: Learns of the host, if given.
 
     Attributes:
-        fault: Why nothing is stored for now; empty if all is well.
+        fault: Why nothing is stored for now; empty if all is well, and at first.
+        store: The database; None until it could be opened.
     """
 
     def __init__(
@@ -110,34 +100,30 @@ class TapSession:
         *,
         earlier: int = 0,
         stored_seq: int = 0,
-        learn: Callable[[str], Facts] | None = None,
+        learn: Learn | None = None,
     ) -> None:
-        self._title = options.name
-        self._folder = Path(options.data_dir) if options.data_dir else None
-        self._tell = tell
-        self._began_ns = options.began_ns or time.time_ns()
-        self._id = session_id(self._began_ns, bytes.fromhex(options.seed) or os.urandom(8))
-        self._earlier = earlier
-        self._stored_seq = stored_seq
-        self._learn = learn
-        # A capture belongs to one process: a later recorder begins another one in the same session.
-        redactor = Redactor((*in_variables(os.environ), *in_words(options.command)))
-        self.recorder = TapRecorder(
-            None, redactor, capture=self._capture(earlier), kind="tap", memory=MEMORY, without=NOT_OPEN
-        )
+        began_ns = options.began_ns or time.time_ns()
+        self._id = session_id(began_ns, bytes.fromhex(options.seed) or os.urandom(8))
+        self.info = SessionInfo(id=self._id, title=options.name, source="tap", created_ns=began_ns, live=True)
         self.place = Place(session=self._id)
         self.is_first = not earlier
+        # A capture belongs to one process: a later recorder begins another one in the same session.
+        captures = [self._id, *(f"{self._id}-{number + 1}" for number in range(1, earlier + 1))]
+        redactor = Redactor((*in_variables(os.environ), *in_words(options.command)))
+        without = "the database is not open yet"
+        self.recorder = TapRecorder(None, redactor, capture=captures[-1], kind="tap", memory=MEMORY, without=without)
         self.fault = ""
+        self.store: Store | None = None
+        self._before = "" if self.is_first else captures[-2]
+        self._stored_seq = stored_seq
+        self._folder = Path(options.data_dir) if options.data_dir else None
+        self._tell = tell
         self._told: set[str] = set()
-        self._facts: Facts | None = None
-        self._fed = 0
-        self._store: Store | None = None
         self._notices: list[str] = []
+        self._learn, self._learner = learn, None if learn is None else learn("{}")
+        self._fed = 0
         self._open_at = self._touch_at = 0.0
         self._touched = -1
-
-    def _capture(self, number: int) -> str:
-        return f"{self._id}-{number + 1}" if number else self._id
 
     def look(self) -> None:
         """Open the database if it is not, keep the session's row up to date, and tell the user about a fault or its end.
@@ -146,13 +132,13 @@ class TapSession:
             LostDatabaseError: The database is no longer the one that was opened.
         """
         now = time.monotonic()
-        if self._store is None and now >= self._open_at:
+        if self.store is None and now >= self._open_at:
             self._open_at = now + REOPEN_SECONDS
             self._open()
-        store = self._store
-        if store is not None and store.loss:
-            raise LostDatabaseError(f"{store.path}: {store.loss}")
+        store = self.store
         if store is not None:
+            if store.loss:
+                raise LostDatabaseError(f"{store.path}: {store.loss}")
             self.fault = f"{store.path}: {self.recorder.fault}" if self.recorder.fault else ""
             self._keep_row(store, now)
         while self._notices:
@@ -166,13 +152,13 @@ class TapSession:
 
     def keep(self) -> bool:
         """Wait a moment until all records are stored; returns whether they are."""
-        if self._store is not None and self.recorder.left:
+        if self.store is not None and self.recorder.left:
             self.recorder.flush(KEEP_SECONDS)
         return not self.recorder.left
 
     def close(self) -> bool:
         """Store what is left, and end the session; returns whether everything is stored."""
-        store = self._store
+        store = self.store
         if store is None:
             return not self.recorder.left
         grace = SHORT_GRACE_SECONDS if self.fault else GRACE_SECONDS
@@ -182,32 +168,6 @@ class TapSession:
         is_kept = self.recorder.close(grace)
         return store.close(grace) and is_kept
 
-    def info(self) -> SessionInfo:
-        """Return the session's row."""
-        return SessionInfo(
-            id=self._id,
-            title=self._title,
-            created_ns=self._began_ns,
-            updated_ns=time.time_ns(),
-            source="tap",
-            live=True,
-        )
-
-    @property
-    def is_locked(self) -> bool:
-        """Whether another process holds the database, which may end at any moment."""
-        return self.fault.endswith(LOCKED)
-
-    @property
-    def may_record(self) -> bool:
-        """Whether to take what passed: a later recorder first has to see what is stored."""
-        return self.is_first or self._store is not None
-
-    @property
-    def is_well(self) -> bool:
-        """Whether records are stored."""
-        return self._store is not None and not self.fault
-
     def _open(self) -> None:
         """Open the database, if that is possible now."""
         try:
@@ -215,27 +175,30 @@ class TapSession:
         except (TuiHostError, OSError) as error:
             self.fault = LOCKED if isinstance(error, LockedError) else str(error)
             return
-        store.sessions.save(self.info())  # first: on an almost full disk, records without a session are not stored
+        self._touch(store)  # first: on an almost full disk, records without a session are not stored
         store.sessions.claim(self._id)  # a recorder that died may be its owner
-        if self._earlier:
-            left = store.records(capture=self._capture(self._earlier - 1), after=self._stored_seq)
+        if self._before:
+            left = store.records(capture=self._before, after=self._stored_seq)
             self.recorder.stored = Counter(record.mono_ns or 0 for record in left)
-        if self._learn is not None:
             row = store.sessions.get(self._id)
-            self._facts = self._learn("{}" if row is None else row.facts)
+            if self._learn is not None and row is not None:
+                self._learner = self._learn(row.facts)
         self.recorder.keep_in(store)
-        self._store = store
+        self.store = store
 
     def _keep_row(self, store: Store, now: float) -> None:
         """Save what is learned of the host at once, and now and then when the last record came."""
-        if self._facts is not None and self._fed < self.recorder.last:
-            has_learned = False
+        if self._learner is not None and self._fed < self.recorder.last:
+            facts = ""
             for record in self.recorder.since(self._fed):
-                has_learned = self._facts.feed(record) or has_learned
+                facts = self._learner(record) or facts
                 self._fed = record.seq
-            if has_learned:
-                store.sessions.save_facts(self._id, self._facts.text)
+            if facts:
+                store.sessions.save_facts(self._id, facts)
         if now >= self._touch_at and self.recorder.revision != self._touched:
             self._touch_at = now + TOUCH_SECONDS
             self._touched = self.recorder.revision
-            store.sessions.save(self.info())
+            self._touch(store)
+
+    def _touch(self, store: Store) -> None:
+        store.sessions.save(replace(self.info, updated_ns=time.time_ns()))

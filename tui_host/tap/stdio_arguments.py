@@ -1,8 +1,9 @@
-"""Parses the arguments of `tap stdio` without the whole command line, whose import would delay a server's start."""
+"""What a tap does before anything else is imported, since a server's start waits: reads the arguments of `tap stdio`, and opens a log."""
 
 from __future__ import annotations
 
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,16 +13,15 @@ if TYPE_CHECKING:
 WRONG = 2
 """The exit code for wrong arguments."""
 OPTIONS = ("--data-dir", "--log", "--config")
+LOG_BEGINS = b'{"tui_host":'
+"""The first bytes of a log."""
 
 
 class StdioArguments:
     """The arguments of `tap stdio`; options that are not given are empty."""
 
     def __init__(self, name: str, command: Sequence[str], *, data_dir: str = "", log: str = "") -> None:
-        self.name = name
-        self.command = tuple(command)
-        self.data_dir = data_dir
-        self.log = log
+        self.name, self.command, self.data_dir, self.log = name, tuple(command), data_dir, log
 
 
 def read_stdio_arguments(words: Sequence[str]) -> StdioArguments | None:
@@ -53,8 +53,7 @@ def read_stdio_arguments(words: Sequence[str]) -> StdioArguments | None:
 
 def relay_stdio(tap: StdioArguments) -> NoReturn:
     """Become the tap."""
-    from tui_host.tap.log_file import NoLogError, open_log
-    from tui_host.tap.relay import recorder_words, relay
+    from tui_host.tap.relay import StdioRelay, recorder_words
 
     try:
         log_file = open_log(tap.log)
@@ -64,4 +63,44 @@ def relay_stdio(tap: StdioArguments) -> NoReturn:
     words = recorder_words(
         "stdio", tap.name, data_dir=tap.data_dir, log=tap.log, log_file=log_file, command=tap.command
     )
-    relay(words, tap.command)
+    StdioRelay(words, tap.command).run()
+
+
+class NoLogError(Exception):
+    """The file cannot be used as a log. The message says why and gives a remedy."""
+
+
+def open_log(path: str) -> int:
+    """Open a log to append to, readable only by this user; returns the descriptor. -1 for none, and for standard error (`-`).
+
+    The path refers to the tap's descriptors and working directory. Raises NoLogError if the file is not a log, or cannot be
+    written.
+    """
+    if path in {"", "-"}:
+        return -1
+    # Importing pathlib takes as long as all else.
+    if os.path.basename(path).startswith("tui-host.db"):  # noqa: PTH119
+        raise NoLogError("it belongs to the database (name another file)")
+    access = os.O_RDWR if os.path.isfile(path) and os.access(path, os.R_OK) else os.O_WRONLY  # noqa: PTH113
+    try:
+        descriptor = os.open(path, access | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY, 0o600)
+    except OSError as error:
+        raise NoLogError(f"{error.strerror} (name a file that you may write, in a folder that exists)") from error
+    status, fault = os.fstat(descriptor), ""
+    is_file = stat.S_ISREG(status.st_mode)
+    if os.path.samestat(status, os.fstat(1)):
+        fault = "it is standard output, which is the server's"
+    elif os.path.samestat(status, os.fstat(2)):
+        fault = "it is standard error"
+    elif stat.S_ISCHR(status.st_mode) and not os.isatty(descriptor) and status.st_rdev != os.stat(os.devnull).st_rdev:  # noqa: PTH116
+        fault = "it is a device"
+    elif is_file and status.st_uid != os.geteuid():
+        fault = "it belongs to another user"
+    elif is_file and access == os.O_RDWR and status.st_size and os.pread(descriptor, 12, 0) != LOG_BEGINS:
+        fault = "it has other content"
+    if fault:
+        os.close(descriptor)
+        raise NoLogError(f"{fault} (name a new file, or a log to continue; - prints plain lines on standard error)")
+    if is_file and access == os.O_RDWR and status.st_size and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
+        os.write(descriptor, b"\n")  # ends a line that a killed tap left unfinished
+    return descriptor

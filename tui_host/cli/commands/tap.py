@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
@@ -94,54 +94,40 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
     from tui_host.tap.http.relay import Service
     from tui_host.tap.http.relay_server import serve
     from tui_host.tap.http.upstream import upstream_of
-    from tui_host.tap.relay import RecorderChild, Ring, told_once
+    from tui_host.tap.relay import RecorderChild, Ring, recorder_words, told_once
+    from tui_host.tap.stdio_arguments import NoLogError, open_log
 
     upstream = upstream_of(args.upstream, environment, args.ca_file)
-    ring = Ring()
-    recorder = RecorderChild(ring, _recorder_words(args, llm.peer(upstream), is_mcp=is_mcp), diagnostics.tell)
-
-    async def relay() -> int:
-        service = Service(
-            upstream=upstream,
-            port=args.port,
-            is_mcp=is_mcp,
-            allowed_origins=tuple(args.allow_origin),
-            allowed_hosts=tuple(args.allow_host),
-            report=ring.add,
-            answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
-            tell=told_once(diagnostics.tell),
-        )
-
-        def started(own: str) -> None:
-            recorder.start()
-            _tell_where(upstream, own, is_mcp=is_mcp)
-            url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
-            output.text(url)  # printed last, so that the URL stays visible on a small screen
-
-        return await serve(service, started, diagnostics.ENDED_BY)
-
-    try:
-        return anyio.run(relay)
-    finally:
-        recorder.end()
-
-
-def _recorder_words(args: Namespace, name: str, *, is_mcp: bool) -> Sequence[str]:
-    from tui_host.tap.log_file import NoLogError, open_log
-    from tui_host.tap.relay import recorder_words
-
+    wire, name = ("http", args.words[0]) if is_mcp else ("llm", llm.peer(upstream))
     log = args.log or ""
     try:
         log_file = open_log(log)
     except NoLogError as error:
         raise SettingsError(str(error), f"--log {log}") from error
-    return recorder_words(
-        "http" if is_mcp else "llm",
-        args.words[0] if is_mcp else name,
-        data_dir=str(args.data_dir or ""),
-        log=log,
-        log_file=log_file,
+    ring = Ring()
+    words = recorder_words(wire, name, data_dir=str(args.data_dir or ""), log=log, log_file=log_file)
+    recorder = RecorderChild(ring, words, diagnostics.tell)
+    service = Service(
+        upstream=upstream,
+        port=args.port,
+        is_mcp=is_mcp,
+        allowed_origins=tuple(args.allow_origin),
+        allowed_hosts=tuple(args.allow_host),
+        report=ring.add,
+        answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
+        tell=told_once(diagnostics.tell),
     )
+
+    def started(own: str) -> None:
+        recorder.start()
+        _tell_where(upstream, own, is_mcp=is_mcp)
+        url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
+        output.text(url)  # printed last, so that the URL stays visible on a small screen
+
+    try:
+        return anyio.run(serve, service, started, diagnostics.ENDED_BY)
+    finally:
+        recorder.end()
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:

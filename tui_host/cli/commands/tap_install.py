@@ -170,9 +170,7 @@ def _planned(file: HostFile, host: KnownHost, names: Sequence[str], program: Seq
 
 
 def _tell_left(left: Sequence[SkippedServer]) -> None:
-    from tui_host.tap.http.mcp_tap import PORT
-
-    port = PORT
+    port = 8322
     for server in left:
         why = server.why
         if server.url:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from tui_host.cli import options
+
+if TYPE_CHECKING:
+    from tui_host.capture.record import Record
 
 
 def add(_parser: options.CommandParser) -> None:
@@ -16,6 +20,10 @@ def run(args: Namespace, _environment: Mapping[str, str]) -> int:
     """Record until the relay has ended."""
     from tui_host.cli.tap_log import PlainLines
     from tui_host.infer.tap_facts import TapFacts
-    from tui_host.tap.recorder import read_options, record
+    from tui_host.tap.recorder import record
 
-    record(read_options(args.server), plain=PlainLines, learn=TapFacts)
+    def learn(text: str) -> Callable[[Record], str]:
+        facts = TapFacts(text)
+        return lambda record: facts.text if facts.feed(record) else ""
+
+    record(args.server, plain=PlainLines, learn=learn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 from typing_extensions import override
 
@@ -14,44 +15,36 @@ _ENDS = (b"\r\n", b"\n")
 _LINE_LIMIT = 16 << 10
 
 
-class OpenBody:
-    """A body that ends with the connection.
+class SizedBody:
+    """A body of known length in bytes, or by default one that ends with the connection.
 
     Attributes:
+        is_open: Whether only the end of the connection ends the body.
         is_done: Whether the body is complete.
         fault: What is wrong with its framing; whatever follows is no part of it.
     """
 
-    def __init__(self) -> None:
-        self.is_done = False
+    def __init__(self, size: int | None = None) -> None:
+        self.is_open = size is None
+        self.is_done = size == 0
         self.fault = ""
+        self._left = sys.maxsize if size is None else size
 
     def feed(self, data: bytes) -> tuple[bytes, int]:
         """Take bytes; returns the content in them, and how many of them belong to the body."""
-        return data, len(data)
+        content = data[: self._left]
+        if not self.is_open:
+            self._left -= len(content)
+            self.is_done = not self._left
+        return content, len(content)
 
 
-class CountedBody(OpenBody):
-    """A body of known length, in bytes."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self._left = size
-        self.is_done = not size
-
-    @override
-    def feed(self, data: bytes) -> tuple[bytes, int]:
-        body = data[: self._left]
-        self._left -= len(body)
-        self.is_done = not self._left
-        return body, len(body)
-
-
-class ChunkedBody(OpenBody):
+class ChunkedBody(SizedBody):
     """A body in chunks, with lines between them. Trailers pass as further lines."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_open = False
         self._left = 0  # bytes missing from the current chunk
         self._line = b""  # the beginning of an incomplete line
         self._is_after_chunk = self._is_last = False
@@ -84,18 +77,17 @@ class ChunkedBody(OpenBody):
             elif self._is_last and (line in _ENDS or _TRAILER.fullmatch(line)):
                 self.is_done = line in _ENDS
             else:
-                self.fault = (
-                    "a chunk longer than its size" if self._is_after_chunk else "an invalid line among the chunks"
-                )
+                is_long = self._is_after_chunk
+                self.fault = "a chunk longer than its size" if is_long else "an invalid line among the chunks"
                 return b"".join(pieces), len(data)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces), at
 
 
-def body_of(framing: Framing) -> OpenBody:
+def body_of(framing: Framing) -> SizedBody:
     """Return a reader for a framing."""
     if framing == "chunked":
         return ChunkedBody()
-    return OpenBody() if framing == "close" else CountedBody(framing)
+    return SizedBody(None if framing == "close" else framing)
 
 
 def framed(content: bytes) -> bytes:

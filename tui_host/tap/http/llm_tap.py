@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from tui_host.settings.presets import service_at
 from tui_host.tap.http.upstream import Upstream
 
-PORT = 8321
-"""The default port to listen on."""
 ANSWER_LIMIT = 16 << 20
 """Largest number of bytes of an answer to record, more than models send: recording takes longer than passing on."""
 

@@ -14,12 +14,12 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 from urllib.parse import quote, unquote_plus, unquote_to_bytes, urljoin
 
 from tui_host.errors import JSON, SettingsError
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import HeaderLine, HeadError, RequestHead, ResponseHead
+from tui_host.tap.message_heads import HeaderLine, HeadError, MessageHead
 
 PREFIX = b"/tui-host-authorization/"
 RESOURCE = b"/.well-known/oauth-protected-resource"
@@ -28,8 +28,7 @@ FORM_LIMIT = 32 << 10
 """Largest form that is read whole before it is passed on, in bytes."""
 EVENT_LIMIT = 8 << 10
 REMEMBERED = 100
-"""Largest number of URLs to remember of each kind."""
-NOT_NAMED = "no metadata has named the authorization server behind this URL: log in again"
+"""Largest number of URLs to remember of each kind; further ones are left as they are."""
 LOG_IN_AGAIN = (
     "%s names itself in its answers, so no tap can stand for it: let the host log in again, and the tap leaves logins"
     " there to the host; if the server then refuses the token, log in once without the tap"
@@ -38,19 +37,16 @@ LOGIN_REFUSED = (
     "a login through this tap was refused: if it goes on so, log in once without the tap, or give the host a token in a"
     " header"
 )
-_FORM = b"application/x-www-form-urlencoded"
 _URL = re.compile(rb"(https?)://([A-Za-z0-9._:\[\]-]+)((?:[/?#][^\x00-\x20\x7f]*)?)", re.IGNORECASE)
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
-_PLACE = re.compile(rb"(https?)/([^/?]+)(.*)", re.DOTALL)
+_PLACE = re.compile(rb"((?:%s)?)%s(https?)/([^/?]+)(.*)" % (b"|".join(map(re.escape, SERVERS)), PREFIX), re.DOTALL)
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
-_NAMES = ("issuer", "authorization_endpoint", "token_endpoint")
 # Of event streams, whose lines end with CR, LF or both.
 _COMMENTS = re.compile(rb"\A(?:(?::[^\r\n]*)?(?:\r\n|\r|\n))*")
 _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _ENDPOINT = re.compile(rb"(?:\A|[\r\n])event: ?endpoint[\r\n]")
 _EVENT_DATA = re.compile(rb"(?:\A|[\r\n])data: ?([^\r\n]*)")
-_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +75,8 @@ class EndpointEvent:
         if self._is_over:
             return data
         held = self._held + data
-        start = len(held) - len(_COMMENTS.sub(b"", held, count=1))
+        comments = _COMMENTS.match(held)
+        start = comments.end() if comments else 0
         end = _END_OF_EVENT.search(held, start)
         if end is None and len(held) - start <= EVENT_LIMIT and not is_last:
             self._held = held[start:]
@@ -110,44 +107,53 @@ class TapPlaces:
         self._is_mcp = is_mcp
         self._origin = _split(upstream.url.scheme.encode() + b"://" + upstream.host)[0]
         self._resource_origin = upstream.origin.encode()  # in the server's own spelling
-        self._metadata: dict[bytes, None] = {}
+        self._metadata: set[bytes] = set()  # targets that challenges have named
         self._others: dict[bytes, Upstream | None] = {}
-        self._left_alone: dict[bytes, None] = {}
+        self._left_alone: set[bytes] = set()  # issuers that name themselves
 
     # Requests.
 
-    def route(self, head: RequestHead) -> Route:
+    def route(self, head: MessageHead) -> Route:
         """Return where a request goes. Raises HeadError for a place at an origin that no metadata has named."""
-        url = foreign_url(head.target) if self._is_mcp else b""
-        upstream = self._others.get(_split(url)[0]) if url else self._upstream
-        if upstream is None:
-            raise HeadError(404, NOT_NAMED)
-        target = _split(url)[1] if url else head.target
+        upstream, target, url = self._upstream, head.target, b""
+        place = _PLACE.fullmatch(target) if self._is_mcp else None
+        if place is not None:
+            slash = b"" if (place[1] + place[4]).startswith(b"/") else b"/"
+            url = place[2] + b"://" + unquote_to_bytes(place[3]) + slash + place[1] + place[4]
+            origin, target = _split(url)
+            named = self._others.get(origin)
+            if named is None:
+                raise HeadError(404, "no metadata has named the authorization server behind this URL: log in again")
+            upstream = named
         path, _, query = target.partition(b"?")
+        names = {field.partition(b"=")[0] for field in query.split(b"&")}
         redirect = b""
-        if self._is_mcp and head.method == b"GET" and _asks_for_a_login(query):
+        # A request for a login page. Source: RFC 6749, section 4.1.1; RFC 9126, section 4.
+        is_login = b"client_id" in names and not names.isdisjoint({b"response_type", b"request_uri"})
+        if self._is_mcp and head.method == b"GET" and is_login:
             redirect = upstream.origin.encode() + path + b"?" + self.with_server_url(query)
         return Route(upstream=upstream, target=target, redirect_url=redirect, foreign_url=url)
 
-    def form_size(self, head: RequestHead) -> int:
+    def form_size(self, head: MessageHead) -> int:
         """Return how many bytes to read before passing a request on, because `resource` may stand in them: 0 for most."""
-        is_form = head.value(b"content-type").lower().startswith(_FORM)
-        if not self._is_mcp or not is_form or head.values(b"expect"):  # which sends a body only when told to go on
+        if (
+            not self._is_mcp or not _is_form(head) or head.values(b"expect")
+        ):  # which sends a body only when told to go on
             return 0
         size = head.value(b"content-length")
         return int(size) if len(size) < 6 and size.isdigit() and int(size) <= FORM_LIMIT else 0
 
     def with_server_url(self, form: bytes) -> bytes:
         """Put the server's URL back in place of the tap's in the `resource` of a form or query."""
-        fields = form.split(b"&") if b"resource=" in form else []
+        fields = form.split(b"&")
         for number, field in enumerate(fields):
             url = unquote_plus(field.removeprefix(b"resource=").decode("latin-1")).encode("latin-1", "replace")
             rest = url.removeprefix(self._own)
             if field.startswith(b"resource=") and rest != url and rest[:1] in {b"", b"/", b"?"}:
                 fields[number] = b"resource=" + quote(self._resource_origin + rest, safe="").encode()
-        return b"&".join(fields) or form
+        return b"&".join(fields)
 
-    def for_upstream(self, head: RequestHead, route: Route) -> RequestHead:
+    def for_upstream(self, head: MessageHead, route: Route) -> MessageHead:
         """Return a request's head with the target of its route; where the answer must be read, not compressed."""
         gone = {b"cookie"} if route.foreign_url else set[bytes]()  # to the client, all servers have the same origin
         is_stream = any(b"text/event-stream" in value.lower() for value in head.values(b"accept"))
@@ -159,40 +165,37 @@ class TapPlaces:
     # Answers.
 
     def answer(
-        self, request: RequestHead, route: Route, response: ResponseHead
-    ) -> tuple[ResponseHead, BodyChange | None]:
+        self, request: MessageHead, route: Route, response: MessageHead
+    ) -> tuple[MessageHead, BodyChange | None]:
         """Return a response's head for the client, and what changes its body; None for most bodies."""
-        is_form = request.value(b"content-type").lower().startswith(_FORM)
+        is_form, status = _is_form(request), response.status
         has_token = bool(self._left_alone) and request.value(b"authorization")[:7].lower() == b"bearer "
-        if self._is_mcp and ((is_form and response.status in {400, 401}) or (has_token and response.status == 401)):
+        if self._is_mcp and ((is_form and status in {400, 401}) or (has_token and status == 401)):
             self._tell(LOGIN_REFUSED)
-        fields = tuple(self._field(field, route.foreign_url) for field in response.fields)
+        fields = [self._field(field, route.foreign_url) for field in response.fields]
         if route.foreign_url:
-            fields = tuple(field for field in fields if field.key != b"set-cookie")
-        head = replace(response, fields=fields)
+            fields = [field for field in fields if field.key != b"set-cookie"]
+        head = replace(response, fields=tuple(fields))
         kind = response.value(b"content-type").lower()
         is_plain = response.value(b"content-encoding").lower() in {b"", b"identity"}
-        if not (self._is_mcp and request.method == b"GET" and response.status == 200 and is_plain):
+        if not (self._is_mcp and request.method == b"GET" and status == 200 and is_plain):
             return head, None
         if kind.startswith(b"text/event-stream") and not response.values(b"content-length") and request.minor:
             return head, EndpointEvent(self._at_tap)
         return head, self.document if self._is_metadata(request.target) and b"json" in kind else None
 
     def _field(self, field: HeaderLine, foreign: bytes) -> HeaderLine:
+        value = field.value
         if field.key in {b"location", b"content-location"}:
-            value = field.value
             if foreign:  # the client would resolve it against the tap, and bring the login of one server to another
                 value = urljoin(foreign.decode("latin-1"), value.decode("latin-1")).encode("latin-1")
-            return field.with_value(self._at_tap(value))
-        if field.key == b"www-authenticate" and self._is_mcp:
-            return field.with_value(_IN_CHALLENGE.sub(self._named_in_challenge, field.value))
-        return field
-
-    def _named_in_challenge(self, found: re.Match[bytes]) -> bytes:
-        url = self._through_tap(found[2])
-        if url.startswith(self._own):
-            _remember(self._metadata, url.removeprefix(self._own), None)
-        return found[1] + url
+            value = self._at_tap(value)
+        elif field.key == b"www-authenticate" and self._is_mcp and (challenge := _IN_CHALLENGE.search(value)):
+            url = self._through_tap(challenge[2])
+            if url.startswith(self._own) and len(self._metadata) < REMEMBERED:
+                self._metadata.add(url.removeprefix(self._own))
+            value = value[: challenge.start(2)] + url + value[challenge.end(2) :]
+        return field.with_value(value)
 
     def _is_metadata(self, target: bytes) -> bool:
         is_foreign = target.startswith(PREFIX) and target.endswith(SERVERS[1])
@@ -207,11 +210,12 @@ class TapPlaces:
         if not isinstance(value, dict):
             return data
         listed = value.get("authorization_servers")
-        named = [*map(value.get, _NAMES), *(listed if isinstance(listed, list) else ())]
+        named = [*map(value.get, ("issuer", "authorization_endpoint", "token_endpoint"))]
+        named += listed if isinstance(listed, list) else ()
         urls = [text.encode("utf-8", "surrogatepass") for text in named if isinstance(text, str)]
         if value.get("authorization_response_iss_parameter_supported") is True and urls:
             # Clients compare the name in its answers with the one in the metadata (RFC 9207, section 2.4).
-            _remember(self._left_alone, urls[0].rstrip(b"/"), None)
+            self._left_alone.add(urls[0].rstrip(b"/"))
             self._tell(LOG_IN_AGAIN % value.get("issuer"))
             return data
         changed = {url: self._through_tap(url) for url in urls if url.rstrip(b"/") not in self._left_alone}
@@ -240,24 +244,17 @@ class TapPlaces:
         origin, rest = _split(url)
         if not origin or origin in {self._origin, self._own} or PREFIX in url:
             return self._at_tap(url)
-        if origin not in self._others:
+        if origin not in self._others and len(self._others) < REMEMBERED:
             try:
-                named = self._upstream.other(origin.decode())
+                self._others[origin] = self._upstream.other(origin.decode())
             except SettingsError:
-                named = None
-            _remember(self._others, origin, named)
-        scheme, _, place = origin.partition(b"://")
-        return self._own + PREFIX + scheme + b"/" + place + rest if self._others[origin] else url
+                self._others[origin] = None
+        scheme, _, host = origin.partition(b"://")
+        return self._own + PREFIX + scheme + b"/" + host + rest if self._others.get(origin) else url
 
 
-def foreign_url(target: bytes) -> bytes:
-    """Return the URL on another server for which a target at the tap stands; empty for ordinary targets."""
-    for begin in (b"", *SERVERS) if PREFIX in target else ():
-        match = _PLACE.fullmatch(target.removeprefix(begin + PREFIX)) if target.startswith(begin + PREFIX) else None
-        if match is not None:
-            path = begin + match[3]
-            return match[1] + b"://" + unquote_to_bytes(match[2]) + (path if path.startswith(b"/") else b"/" + path)
-    return b""
+def _is_form(head: MessageHead) -> bool:
+    return head.value(b"content-type").lower().startswith(b"application/x-www-form-urlencoded")
 
 
 def _split(url: bytes) -> tuple[bytes, bytes]:
@@ -267,16 +264,3 @@ def _split(url: bytes) -> tuple[bytes, bytes]:
         return b"", url
     scheme = match[1].lower()
     return scheme + b"://" + match[2].lower().removesuffix(_DEFAULT_PORTS[scheme]), match[3]
-
-
-def _asks_for_a_login(query: bytes) -> bool:
-    """Whether a request asks for a login page. Source: RFC 6749, section 4.1.1; RFC 9126, section 4."""
-    names = {field.partition(b"=")[0] for field in query.split(b"&")}
-    return b"client_id" in names and not names.isdisjoint({b"response_type", b"request_uri"})
-
-
-def _remember(known: dict[bytes, _V], key: bytes, value: _V) -> None:
-    """Add an entry, and forget the oldest one if there are too many."""
-    known[key] = value
-    while len(known) > REMEMBERED:
-        del known[next(iter(known))]

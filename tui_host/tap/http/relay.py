@@ -10,21 +10,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
 
 from tui_host.capture.http.client_faults import words_of
+from tui_host.capture.http.exchange_end import Reason
 from tui_host.capture.record import TAP
 from tui_host.errors import JSON
 from tui_host.tap import message_heads as heads
-from tui_host.tap.http.bodies import OpenBody
 from tui_host.tap.http.logins import Route, TapPlaces
 from tui_host.tap.http.relayed_exchange import RelayedExchange, Report, for_next_hop
 from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.http.sides import Side
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import Framing, HeadBuffer, HeadError, RequestHead, ResponseHead, new_field
+from tui_host.tap.message_heads import Framing, HeadBuffer, HeadError, MessageHead, new_field
 
 READ_BYTES = 1 << 20
 """Largest number of bytes to read at once. Larger reads make large bodies cheaper."""
@@ -54,15 +54,10 @@ class Relay:
     def __init__(self, service: Service, port: int, own: str) -> None:
         self.places = TapPlaces(service.upstream, own, service.tell, is_mcp=service.is_mcp)
         self.tell = service.tell
-        self.ends: set[Callable[[], None]] = set()  # of the open links
+        self.links: set[ClientLink] = set()
         self.buffer = memoryview(bytearray(READ_BYTES))
         self._service = service
-        self._gate = Gate(
-            port,
-            allowed_origins=service.allowed_origins,
-            allowed_hosts=service.allowed_hosts,
-            allows_forms=service.is_mcp,
-        )
+        self._gate = Gate(port, service.allowed_origins, service.allowed_hosts, allows_forms=service.is_mcp)
         self._numbers = count(1)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -74,12 +69,12 @@ class Relay:
 
     def end(self) -> None:
         """End all connections."""
-        for end in list(self.ends):
-            end()
+        for link in list(self.links):
+            link.end()
         for task in self._tasks:
             task.cancel()
 
-    def admit(self, head: RequestHead) -> Route:
+    def admit(self, head: MessageHead) -> Route:
         """Return where a request goes. Raises HeadError if it is refused, which has been recorded and told."""
         try:
             route = self.places.route(head)
@@ -91,24 +86,21 @@ class Relay:
             raise
         return route
 
-    def head_for(self, head: RequestHead, route: Route) -> RequestHead:
+    def head_for(self, head: MessageHead, route: Route) -> MessageHead:
         """Return a request's head for the upstream: only Host, Origin, and what belongs to one hop differ."""
         upstream = route.upstream
         passed = for_next_hop(self.places.for_upstream(head, route), upgrades=head.wants_websocket)
-        fields = list(passed.fields)
-        for number, field in enumerate(fields):
-            if field.key == b"host":
-                fields[number] = field.with_value(upstream.host)
-            elif field.key == b"origin" and field.value in self._gate.own_origins:
-                fields[number] = field.with_value(upstream.origin.encode())
-        return replace(passed, fields=tuple(fields))
+        passed = passed.with_value(b"host", upstream.host)
+        if head.value(b"origin") in self._gate.own_origins:
+            passed = passed.with_value(b"origin", upstream.origin.encode())
+        return passed
 
-    def new_exchange(self, head: RequestHead, framing: Framing) -> RelayedExchange:
+    def new_exchange(self, head: MessageHead, framing: Framing) -> RelayedExchange:
         """Return an exchange for a request."""
         service = self._service
-        return RelayedExchange(head, framing, service.report, next(self._numbers), answer_limit=service.answer_limit)
+        return RelayedExchange(head, framing, service.report, next(self._numbers), service.answer_limit)
 
-    def record_answer(self, head: RequestHead, response: ResponseHead, body: bytes) -> None:
+    def record_answer(self, head: MessageHead, response: MessageHead, body: bytes) -> None:
         """Record an answer made by the relay, under the host that the request names."""
         exchange = self.new_exchange(head, 0)
         exchange.begin(head, f"http://{head.value(b'host').decode('latin-1')}")
@@ -125,18 +117,10 @@ class ClientLink:
         self._route: Route | None = None  # to which the upstream's side is connected
         self._exchange: RelayedExchange | None = None
         self._requests, self._answers = HeadBuffer(), HeadBuffer()
-        self._arrived: tuple[RequestHead, Framing, Route] | None = None  # a request whose form has not come whole
+        self._arrived: tuple[MessageHead, Framing, Route] | None = None  # a request whose form has not come whole
         self._method = b"GET"  # of the last request; assumed for an unreadable one, so that its answer has a body
         self._is_tunnel = self._has_ended = False
-        relay.ends.add(self.end)
-
-    def end(self) -> None:
-        """End both connections. An answer in progress is broken off so that no client takes it for complete."""
-        exchange, self._exchange = self._exchange, None
-        self._drop_upstream()
-        if exchange is not None:
-            exchange.fail(ENDED, "failed")
-        self._end_client(was_reset=exchange is not None)
+        relay.links.add(self)
 
     # The client.
 
@@ -169,7 +153,7 @@ class ClientLink:
         return True
 
     def _client_lost(self, exc: Exception | None) -> None:
-        self._relay.ends.discard(self.end)
+        self._relay.links.discard(self)
         exchange, self._exchange = self._exchange, None
         in_order = Side.close if exchange is None else Side.abort
         self._drop_upstream(in_order if exc is None else Side.reset)
@@ -204,13 +188,11 @@ class ClientLink:
         self._arrived = None
         form = places.with_server_url(self._requests.take(size)) if size else b""
         if len(form) != size:
-            framing, length = len(form), b"%d" % len(form)
-            fields = [field.with_value(length) if field.key == b"content-length" else field for field in head.fields]
-            head = replace(head, fields=tuple(fields))
+            framing, head = len(form), head.with_value(b"content-length", b"%d" % len(form))
         self._begin(head, framing, route, form)
         return True
 
-    def _begin(self, head: RequestHead, framing: Framing, route: Route, form: bytes) -> None:
+    def _begin(self, head: MessageHead, framing: Framing, route: Route, form: bytes) -> None:
         relay, server, previous = self._relay, route.upstream, self._route
         if route.redirect_url:  # send a browser to the real page
             answer = redirection(route.redirect_url)
@@ -220,26 +202,22 @@ class ClientLink:
         passed = relay.head_for(head, route)
         if self._upstream is None or previous is None or previous.upstream is not server:
             self._drop_upstream()
-            self._connect(server)
+            side = Side(relay.buffer, take=self._from_upstream, lost=lambda exc: self._upstream_lost(side, exc))
+            self._upstream = side
+            side.peer, self.client.peer = self.client, side
+            self._answers.take()
+            relay.start(self._connect(server, side))
         exchange = self._exchange = relay.new_exchange(head, framing)
         self._route = route
         exchange.begin(passed, server.origin)
         self._pass_request(exchange, form + self._requests.take(), server.head_bytes(passed))
 
-    def _connect(self, server: Upstream) -> None:
-        side = Side(self._relay.buffer, take=self._from_upstream, lost=lambda exc: self._upstream_lost(side, exc))
-        self._upstream = side
-        side.peer, self.client.peer = self.client, side
-        self._answers.take()
-
-        async def connect() -> None:
-            try:
-                await server.connect(lambda: side)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the client is not to wait for what does not come
-                if self._upstream is side:
-                    self._fail(502, server.failure_words(error))
-
-        self._relay.start(connect())
+    async def _connect(self, server: Upstream, side: Side) -> None:
+        try:
+            await server.connect(lambda: side)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the client is not to wait for what does not come
+            if self._upstream is side:
+                self._fail(502, server.failure_words(error))
 
     def _pass_request(self, exchange: RelayedExchange, data: bytes, before: bytes = b"") -> None:
         """Pass on a piece of a request's body; before the first piece, the request's head."""
@@ -269,7 +247,12 @@ class ClientLink:
             return
         self.client.write(out)
         if answer.is_done:
-            self._answered(exchange, rest)
+            # Bytes behind the answer belong to no request, so the connection is used no more.
+            exchange.keeps_upstream = exchange.keeps_upstream and not rest
+            if not exchange.keeps_upstream:
+                self._drop_upstream(Side.close)
+            if exchange.request.is_done or not exchange.keeps_upstream:
+                self._finish(exchange)
 
     def _next_answer(self) -> None:
         """Pass on the head of the answer, with interim ones before it."""
@@ -290,7 +273,7 @@ class ClientLink:
         except HeadError as error:
             self._fail(502, error.words)
 
-    def _begin_answer(self, exchange: RelayedExchange, route: Route, response: ResponseHead) -> None:
+    def _begin_answer(self, exchange: RelayedExchange, route: Route, response: MessageHead) -> None:
         is_switch = response.status == 101
         if is_switch and not exchange.head.wants_websocket:
             raise HeadError(502, "the upstream switches to a protocol that the host did not request")
@@ -303,14 +286,6 @@ class ClientLink:
                 self._from_client(self._requests.take())
             if self._has_ended:
                 self._client_ended()
-
-    def _answered(self, exchange: RelayedExchange, rest: bytes = b"") -> None:
-        """The answer is complete. Bytes behind it belong to no request, so the connection is used no more."""
-        exchange.keeps_upstream = exchange.keeps_upstream and not rest
-        if not exchange.keeps_upstream:
-            self._drop_upstream(Side.close)
-        if exchange.request.is_done or not exchange.keeps_upstream:
-            self._finish(exchange)
 
     def _finish(self, exchange: RelayedExchange) -> None:
         self._exchange = None
@@ -326,6 +301,10 @@ class ClientLink:
 
     # Ends.
 
+    def end(self) -> None:
+        """End both connections. An answer in progress is broken off so that no client takes it for complete."""
+        self._cut(ENDED, was_reset=self._exchange is not None, reason="failed")
+
     def _upstream_lost(self, side: Side, exc: Exception | None) -> None:
         if side is not self._upstream:
             return
@@ -336,21 +315,24 @@ class ClientLink:
             return
         if exchange.answer is None:
             self.client.write(self._answers.take())  # an incomplete head is passed on, for the client to judge
-        if exc is None and type(exchange.answer) is OpenBody:
+        elif exc is None and exchange.answer.is_open:
             exchange.answer.is_done = True
             self._from_upstream(b"")
-        else:
-            self._cut(CUT if exc is None else words_of(exc), was_reset=exc is not None)
+            return
+        self._cut(CUT if exc is None else words_of(exc), was_reset=exc is not None)
 
-    def _cut(self, words: str, *, was_reset: bool) -> None:
-        """End the client's connection in the same way as the upstream's connection ended."""
+    def _cut(self, words: str, *, was_reset: bool, reason: Reason = "cut by peer") -> None:
+        """End an exchange in progress, and the client's connection in the same way as the upstream's ended."""
         exchange, self._exchange = self._exchange, None
         self._drop_upstream()
-        if exchange is not None and self._has_ended:
+        if exchange is not None and self._has_ended and reason == "cut by peer":
             exchange.close()  # the client closed first, and the upstream then closed the whole connection
         elif exchange is not None:
-            exchange.fail(words, "cut by peer")
-        self._end_client(was_reset=was_reset)
+            exchange.fail(words, reason)
+        if was_reset:
+            self.client.reset()
+        else:
+            self.client.close()
 
     def _fail(self, status: int, words: str) -> None:
         """Answer in place of the upstream, unless a part of its own answer has been passed on."""
@@ -374,24 +356,18 @@ class ClientLink:
             side.peer = None
             end(side)
 
-    def _end_client(self, *, was_reset: bool) -> None:
-        if was_reset:
-            self.client.reset()
-        else:
-            self.client.close()
-
-    def _say(self, response: ResponseHead, body: bytes) -> None:
+    def _say(self, response: MessageHead, body: bytes) -> None:
         """Give an answer made by the relay."""
         self.client.write(response.block + body)
         self.client.linger()
 
 
-def redirection(url: bytes) -> ResponseHead:
+def redirection(url: bytes) -> MessageHead:
     """Make a redirect for a browser. The connection is closed afterwards. Raises HeadError for a line break in the URL."""
     return _response(302, Location=url, Cache_Control=b"no-store", Content_Length=b"0")
 
 
-def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes]:
+def refusal(status: int, words: str, method: bytes) -> tuple[MessageHead, bytes]:
     """Make an error answer in the usual JSON form. Both head and body say that they do not come from the upstream."""
     error: dict[str, JSON] = {"message": f"{TAP}: {words}", "type": TAP, "code": status}
     body = json.dumps({"error": error}, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
@@ -400,9 +376,9 @@ def refusal(status: int, words: str, method: bytes) -> tuple[ResponseHead, bytes
     return head, b"" if method == b"HEAD" else body
 
 
-def _response(status: int, **fields: bytes) -> ResponseHead:
+def _response(status: int, **fields: bytes) -> MessageHead:
     """Make a head. The connection is closed after it; `Content_Type` is a header."""
     first = b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
     named = {"Server": TAP.encode(), **fields, "Connection": b"close"}
     lines = tuple(new_field(name.replace("_", "-").encode(), value) for name, value in named.items())
-    return ResponseHead(first=first, minor=1, status=status, fields=lines)
+    return MessageHead(first=first, minor=1, status=status, fields=lines)

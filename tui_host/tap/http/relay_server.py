@@ -27,7 +27,15 @@ async def listening(service: Service) -> AsyncGenerator[str]:
         TuiHostError: The port is not available, or is the upstream's own.
     """
     loop = asyncio.get_running_loop()
-    with _listener(service.port) as listener:
+    # Name the protocol: otherwise asyncio leaves Nagle's algorithm on for accepted connections, which delays answers.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((LOOPBACK, service.port))
+        except OSError as error:
+            taken = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror or error}"
+            remedy = "choose another with --port N, or any free one with --port 0"
+            raise TuiHostError(f"port {service.port} {taken}", "--port", remedy) from error
         port: int = listener.getsockname()[1]
         if service.upstream.is_at(port):  # a request would be sent to the relay itself again and again
             what = f"{service.upstream.origin} is this tap itself"
@@ -35,7 +43,16 @@ async def listening(service: Service) -> AsyncGenerator[str]:
         own = f"http://{LOOPBACK}:{port}"
         relay = Relay(service, port, own)
         server = await loop.create_server(lambda: ClientLink(relay).client, sock=listener, backlog=_BACKLOG)
-        loop.set_exception_handler(_teller(service.tell, server))
+
+        def tell(_loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
+            """Print one short sentence for each kind of failure, and no traceback."""
+            error = context.get("exception")
+            if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
+                service.tell("too many connections for the limit of open files (ulimit -n): further ones wait")
+            elif server.is_serving():  # a closed server may still get callbacks that were already scheduled
+                service.tell(f"a connection broke: {error or context.get('message')!r}")
+
+        loop.set_exception_handler(tell)
         try:
             yield own
         finally:
@@ -43,21 +60,6 @@ async def listening(service: Service) -> AsyncGenerator[str]:
             relay.end()
             with anyio.CancelScope(shield=True):
                 await anyio.lowlevel.checkpoint()  # lets the event loop close the sockets
-
-
-def _teller(
-    tell: Callable[[str], None], server: asyncio.Server
-) -> Callable[[asyncio.AbstractEventLoop, dict[str, object]], None]:
-    """Make an exception handler that prints one short sentence for each kind of failure, and no tracebacks."""
-
-    def told(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        error = context.get("exception")
-        if isinstance(error, OSError) and error.errno in {errno.EMFILE, errno.ENFILE}:
-            tell("too many connections for the limit of open files (ulimit -n): further ones wait")
-        elif server.is_serving():  # a closed server may still get callbacks that were already scheduled
-            tell(f"a connection broke: {error or context.get('message')!r}")
-
-    return told
 
 
 async def serve(service: Service, started: Callable[[str], None], ended_by: Mapping[signal.Signals, int]) -> int:
@@ -74,18 +76,3 @@ async def serve(service: Service, started: Callable[[str], None], ended_by: Mapp
             async for number in signals:
                 return ended_by[signal.Signals(number)]
     raise AssertionError("signals end")
-
-
-def _listener(port: int) -> socket.socket:
-    """Return a socket that listens on the loopback interface only. Raises TuiHostError if the port is taken."""
-    # Name the protocol: otherwise asyncio leaves Nagle's algorithm on for accepted connections, which delays answers.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((LOOPBACK, port))
-    except OSError as error:
-        listener.close()
-        taken = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror or error}"
-        remedy = "choose another with --port N, or any free one with --port 0"
-        raise TuiHostError(f"port {port} {taken}", "--port", remedy) from error
-    return listener

@@ -9,39 +9,29 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.observer import BODY_LIMIT
 from tui_host.tap import relay as kinds
-from tui_host.tap.http.bodies import ChunkedBody, OpenBody, body_of, framed
+from tui_host.tap.http.bodies import ChunkedBody, SizedBody, body_of, framed
 from tui_host.tap.http.logins import BodyChange
-from tui_host.tap.message_heads import (
-    Framing,
-    HeaderLine,
-    HeadError,
-    RequestHead,
-    ResponseHead,
-    new_field,
-    response_framing,
-)
+from tui_host.tap.message_heads import Framing, HeaderLine, HeadError, MessageHead, new_field, response_framing
 
 Report: TypeAlias = Callable[[bytes, int, bytes], None]
 """Takes what the recorder is to know, without waiting: its kind, the exchange's number, its data."""
 
-_H = TypeVar("_H", RequestHead, ResponseHead)
 # Keep-Alive passes, since both connections last equally long. Source: RFC 9110, section 7.6.1.
 _OF_ONE_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
 # The message depends on these, even if `Connection` names them; and both connections end alike.
 _OF_ALL_HOPS = frozenset(
     (b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding", b"close", b"keep-alive")
 )
-_FRAMES = frozenset((b"content-length", b"transfer-encoding"))
 DOCUMENT_LIMIT = 1 << 20
 """Largest metadata of a login, in bytes."""
 
 
-def for_next_hop(head: _H, *, upgrades: bool = False) -> _H:
+def for_next_hop(head: MessageHead, *, upgrades: bool = False) -> MessageHead:
     """Return a head without what belongs to one connection. `Connection` keeps what is true for the next one too."""
     gone = (_OF_ONE_HOP | head.options) - _OF_ALL_HOPS - ({b"upgrade"} if upgrades else set[bytes]())
     fields: list[HeaderLine] = []
@@ -57,28 +47,32 @@ def for_next_hop(head: _H, *, upgrades: bool = False) -> _H:
 
 
 class RelayedExchange:
-    """A request, and then its answer."""
+    """A request, and then its answer, of which at most `answer_limit` bytes are reported.
+
+    Attributes:
+        answer: The answer's body, once its head has come.
+        keeps_upstream: Whether the upstream's connection may be used for another request.
+        has_begun: Whether the client has got a part of the answer.
+    """
 
     def __init__(
-        self, head: RequestHead, framing: Framing, report: Report, number: int, *, answer_limit: int | None
+        self, head: MessageHead, framing: Framing, report: Report, number: int, answer_limit: int | None
     ) -> None:
         self.head = head
         self.request = body_of(framing)
-        self.answer: OpenBody | None = None  # until the answer's head has come
-        self.keeps_upstream = True  # the upstream's connection may be used for another request
-        self.has_begun = False  # the client has got a part of the answer
+        self.answer: SizedBody | None = None
+        self.keeps_upstream = True
+        self.has_begun = False
         self._report, self._number = report, number
         self._answer_limit = sys.maxsize if answer_limit is None else answer_limit
         self._room = BODY_LIMIT  # bytes that may still be reported of the body in progress
         self._left_out = 0
         self._is_asked = self._is_over = False
-        self._passed: ResponseHead | None = None  # the answer's head, until it is passed on with the body's beginning
+        self._passed: MessageHead | None = None  # the answer's head, until it is passed on with the body's beginning
         self._change: BodyChange | None = None
         self._held = b""
 
-    # The request.
-
-    def begin(self, passed: RequestHead, origin: str) -> None:
+    def begin(self, passed: MessageHead, origin: str) -> None:
         """Report the request's head, as the upstream gets it."""
         self._report(kinds.REQUEST, self._number, origin.encode() + b"\n" + passed.block)
 
@@ -99,18 +93,16 @@ class RelayedExchange:
             self._room = self._answer_limit
             self._report(kinds.ASKED, self._number, how)
 
-    # The answer.
-
-    def begin_answer(self, response: ResponseHead, passed: ResponseHead, change: BodyChange | None = None) -> None:
+    def begin_answer(self, response: MessageHead, passed: MessageHead, change: BodyChange | None = None) -> None:
         """Take the head of the answer, and how it passes. Raises HeadError if it is unclear where the body ends."""
         framing = response_framing(response, self.head.method)
-        self.answer = OpenBody() if response.status == 101 else body_of(framing)
-        self.keeps_upstream = response.keeps_alive and type(self.answer) is not OpenBody
+        self.answer = body_of("close" if response.status == 101 else framing)
+        self.keeps_upstream = response.keeps_alive and not self.answer.is_open
         self._passed, self._change = passed, change
         self._end_request()
         self._report(kinds.RESPONSE, self._number, response.block)
 
-    def feed_answer(self, answer: OpenBody, data: bytes) -> tuple[bytes, bytes]:
+    def feed_answer(self, answer: SizedBody, data: bytes) -> tuple[bytes, bytes]:
         """Take bytes from the upstream; returns bytes for the client, and those after the end of the answer.
 
         Raises HeadError if the body has to be changed and cannot be.
@@ -124,8 +116,13 @@ class RelayedExchange:
             self._report(kinds.CHUNK, self._number, content)
         elif content:
             self._piece(kinds.CHUNK, content)
-        if answer.fault:
-            self._pass_unread(f"the upstream's answer: {answer.fault}")
+        if answer.fault:  # everything passes unread until the connection ends, for the client to judge
+            words = f"the upstream's answer: {answer.fault}"
+            if self._change is not None:
+                raise HeadError(502, words)
+            self.fail(words, "cut by peer")
+            self.answer = SizedBody()
+            self.keeps_upstream = False
         if self._passed is not None and (answer.is_done or not callable(self._change)):
             out = self._passed.block + out
             self._passed = None
@@ -134,7 +131,7 @@ class RelayedExchange:
             self._finish(kinds.COMPLETE)
         return out, rest
 
-    def _changed(self, change: BodyChange, answer: OpenBody, content: bytes) -> bytes:
+    def _changed(self, change: BodyChange, answer: SizedBody, content: bytes) -> bytes:
         if callable(change):  # a document, which is held back until it is whole
             self._held += content
             if len(self._held) > DOCUMENT_LIMIT:
@@ -142,9 +139,10 @@ class RelayedExchange:
             if not answer.is_done or self._passed is None:
                 return b""
             out = change(self._held)
-            kept = (field for field in self._passed.fields if field.key not in _FRAMES)
-            fields = (*kept, new_field(b"Content-Length", b"%d" % len(out)))
-            self._passed = replace(self._passed, fields=fields)
+            kept = [
+                field for field in self._passed.fields if field.key not in {b"content-length", b"transfer-encoding"}
+            ]
+            self._passed = replace(self._passed, fields=(*kept, new_field(b"Content-Length", b"%d" % len(out))))
             return out
         out = change.feed(content, is_last=answer.is_done)
         if change.url:  # before the bytes that contain it, so that a session's id in it is not kept
@@ -154,17 +152,7 @@ class RelayedExchange:
             out = framed(out) + (b"0\r\n\r\n" if answer.is_done else b"")
         return out
 
-    def _pass_unread(self, words: str) -> None:
-        """Let everything pass without reading it until the connection ends, for the client to judge."""
-        if self._change is not None:
-            raise HeadError(502, words)
-        self.fail(words, "cut by peer")
-        self.answer = OpenBody()
-        self.keeps_upstream = False
-
-    # The end.
-
-    def refuse(self, response: ResponseHead, body: bytes) -> None:
+    def refuse(self, response: MessageHead, body: bytes) -> None:
         """Report an answer made by the relay, which has not read the request's body."""
         self._end_request(kinds.UNREAD)
         self._report(kinds.RESPONSE, self._number, response.block)

@@ -8,8 +8,10 @@ not. Source: Fetch standard, CORS-safelisted request-headers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tui_host.settings.credential_places import origin_in
-from tui_host.tap.message_heads import HeadError, RequestHead
+from tui_host.tap.message_heads import HeadError, MessageHead
 
 _OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
 _FORM = b"application/x-www-form-urlencoded"
@@ -20,41 +22,46 @@ _PREFLIGHT_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-k
 
 
 class Gate:
-    """The rules for requests to a port. `allows_forms` lets forms without a credential in, as OAuth needs."""
+    """The rules for requests to a port, with further origins of pages and names of this machine that the user allows.
+
+    `allows_forms` lets forms without a credential in, as OAuth needs.
+    """
 
     def __init__(
-        self,
-        port: int,
-        *,
-        allowed_origins: tuple[str, ...] = (),
-        allowed_hosts: tuple[str, ...] = (),
-        allows_forms: bool = False,
+        self, port: int, origins: Sequence[str] = (), hosts: Sequence[str] = (), *, allows_forms: bool = False
     ) -> None:
-        names = _OWN_NAMES | {name.lower().encode() for name in allowed_hosts}
-        hosts = {b"%s:%d" % (name, port) for name in names}
+        names = _OWN_NAMES | {name.lower().encode() for name in hosts}
+        own_hosts = {b"%s:%d" % (name, port) for name in names}
         self._port = port
-        self._own_hosts = frozenset(hosts | names if port == 80 else hosts)
+        self._own_hosts = frozenset(own_hosts | names if port == 80 else own_hosts)
         self._allows_forms = allows_forms
         self.own_origins = frozenset(b"http://" + host for host in self._own_hosts)
-        self._origins = self.own_origins | {origin.encode() for origin in allowed_origins}
+        self._origins = self.own_origins | {origin.encode() for origin in origins}
 
-    def check(self, head: RequestHead, *, is_redirect: bool = False) -> None:
+    def check(self, head: MessageHead, *, is_redirect: bool = False) -> None:
         """Return if the request is accepted; otherwise raise HeadError. Every web page may have a browser redirected."""
-        host = head.value(b"host")
+        host, origins = head.value(b"host"), head.values(b"origin")
         is_old = head.minor == 0 and not host  # HTTP/1.0 without Host, which no browser sends
         if host.lower() not in self._own_hosts and not is_old:
             raise HeadError(403, self._words_of(host))
         if is_redirect:
             return
-        origins = head.values(b"origin")
         if not self._origins.issuperset(origins):
             origin = origin_in(origins[0].decode("latin-1"))[:200] or "none"
             remedy = f"if that is your host, start the tap with --allow-origin '{origin}'"
             raise HeadError(403, f"Origin is {origin}: a web page may have sent this; {remedy}")
         if not origins and head.value(b"sec-fetch-site") in {b"cross-site", b"same-site"}:
             raise HeadError(403, "Sec-Fetch-Site says that a web page sent this")
-        if head.method == b"POST" and not origins and _is_like_a_browser(head):
-            self._check_content(head)
+        is_browser = head.value(b"user-agent").lower().startswith(b"mozilla/") or any(
+            field.key == b"referer" or field.key.startswith(b"sec-fetch-") for field in head.fields
+        )
+        kind = head.value(b"content-type").partition(b";")[0].strip().lower()
+        has_body = head.value(b"transfer-encoding") or head.value(b"content-length") not in {b"", b"0"}
+        is_of_a_program = any(map(head.values, _PREFLIGHT_HEADERS)) or (self._allows_forms and kind == _FORM)
+        is_simple = head.method == b"POST" and kind in _SIMPLE_TYPES and has_body
+        if is_simple and is_browser and not origins and not is_of_a_program:
+            words = f"Content-Type is {_shown(kind)}, which any web page may post"
+            raise HeadError(415, f"{words}; send application/json, or a credential")
 
     def _words_of(self, host: bytes) -> str:
         name, _, port = host.rpartition(b":")
@@ -64,19 +71,6 @@ class Gate:
         is_forwarded = name in _OWN_NAMES and port.isdigit()
         remedy = f"; if you forward that port to here, start the tap with --port {_shown(port)}" if is_forwarded else ""
         return f"Host is {_shown(host)}, which is not this port: the host name must end in :{self._port}{remedy}"
-
-    def _check_content(self, head: RequestHead) -> None:
-        kind = head.value(b"content-type").partition(b";")[0].strip().lower()
-        has_body = head.value(b"transfer-encoding") or head.value(b"content-length") not in {b"", b"0"}
-        is_of_a_program = any(map(head.values, _PREFLIGHT_HEADERS)) or (self._allows_forms and kind == _FORM)
-        if kind in _SIMPLE_TYPES and has_body and not is_of_a_program:
-            words = f"Content-Type is {_shown(kind)}, which any web page may post"
-            raise HeadError(415, f"{words}; send application/json, or a credential")
-
-
-def _is_like_a_browser(head: RequestHead) -> bool:
-    is_named = head.value(b"user-agent").lower().startswith(b"mozilla/")
-    return is_named or any(field.key == b"referer" or field.key.startswith(b"sec-fetch-") for field in head.fields)
 
 
 def _shown(value: bytes) -> str:

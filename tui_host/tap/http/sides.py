@@ -13,7 +13,6 @@ UNCONNECTED_LIMIT = 256 << 10
 """Bytes that may wait for a connection that is being made; with more, the peer is not read."""
 LINGER_SECONDS = 2.0
 """Seconds that a refused client may still send, so that it reads the refusal."""
-_AT_ONCE = struct.pack("ii", 1, 0)  # a linger time of 0 seconds, for SO_LINGER
 
 
 class Side(asyncio.BufferedProtocol):
@@ -30,7 +29,7 @@ class Side(asyncio.BufferedProtocol):
         self,
         buffer: memoryview,
         *,
-        take: Callable[[bytes], None],
+        take: Callable[[bytes], object],
         end: Callable[[], bool] = bool,
         lost: Callable[[Exception | None], None],
     ) -> None:
@@ -52,7 +51,7 @@ class Side(asyncio.BufferedProtocol):
             transport.abort()
             return
         self._transport = transport
-        self._pause_peer(paused=False)  # before writing: more bytes may wait than can be sent at once
+        self._set_full(is_full=False)  # before writing: more bytes may wait than can be sent at once
         transport.write(bytes(self._unsent))
         self._unsent.clear()
         if self._has_no_more:
@@ -78,17 +77,16 @@ class Side(asyncio.BufferedProtocol):
 
     @override
     def pause_writing(self) -> None:
-        self.is_full = True
-        self._pause_peer(paused=True)
+        self._set_full(is_full=True)
 
     @override
     def resume_writing(self) -> None:
-        self.is_full = False
-        self._pause_peer(paused=False)
+        self._set_full(is_full=False)
 
-    def _pause_peer(self, *, paused: bool) -> None:
+    def _set_full(self, *, is_full: bool) -> None:
+        self.is_full = is_full
         if self.peer is not None:
-            self.peer.pause(paused=paused)
+            self.peer.pause(paused=is_full)
 
     # Called by the link.
 
@@ -99,7 +97,7 @@ class Side(asyncio.BufferedProtocol):
         elif not self.is_closed:
             self._unsent += data
             if len(self._unsent) > UNCONNECTED_LIMIT:
-                self._pause_peer(paused=True)
+                self._set_full(is_full=True)
 
     def pause(self, *, paused: bool) -> None:
         """Stop or resume reading."""
@@ -135,7 +133,7 @@ class Side(asyncio.BufferedProtocol):
         raw: object = self._transport.get_extra_info("socket") if self._transport is not None else None
         set_option: object = getattr(raw, "setsockopt", None)
         if callable(set_option):
-            set_option(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            set_option(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a linger time of 0 seconds
         self.abort()
 
     def linger(self) -> None:
@@ -148,8 +146,4 @@ class Side(asyncio.BufferedProtocol):
 
     def _drop_input(self) -> None:
         self.is_closed = True
-        self._take = _ignore
-
-
-def _ignore(data: bytes) -> None:
-    pass
+        self._take = len

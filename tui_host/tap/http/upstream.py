@@ -19,21 +19,17 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.urls import is_loopback, proxy_for, shown, split
-from tui_host.tap.message_heads import RequestHead
+from tui_host.tap.message_heads import MessageHead
 
-PUBLIC, NETWORK, MACHINE = range(3)
-"""How deep inside a network an address is: who can reach it."""
-_FORBIDDEN = 3
+PUBLIC, NETWORK, MACHINE, FORBIDDEN = range(4)
+"""How deep inside a network an address is: who can reach it; nobody may name the last ones."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")  # RFC 6052: the last bytes are an IPv4 address
 Protocols = Callable[[], asyncio.BaseProtocol]
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 _NEXT_ADDRESS_SECONDS = 0.25
 """Seconds until the next address of a host is tried as well. Source: RFC 8305, section 8."""
 _ADDRESS_SECONDS = 10.0
-_FURTHER_INSIDE = "the server's metadata leads further inside a network than the server itself is"
-_NOT_KNOWN = "if it is your own, start the tap with --ca-file FILE"
-_OTHER_NAME = "the certificate is for another name: use that name in --upstream"
 _OTHER_TIME = "check this machine's clock; if it is right, the certificate has to be renewed"
+_OTHER_NAME = "the certificate is for another name: use that name in --upstream"
 # Certificate errors that `--ca-file` does not solve. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*.
 _OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
 # OpenSSL's names, in several versions, for an answer without TLS.
@@ -79,18 +75,14 @@ class Upstream:
         depth = depth_of_name(url.hostname or "")
         is_beside = url.hostname == self.url.hostname or (self._depth == MACHINE and depth == MACHINE)
         is_safe = url.scheme == "https" or (self.trust is None and is_beside)
-        return is_safe and (depth is None or self.allows(depth))
-
-    def allows(self, depth: int) -> bool:
-        """Whether metadata may name an address so deep inside a network."""
-        return depth <= (self._depth or PUBLIC)
+        return is_safe and (depth or PUBLIC) <= (self._depth or PUBLIC)
 
     def is_at(self, port: int) -> bool:
         """Whether the upstream's URL is a port of this machine."""
         host, own = _address(self.url)
         return own == port and depth_of_name(host) == MACHINE
 
-    def head_bytes(self, head: RequestHead) -> bytes:
+    def head_bytes(self, head: MessageHead) -> bytes:
         """Return a request's head as bytes. A proxy gets a whole URL, and for `*` one without a path (RFC 9112, 3.2.4)."""
         if self._proxy is None or self.trust is not None:
             return head.block
@@ -100,30 +92,32 @@ class Upstream:
     def failure_words(self, error: Exception) -> str:
         """Describe why a connection failed."""
         if isinstance(error, ssl.SSLCertVerificationError):
-            reason = f"{error.reason}: {error.verify_message}"
-            return f"{self.origin} is not trusted: {reason} ({_OF_CERTIFICATES.get(error.verify_code, _NOT_KNOWN)})"
+            remedy = _OF_CERTIFICATES.get(error.verify_code, "if it is your own, start the tap with --ca-file FILE")
+            return f"{self.origin} is not trusted: {error.reason}: {error.verify_message} ({remedy})"
         if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
             plain = self.origin.replace("https:", "http:", 1)
             return f"{self.origin} does not answer in TLS: {error.reason} (if it has none, write --upstream {plain}/…)"
         return f"{self.origin} could not be reached: {words_of(error)}"
 
-    # Connecting. All methods raise OSError where that fails, or a certificate is not trusted.
-
     async def connect(self, protocol: Protocols) -> None:
-        """Connect to the upstream, directly or through the environment's proxy."""
+        """Connect to the upstream, directly or through the environment's proxy.
+
+        Raises:
+            OSError: That fails, or a certificate is not trusted.
+        """
+        loop = asyncio.get_running_loop()
         if self._proxy is not None and self.trust is not None:
             tunnel = await self._tunnel(self._proxy)
-            loop = asyncio.get_running_loop()
             await loop.create_connection(protocol, sock=tunnel, ssl=self.trust, server_hostname=self.url.hostname)
         elif self._proxy is not None:
-            await asyncio.get_running_loop().create_connection(protocol, *_address(self._proxy))
+            await loop.create_connection(protocol, *_address(self._proxy))
         elif self._named_by is not None:
-            await self._to_allowed(self._named_by, protocol)
+            await self._connect_as_named(protocol, self._named_by)
         else:
             transport = await self._connect_to(self.url.hostname or "", protocol)
-            seen = transport.get_extra_info("peername")
-            if seen is not None:  # the connection is still open
-                depth = _as_reached(depth_of(str(seen[0])))
+            peer = transport.get_extra_info("peername")
+            if peer is not None:  # the connection is still open
+                depth = _as_reached(depth_of(str(peer[0])))
                 # It counts as the outermost address at which it was reached, since a name may change its addresses.
                 self._depth = depth if self._depth is None else min(self._depth, depth)
 
@@ -135,12 +129,14 @@ class Upstream:
         )
         return transport
 
-    async def _to_allowed(self, named_by: Upstream, protocol: Protocols) -> None:
+    async def _connect_as_named(self, protocol: Protocols, named_by: Upstream) -> None:
         """Connect to an address that metadata may name. It is looked up once, so that it cannot change in between."""
         infos = await asyncio.get_running_loop().getaddrinfo(*_address(self.url), type=socket.SOCK_STREAM)
-        fault: OSError = ConnectionError(_FURTHER_INSIDE)
+        fault: OSError = ConnectionError(
+            "the server's metadata leads further inside a network than the server itself is"
+        )
         for address in [str(info[4][0]) for info in infos]:
-            if named_by.allows(depth_of(address)):
+            if depth_of(address) <= (named_by._depth or PUBLIC):
                 try:
                     async with asyncio.timeout(_ADDRESS_SECONDS):
                         await self._connect_to(address, protocol)
@@ -165,20 +161,35 @@ class Upstream:
             # Byte by byte, since what follows the head is the upstream's.
             while not answer.endswith(b"\r\n\r\n") and (byte := await loop.sock_recv(connection, 1)):
                 answer += byte
-            _check_consent(answer)
         except BaseException:
             connection.close()
             raise
+        line = answer.partition(b"\r\n")[0].decode("latin-1")
+        if line.split(" ")[1:2] != ["200"]:
+            connection.close()
+            raise ConnectionError(f"the proxy said {line[:200]!r}")
         return connection
 
 
 def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
     """Make an upstream from a URL on the command line. Raises SettingsError if it cannot be one."""
-    return Upstream(typed, environment, cache(lambda: _trust(ca_file, environment)))
+
+    @cache
+    def trust() -> ssl.SSLContext:
+        named = str(ca_file or environment.get("SSL_CERT_FILE") or "")
+        try:
+            context = ssl.create_default_context(cafile=named or None)
+        except OSError as error:
+            what = f"{named}: {error.strerror or error}"
+            raise SettingsError(what, "--ca-file", "name a file of certificates") from error
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    return Upstream(typed, environment, trust)
 
 
 def depth_of(address: str) -> int:
-    """Return how deep inside a network an IP address is; more than any depth for addresses that nobody may name."""
+    """Return how deep inside a network an IP address is."""
     inner = ip_address(address)
     if isinstance(inner, IPv6Address):
         translated = IPv4Address(int(inner) & 0xFFFFFFFF) if inner in _TRANSLATED else None
@@ -186,7 +197,7 @@ def depth_of(address: str) -> int:
     if inner.is_loopback or inner.is_unspecified:  # connecting to an unspecified address reaches this machine
         return MACHINE
     if inner.is_link_local or inner.is_multicast or inner.is_reserved:
-        return _FORBIDDEN
+        return FORBIDDEN
     is_site = isinstance(inner, IPv6Address) and inner.is_site_local
     return PUBLIC if inner.is_global and not is_site else NETWORK
 
@@ -208,13 +219,7 @@ def _as_reached(depth: int) -> int:
 
 
 def _address(url: SplitResult) -> tuple[str, int]:
-    return url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme]
-
-
-def _check_consent(answer: bytes) -> None:
-    line = answer.partition(b"\r\n")[0].decode("latin-1")
-    if line.split(" ")[1:2] != ["200"]:
-        raise ConnectionError(f"the proxy said {line[:200]!r}")
+    return url.hostname or "", url.port or {"http": 80, "https": 443}[url.scheme]
 
 
 def _proxy_credential(proxy: SplitResult) -> bytes:
@@ -239,14 +244,3 @@ def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
     except ValueError:
         pass  # of a port that is no number
     raise SettingsError(what, "the environment", "correct or unset it, or name the upstream's host in NO_PROXY")
-
-
-def _trust(ca_file: Path | None, environment: Mapping[str, str]) -> ssl.SSLContext:
-    named = str(ca_file or environment.get("SSL_CERT_FILE") or "")
-    try:
-        trust = ssl.create_default_context(cafile=named or None)
-    except OSError as error:
-        what = f"{named}: {error.strerror or error}"
-        raise SettingsError(what, "--ca-file", "name a file of certificates") from error
-    trust.set_alpn_protocols(["http/1.1"])
-    return trust
