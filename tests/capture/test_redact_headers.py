@@ -149,7 +149,7 @@ def test_the_password_in_a_request_is_learned_from_userinfo_and_basic_authentica
     redactor.learn(Head(method="POST", url=url, headers=(("Authorization", f"Basic {told}"),)))
 
     assert redactor.text("client-1234567 a/b c-0123456789 a%2Fb+c-0123456789 somebody-12 c@d-9876543210") == (
-        "client-1234567 ⟨secret:basic⟩ ⟨secret:basic⟩ somebody-12 ⟨secret:userinfo⟩"
+        "client-1234567 ⟨secret:authorization⟩ ⟨secret:authorization⟩ somebody-12 ⟨secret:userinfo⟩"
     )
 
 

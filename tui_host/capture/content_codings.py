@@ -7,10 +7,8 @@ import importlib
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
-
-from typing_extensions import override
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
@@ -33,21 +31,105 @@ class CodingError(ValueError):
     """Raised for a body that cannot be decoded: the coding is unknown or broken, or the result would be too large."""
 
 
-def encoding_of(headers: Iterable[tuple[str, str]]) -> str | None:
-    """Join all `Content-Encoding` fields of a head; None without a coding. Source: RFC 9110, sections 5.3 and 8.4."""
-    named = ",".join(value for name, value in headers if name.lower() == "content-encoding")
-    return ", ".join(codings_of(named)) or None
-
-
 def codings_of(encoding: str | None) -> list[str]:
     """Return the codings in a `Content-Encoding`, in the order of application."""
     words = (word.strip().lower() for word in (encoding or "").split(","))
     return [word for word in words if word not in {"", "identity"}]
 
 
+def encoding_of(headers: Iterable[tuple[str, str]]) -> str | None:
+    """Join all `Content-Encoding` fields of a head; None without a coding. Source: RFC 9110, sections 5.3 and 8.4."""
+    named = ",".join(value for name, value in headers if name.lower() == "content-encoding")
+    return ", ".join(codings_of(named)) or None
+
+
 def is_known(encoding: str | None) -> bool:
-    """Return whether a body in this `Content-Encoding` is coded, and can be decoded here."""
-    return ", ".join(codings_of(encoding)) in _DECODERS
+    """Return whether a body in this `Content-Encoding` is coded, and can be decoded here: of several codings, none can."""
+    return ", ".join(codings_of(encoding)) in {"gzip", "x-gzip", "deflate", "br", "zstd"}
+
+
+class _Inner(Protocol):
+    """What the libraries' decompressors have in common: each ends with a member of gzip, or a frame of zstd."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+
+class _Brotli:
+    unused_data = b""
+
+    def __init__(self) -> None:
+        inner = importlib.import_module("brotli").Decompressor()  # by name: the library has no types
+        self._process: Callable[..., bytes] = inner.process
+        self._is_finished: Callable[[], bool] = inner.is_finished
+
+    @property
+    def eof(self) -> bool:
+        return self._is_finished()
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        pieces: list[bytes] = []
+        while max_length > 0 and not self.eof and (piece := self._process(data, output_buffer_limit=max_length)):
+            pieces.append(piece)  # a part at a time, without a word that there is more
+            data = b""
+            max_length -= len(piece)
+        return b"".join(pieces)
+
+
+def _decompressor(coding: str, first: int) -> _Inner:
+    match coding:
+        case "br":
+            return _Brotli()
+        case "zstd":
+            return _zstd().ZstdDecompressor()
+        case "deflate":  # some leave out the header that RFC 9110 requires
+            return zlib.decompressobj(15 if first & 15 == 8 else -15)
+        case _:
+            return zlib.decompressobj(31)
+
+
+class Decoder:
+    """Decodes a body piece by piece, any number of members or frames. Both methods raise CodingError."""
+
+    def __init__(self, coding: str, limit: int) -> None:
+        self._coding = coding
+        self._limit = limit
+        self._taken = self._given = 0
+        self._inner: _Inner | None = None
+
+    def feed(self, data: bytes) -> bytes:
+        """Decode the next bytes."""
+        if not self._coding:
+            return data
+        self._taken += len(data)
+        most = min(self._limit, max(HARMLESS, RATIO * self._taken))
+        pieces: list[bytes] = []
+        while data:
+            try:
+                if self._inner is None or self._inner.eof:
+                    self._inner = _decompressor(self._coding, data[0])
+                pieces.append(
+                    self._inner.decompress(data, most - self._given + 1)
+                )  # one more shows that it is too large
+            except Exception as error:  # each library has an error of its own, and is loaded only where it is used
+                raise CodingError(f"the compressed body is broken: {error}") from error
+            self._given += len(pieces[-1])
+            if self._given > most:
+                words = f"{self._limit >> 20} MB" if most == self._limit else f"{RATIO} times its length"
+                raise CodingError(f"the body decodes to more than {words}")
+            data = self._inner.unused_data
+        return b"".join(pieces)
+
+    def finish(self) -> bytes:
+        """Return the rest of the body; raises if the body is incomplete."""
+        if self._inner is not None and not self._inner.eof:
+            raise CodingError("the compressed body is not complete")
+        return b""
 
 
 def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
@@ -57,165 +139,13 @@ def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
         CodingError: The coding is unknown, or there is a second one over it.
     """
     coding = ", ".join(codings_of(encoding))
-    if not coding:
-        return Decoder()
-    if coding not in _DECODERS:
+    if coding and not is_known(coding):
         raise CodingError(f"{coding[:80]} cannot be decoded here")
-    return _DECODERS[coding](limit)
-
-
-class Decoder:
-    """Decodes a body piece by piece; both methods raise CodingError. This class passes every byte, as there is no coding."""
-
-    def feed(self, data: bytes) -> bytes:
-        """Decode the next bytes."""
-        return data
-
-    def finish(self) -> bytes:
-        """Return the rest of the body; raises if the body is incomplete."""
-        return b""
-
-
-class _Bounded(Decoder):
-    """Counts bytes in and out, and refuses unreasonably large output."""
-
-    errors: tuple[type[Exception], ...] = (zlib.error,)
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._taken = self._given = self._most = 0
-
-    @override
-    def feed(self, data: bytes) -> bytes:
-        self._taken += len(data)
-        self._most = min(self._limit, max(HARMLESS, RATIO * self._taken))
-        pieces: list[bytes] = []
-        try:
-            for piece in self._pieces(data):
-                self._given += len(piece)
-                if self._given > self._most:
-                    words = f"{self._limit >> 20} MB" if self._most == self._limit else f"{RATIO} times its length"
-                    raise CodingError(f"the body decodes to more than {words}")
-                pieces.append(piece)
-        except self.errors as error:
-            raise CodingError(f"the compressed body is broken: {error}") from error
-        return b"".join(pieces)
-
-    @override
-    def finish(self) -> bytes:
-        if self._taken and not self._is_complete():
-            raise CodingError("the compressed body is not complete")
-        return b""
-
-    def _room(self) -> int:
-        """Return how many bytes may come out next: one more than allowed, to notice a body that is too large."""
-        return self._most - self._given + 1
-
-    def _pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yield what the next bytes decode to, each piece of a bounded size."""
-        yield data
-
-    def _is_complete(self) -> bool:
-        return True
-
-
-class _Gzip(_Bounded):
-    """Decodes gzip with any number of members."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self._inner = zlib.decompressobj(31)
-
-    @override
-    def _pieces(self, data: bytes) -> Iterator[bytes]:
-        while data:
-            if self._inner.eof:
-                if not data.startswith(b"\x1f"):  # padding, which is no part of the body
-                    return
-                self._inner = zlib.decompressobj(31)
-            yield self._inner.decompress(data, self._room())
-            data = self._inner.unconsumed_tail or self._inner.unused_data
-
-    @override
-    def _is_complete(self) -> bool:
-        return self._inner.eof
-
-
-class _Deflate(_Gzip):
-    """Decodes deflate, with or without the zlib header that RFC 9110 requires."""
-
-    _head = b""
-
-    @override
-    def _pieces(self, data: bytes) -> Iterator[bytes]:
-        if len(self._head) < 2:
-            data = self._head = self._head + data
-            if len(data) < 2:
-                return
-            has_header = data[0] & 15 == 8 and not int.from_bytes(data[:2], "big") % 31
-            self._inner = zlib.decompressobj(15 if has_header else -15)
-        yield from super()._pieces(data)
-
-
-class _BrotliDecompressor(Protocol):
-    def process(self, data: bytes, /, output_buffer_limit: int) -> bytes: ...
-
-    def is_finished(self) -> bool: ...
-
-
-class _Brotli(_Bounded):
-    """Decodes Brotli. Source: RFC 7932."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        library = importlib.import_module("brotli")  # imported by name: the library has no types
-        self.errors = (library.error,)
-        self._inner: _BrotliDecompressor = library.Decompressor()
-
-    @override
-    def _pieces(self, data: bytes) -> Iterator[bytes]:
-        while not self._inner.is_finished():  # the library returns a part at a time, without saying that there is more
-            piece = self._inner.process(data, output_buffer_limit=self._room())
-            if not piece and not data:
-                return
-            yield piece
-            data = b""
-
-    @override
-    def _is_complete(self) -> bool:
-        return self._inner.is_finished()
-
-
-class _Zstd(_Bounded):
-    """Decodes zstd with any number of frames. Source: RFC 8878."""
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        library = _zstd()
-        self.errors = (library.ZstdError,)
-        self._new = library.ZstdDecompressor
-        self._inner = self._new()
-
-    @override
-    def _pieces(self, data: bytes) -> Iterator[bytes]:
-        while data or not (self._inner.needs_input or self._inner.eof):
-            if self._inner.eof:
-                self._inner = self._new()
-            yield self._inner.decompress(data, self._room())
-            data = self._inner.unused_data
-
-    @override
-    def _is_complete(self) -> bool:
-        return self._inner.eof
-
-
-_DECODERS = {"gzip": _Gzip, "x-gzip": _Gzip, "deflate": _Deflate, "br": _Brotli, "zstd": _Zstd}
+    return Decoder(coding, limit)
 
 
 class PlainBody:
-    """Decodes the chunks of a body in linear time.
-
-    Text that is not in the coding that it names is read as it was sent: some say that they compress, and do not.
+    """Decodes the chunks of a body in linear time. Text that is not in the coding that it names is read as it was sent.
 
     Attributes:
         problem: Why the body, or the rest of it, cannot be read; empty if it can.
@@ -258,10 +188,9 @@ class PlainBody:
 
 def _is_text(data: bytes) -> bool:
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(data)
+        return bool(codecs.getincrementaldecoder("utf-8")().decode(data)) and not _NO_TEXT.search(data)
     except UnicodeDecodeError:
         return False
-    return not _NO_TEXT.search(data)
 
 
 def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:
@@ -281,24 +210,24 @@ def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:
 
 def compress(data: bytes, prefix: bytes = b"") -> bytes:
     """Return one frame of zstd with a checksum, to be decompressed with an equal prefix."""
-    library = _zstd()
+    zstd = _zstd()
     window_log = max(10, (len(prefix) + len(data)).bit_length())  # so that the whole prefix stays in sight
     options: dict[int, int] = {
-        library.CompressionParameter.compression_level: LEVEL,
-        library.CompressionParameter.checksum_flag: 1,
-        library.CompressionParameter.window_log: min(window_log, LONGEST.bit_length() - 1),
+        zstd.CompressionParameter.compression_level: LEVEL,
+        zstd.CompressionParameter.checksum_flag: 1,
+        zstd.CompressionParameter.window_log: min(window_log, LONGEST.bit_length() - 1),
     }
-    before = library.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
-    return library.compress(data, options=options, zstd_dict=before)
+    before = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
+    return zstd.compress(data, options=options, zstd_dict=before)
 
 
 def decompress(frame: bytes, prefix: bytes = b"") -> bytes:
     """Return the content of a frame of zstd; raises ValueError for a damaged one, or one packed with another prefix."""
-    library = _zstd()
-    before = library.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
+    zstd = _zstd()
+    before = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
     try:
-        return library.decompress(frame, zstd_dict=before)
-    except library.ZstdError as error:
+        return zstd.decompress(frame, zstd_dict=before)
+    except zstd.ZstdError as error:
         raise ValueError(str(error)) from error
 
 

@@ -41,7 +41,7 @@ class BodyRedactor:
         self._learn = learn
         self._login = b""  # the text of a login
         self._coded = b""  # coded bytes that have not passed
-        self._decoded: list[bytes] = []  # what they decode to, without secrets
+        self._decoded = b""  # what they decode to, without secrets
 
     @property
     def shifts(self) -> Sequence[Shift]:
@@ -72,28 +72,28 @@ class BodyRedactor:
             return self._feed_text(text)
         is_held = bool(self._text.held)  # so that some of what comes now belongs to earlier bytes
         kept, redactions = self._feed_text(text)
-        self._decoded.append(kept)
         if redactions or self.decoded_from or len(self._coded) > HELD_LIMIT:
+            self._decoded += kept
             return self._pass_text(redactions)
         if is_held or self._text.held or self._learn or not text:
+            self._decoded += kept
             return b"", ()
         # The bytes that came last wait too: they may hold more than they decode to so far, as a block of zstd that is not whole.
-        passed = self._pass_coded(before)
-        self._decoded.append(kept)
-        return passed
+        passed, self._coded, self._decoded = self._coded[:before], self._coded[before:], kept
+        return passed, ()
 
     def flush(self) -> Redacted:
         """Return the remaining bytes at the end of the body."""
         first, in_first = self._feed_text(b"", is_all=True)
         rest, in_rest = self._text.flush()
-        redactions = in_first + in_rest
+        text, redactions = first + rest, in_first + in_rest
         if self._body is None:
-            return first + rest, redactions
-        self._decoded += (first, rest)
+            return text, redactions
+        self._decoded += text
         self._body.finish()
         if redactions or self.decoded_from or self._body.problem:  # cut off, its last bytes may hold anything
             return self._pass_text(redactions)
-        return self._pass_coded(len(self._coded))
+        return self._coded, ()
 
     def _feed_text(self, text: bytes, *, is_all: bool = False) -> Redacted:
         redactions: tuple[Redaction, ...] = ()
@@ -106,16 +106,10 @@ class BodyRedactor:
         kept, in_text = self._text.feed(text)
         return kept, redactions + in_text
 
-    def _pass_coded(self, size: int) -> Redacted:
-        passed, self._coded = self._coded[:size], self._coded[size:]
-        self._decoded.clear()
-        return passed, ()
-
     def _pass_text(self, redactions: tuple[Redaction, ...]) -> Redacted:
-        text = b"".join(self._decoded)
+        text, size = self._decoded, len(self._coded)
+        self._decoded = self._coded = b""
         if not self.decoded_from and (text or redactions or not self.left_out):
             self.decoded_from = self._encoding
-            redactions = (decoded_mark(self._encoding, len(self._coded)), *redactions)
-        self._coded = b""
-        self._decoded.clear()
+            redactions = (decoded_mark(self._encoding, size), *redactions)
         return text, redactions

@@ -16,7 +16,6 @@ from tui_host.capture.record import Redaction
 Redacted: TypeAlias = tuple[bytes, tuple[Redaction, ...]]
 """Bytes without secrets, and what was removed from them."""
 
-_NOT_IN_A_NAME = re.compile(r"[^\w.\-]")
 _HEAD = 4
 """Bytes by which a needle that begins near the end of data is found."""
 _WORD, _STEP = 8, 4
@@ -27,7 +26,6 @@ _SAFE_IN_URLS = ("", "/", "-_.!~*'()")
 """What URL encoders leave as it is, beside letters, digits and `-_.~`: the third is JavaScript's."""
 _GO = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 """What Go escapes in JSON beyond what it must."""
-_PERCENT = re.compile(r"%[0-9A-F]{2}")
 
 
 class Hit(NamedTuple):
@@ -52,7 +50,7 @@ def mark(name: str) -> str:
 
 def name_in_mark(name: str) -> str:
     """Return the name of a secret as written in marks."""
-    return _NOT_IN_A_NAME.sub("_", name)
+    return re.sub(r"[^\w.\-]", "_", name)
 
 
 def spellings_of(value: str) -> set[bytes]:
@@ -64,7 +62,7 @@ def spellings_of(value: str) -> set[bytes]:
         texts |= {text, text.replace("/", "\\/"), text.translate(_GO)}
     for safe in _SAFE_IN_URLS:
         text = quote(raw, safe=safe)
-        texts |= {text, text.replace("%20", "+"), _PERCENT.sub(lambda match: match[0].lower(), text)}
+        texts |= {text, text.replace("%20", "+"), re.sub("%..", lambda match: match[0].lower(), text)}
     spellings = {raw, *(text.encode("utf-8", "surrogateescape") for text in texts)}
     for offset in (0, 1, 2):
         # Of the encoded bytes around, only these characters are the secret's alone.
@@ -84,7 +82,7 @@ def _needles_of(value: str) -> tuple[tuple[bytes, ...], tuple[bytes, ...], froze
 
 
 class Needles:
-    """Searches for many spellings of secrets, given by name and value, at once.
+    """Searches for many spellings of secrets, given by name and value, at once. Never changes.
 
     Searching for each of a secret's spellings takes long. So one word of several is compared with the words of all long needles,
     which mostly match nothing. The few short needles are searched for one by one.
@@ -94,12 +92,12 @@ class Needles:
         spelled = [(name, *_needles_of(value)) for name, value in secrets]
         self._short = [(needle, name) for name, short, _, _ in spelled for needle in short]
         self._long = [(needle, name) for name, _, long, _ in spelled for needle in long]
+        self._all = self._short + self._long
         self._words = frozenset[int]().union(*(words for *_, words in spelled))
-        needles = [needle for needle, _ in (*self._short, *self._long)]
-        self._beginnings = {needle[:size] for needle in needles for size in range(1, _HEAD)}
+        self._beginnings = {needle[:size] for needle, _ in self._all for size in range(1, _HEAD)}
 
     def __bool__(self) -> bool:
-        return bool(self._short or self._long)
+        return bool(self._all)
 
     def are_in(self, data: bytes) -> bool:
         """Return whether a needle stands in the bytes."""
@@ -119,7 +117,7 @@ class Needles:
         """Return where the longest end that may begin a needle starts; the length of the bytes if there is none."""
         size = len(data)
         first = next((size - count for count in range(_HEAD - 1, 0, -1) if data[-count:] in self._beginnings), size)
-        for needle, _ in (*self._short, *self._long):
+        for needle, _ in self._all:
             start = data.find(needle[:_HEAD], max(size - len(needle) + 1, 0), size)
             while 0 <= start < first:
                 if needle.startswith(data[start:]):
@@ -129,8 +127,8 @@ class Needles:
 
     def beginning(self, data: bytes) -> Hit | None:
         """Return a hit for bytes with which a needle begins, and goes on."""
-        whole = next((item for item in (*self._short, *self._long) if item[0][:-1].startswith(data)), None)
-        return None if whole is None else Hit(0, len(data), whole[1], len(whole[0]))
+        hits = (Hit(0, len(data), name, len(needle)) for needle, name in self._all if needle[:-1].startswith(data))
+        return next(hits, None)
 
     def _likely(self, data: bytes) -> list[tuple[bytes, str]]:
         """Return the needles worth searching for, among them all that the bytes contain."""

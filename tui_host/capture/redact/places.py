@@ -7,15 +7,15 @@ are called with, most names may be anything: there only those count that are not
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote_plus
 
-from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.json.reading import load
 from tui_host.capture.record import Head, Redaction
 from tui_host.capture.redact.known_secrets import Redacted, mark
@@ -29,7 +29,7 @@ from tui_host.settings.credential_places import (
     said,
     several_in,
 )
-from tui_host.settings.sensitivity import REDIRECT_KEYS, SCHEMES, SESSION_KEYS, has_scheme, kinds_of, sensitivity
+from tui_host.settings.sensitivity import REDIRECT_KEYS, SESSION_KEYS, has_scheme, kinds_of, sensitivity
 from tui_host.settings.urls import parts_of
 
 Learn: TypeAlias = Callable[[str, str], None]
@@ -44,6 +44,10 @@ _ANYWHERE = re.compile(
 """Keys in any request to a model. In schemas and in a model's words, `key` and `token` may be anything."""
 _OBJECTS = frozenset(("auth", "authentication", "credential", "credentials"))
 """Objects of which every member that is named like a key is one."""
+_SERVERS = frozenset(("tools", "mcp_servers", "mcpServers"))
+"""Members of a request to a model that hold the servers of its tools."""
+_OF_MODELS = frozenset(("model", "messages", "input", "inputs", "contents", "prompt", "tools", "jsonrpc"))
+"""Members by which a JSON body is none of a login."""
 _OF_LOGINS = frozenset(
     ("code", "code_verifier", "device_code", "user_code", "verification_uri_complete", "id_token_hint", "auth_req_id")
 ) | {"registration_client_uri", "pre-authorized_code", "tx_code", "ticket", "SAMLResponse"}
@@ -60,23 +64,17 @@ _LOGIN_PATH = re.compile(
     re.IGNORECASE,
 )
 
-_SERVERS = frozenset(("tools", "mcp_servers", "mcpServers"))
-"""Members of a request to a model that hold the servers of its tools."""
-_OF_MODELS = frozenset(("model", "messages", "input", "inputs", "contents", "prompt", "tools", "jsonrpc"))
-"""Members by which a JSON body is none of a login."""
-
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _LEADS = rb"[ \t\r\n]*+:[ \t\r\n]*+"
-_TEXT = rb'"(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"'
-_MEMBER = re.compile(rb'"([\w.:\[\]-]{1,100}+)"(' + _LEADS + rb")(" + _TEXT + rb"|\[[^\[\]{}]*+\])", re.DOTALL)
+_MEMBER = re.compile(
+    rb'"([\w.:\[\]-]{1,100}+)"(' + _LEADS + rb')("(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"|\[[^\[\]{}]*+\])', re.DOTALL
+)
 """A member of a JSON object with a text or a list of texts."""
 _NAME = re.compile(rb'"([\w.-]{1,100}+)"' + _LEADS + rb'(?=["\[{])')
 _ONE_TEXT = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 _URL = re.compile(rb'"([A-Za-z][\w+.-]*+://[^"\s@=%]*+[@=%][^"\s]*+)"')
 _FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
-_OPAQUE = re.compile(r"[\w.~+=-]+")
 _LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
-_MARK = "⟨secret:".encode()
 _DEPTH = 16
 _LOGIN_LIMIT = 64 << 10
 """Bytes that a login's body has at most."""
@@ -88,51 +86,34 @@ _LOGIN_LIMIT = 64 << 10
 def in_header(name: str, value: str, also: Collection[str]) -> list[CredentialSpan]:
     """Return where credentials are in a header's value, without the scheme."""
     if name in also or sensitivity(name, value, "header") == "remove":
-        scheme, space, _ = value.partition(" ")
-        start = len(scheme) + 1 if space and scheme.lower() in SCHEMES else 0
-        return [CredentialSpan(start, len(value), name)]
+        return [CredentialSpan(len(value) - len(credential_in(value)), len(value), name)]
     several = [CredentialSpan(*match.span(), name) for match in several_in(name, value)]
     return several or in_url(value, REDIRECT_KEYS if name == "location" else ())
 
 
 def shown_by(head: Head) -> Iterator[tuple[str, str]]:
     """Yield names and values of the lasting credentials in a request's head, which may occur elsewhere too."""
-    for name, value in head.headers:
-        yield from _shown_by_header(name.lower(), value)
-    yield from _in_urls(head.url or "")
+    for name, value in (("", head.url or ""), *head.headers):
+        yield from _shown(name.lower(), value)
 
 
 @lru_cache(1 << 8)
-def _shown_by_header(name: str, value: str) -> tuple[tuple[str, str], ...]:
-    is_one = sensitivity(name, value, "header") == "remove"
-    if has_scheme(value) or (is_one and not kinds_of(name) & {"session", "one-time"}):
-        credential = credential_in(value).strip()
-        parts = ((name, part) for part in parts_of_credential(value))
-        return ((name, credential), *parts, *_in_basic(value, credential))
-    if is_one:
+def _shown(name: str, value: str) -> tuple[tuple[str, str], ...]:
+    if kinds_of(name) & {"session", "one-time"} and not has_scheme(value):
         return ()
-    return (*_in_urls(value), *((name, match[0]) for match in several_in(name, value)))
-
-
-def _in_urls(text: str) -> Iterator[tuple[str, str]]:
-    for span in in_url(text):
-        if span.name.lower() in SESSION_KEYS:
-            continue
-        value = text[span.start : span.end]
-        for decoded in said(value):
-            yield span.name, password_in(decoded) if span.name == "userinfo" else decoded
-
-
-def _in_basic(value: str, credential: str) -> Iterator[tuple[str, str]]:
-    """Yield the password of Basic authentication. Source: RFC 7617; RFC 6749, section 2.3.1, for the encoding as in a form."""
-    if value[:6].lower() != "basic ":
-        return
-    try:
-        password = base64.b64decode(credential, validate=True).decode().partition(":")[2]
-    except (binascii.Error, UnicodeDecodeError):
-        return
-    yield "basic", password
-    yield "basic", unquote_plus(password)
+    if sensitivity(name, value, "header") != "remove":
+        texts = ((key, said(value[start:end])) for start, end, key in in_header(name, value, ()))
+        return tuple(
+            (key, password_in(text) if key == "userinfo" else text)
+            for key, spelled in texts
+            for text in (spelled if key.lower() not in SESSION_KEYS else ())
+        )
+    values = [credential_in(value).strip(), *parts_of_credential(value)]
+    if value[:6].lower() == "basic ":
+        with suppress(ValueError):  # Source: RFC 7617; RFC 6749, section 2.3.1, for the encoding as in a form.
+            password = base64.b64decode(values[0], validate=True).decode().partition(":")[2]
+            values += (password, unquote_plus(password))
+    return tuple((name, value) for value in values)
 
 
 # Bodies.
@@ -147,9 +128,9 @@ class _Marker:
 
     def value(self, name: str, raw: bytes, value: str) -> bytes:
         """Return the mark for a value that is written as `raw`."""
-        if not raw or raw.startswith(_MARK):
+        if not raw or raw.startswith("⟨secret:".encode()):
             return raw
-        if _OPAQUE.fullmatch(value) or _may_name_a_key(name) or is_of_login(name):  # no words, as headers may have
+        if " " not in value:  # words, as headers may have, occur elsewhere by chance
             self._learn(name, value)
         self.redactions.append(Redaction(where="data", name=name, length=len(raw)))
         return mark(name).encode()
@@ -158,12 +139,11 @@ class _Marker:
         """Return JSON with marks for the members that are keys; of a list, for the texts that are."""
 
         def of_text(name: str, raw: bytes) -> bytes:
-            if not is_key(name, _string(raw)):
+            text = _string(raw)
+            if not is_key(name, text):
                 return b'"%s"' % raw
-            scheme, space, credential = raw.partition(b" ")
-            if not space or scheme.lower().decode("latin-1") not in SCHEMES:
-                scheme, space, credential = b"", b"", raw
-            return b'"%s%s%s"' % (scheme, space, self.value(name, credential, _string(credential)))
+            size = len(raw) - len(credential_in(raw.decode("latin-1")))
+            return b'"%s%s"' % (raw[:size], self.value(name, raw[size:], credential_in(text)))
 
         def of_member(member: re.Match[bytes]) -> bytes:
             name = member[1].decode("latin-1")
@@ -173,24 +153,27 @@ class _Marker:
 
     def url(self, match: re.Match[bytes]) -> bytes:
         """Return a string with a URL, with marks for the credentials."""
-        url = _string(match[1])
+        before = url = _string(match[1])
         for start, stop, name in reversed(in_url(url)):
-            *_, plain = said(url[start:stop])
+            plain = said(url[start:stop])[1]
             raw = url[start:stop].encode("utf-8", "surrogatepass")
             marked = self.value(name, raw, password_in(plain) if name == "userinfo" else plain)
             url = url[:start] + marked.decode("utf-8", "surrogatepass") + url[stop:]
-        return (
-            match[0]
-            if url == _string(match[1])
-            else json.dumps(url, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        )
+        return match[0] if url == before else json.dumps(url, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+    def field(self, match: re.Match[bytes]) -> bytes:
+        """Return a field of a form, with a mark for a secret of a login."""
+        name, value = (unquote_plus(part.decode("utf-8", "replace")) for part in match.groups())
+        if not is_of_login(name.strip()):
+            return match[0]
+        return b"%s=%s" % (match[1], self.value(name.strip(), match[2], value))
 
 
 def without_keys(data: bytes, learn: Learn) -> Redacted:
     """Remove the keys from a request to a model, its tools' servers' headers among them, and what URLs in it tell."""
     marker = _Marker(learn)
     names = {name.decode("latin-1") for name in set(_NAME.findall(data))}
-    has_objects = any(name == "headers" or name.endswith("_headers") or name in _OBJECTS for name in names)
+    has_objects = any(_holds_headers(name) or name in _OBJECTS for name in names)
     if has_objects or any(map(_may_name_a_key, names)):  # hardly ever: so the body is seldom parsed
         keys = set(_keys(_read(data) if has_objects else None, _DEPTH))
         data = marker.members(data, lambda name, text: _ANYWHERE.fullmatch(name) is not None or (name, text) in keys)
@@ -204,27 +187,27 @@ def _may_name_a_key(name: str) -> bool:
     return _ANYWHERE.fullmatch(name) is not None or sensitivity(name) == "remove"
 
 
+def _holds_headers(name: str) -> bool:
+    return name == "headers" or name.endswith("_headers")
+
+
 def _keys(value: JSON, depth: int, *, of_server: bool = False) -> Iterator[tuple[str, str]]:
     """Yield names and values of the credentials in headers, and in objects that are named for them."""
-    if isinstance(value, list) and depth:
-        for item in value:
-            yield from _keys(item, depth - 1, of_server=of_server)
-    for name, inner in value.items() if isinstance(value, Mapping) and depth else ():
-        is_headers = name == "headers" or name.endswith("_headers")
+    for item in items(value) if depth else ():
+        yield from _keys(item, depth - 1, of_server=of_server)
+    members: Mapping[str, JSON] = mapping(value) if depth else {}
+    places = [text for text in members.values() if of_server and isinstance(text, str) and "://" in text]
+    is_server = of_server and (members.get("type") == "mcp" or bool(places))  # and no schema
+    for name, inner in members.items():
+        is_headers = _holds_headers(name)
         if not isinstance(inner, Mapping) or not (is_headers or name in _OBJECTS):
             yield from _keys(inner, depth - 1, of_server=of_server or name in _SERVERS)
             continue
-        takes_all = is_headers and of_server and _names_a_place(value)
-        for field, text in inner.items():
-            if takes_all or sensitivity(field.lower(), place="header" if is_headers else "setting") == "remove":
-                texts = text if isinstance(text, list) else [text]
+        for field, text in mapping(inner).items():
+            is_key = sensitivity(field.lower(), place="header" if is_headers else "setting") == "remove"
+            if is_key or (is_headers and is_server):  # every header of a server may be a credential
+                texts = [text] if isinstance(text, str) else items(text)
                 yield from ((field, item) for item in texts if isinstance(item, str))
-
-
-def _names_a_place(server: JSON) -> bool:
-    """Return whether an object is a server's, whose every header may be a credential, and no schema."""
-    members = mapping(server)
-    return members.get("type") == "mcp" or any(isinstance(text, str) and "://" in text for text in members.values())
 
 
 # Logins.
@@ -242,27 +225,20 @@ def is_login(head: Head, body: bytes) -> bool:
     if not isinstance(login, Mapping) or not _OF_MODELS.isdisjoint(login):
         return False
     # `key` may be any, and `code` the text of a program.
-    named = {name: value for name, value in login.items() if isinstance(value, str) and is_of_login(name)}
-    return "grant_type" in login or any(
-        name not in {"key", "code"} or (name == "code" and _OPAQUE.fullmatch(value)) for name, value in named.items()
-    )
+    names = {name for name, value in login.items() if isinstance(value, str) and is_of_login(name)} - {"key"}
+    if "code" in names and not re.fullmatch(r"[\w.~+=-]+", f"{login['code']}"):
+        names.remove("code")
+    return "grant_type" in login or bool(names)
 
 
 def without_tokens(data: bytes, learn: Learn) -> Redacted:
     """Remove the secrets from a login's form or JSON, or from the JSON of an answer with a new key."""
     marker = _Marker(learn)
-
-    def of_field(match: re.Match[bytes]) -> bytes:
-        name = unquote_plus(match[1].decode("utf-8", "replace")).strip()
-        if not is_of_login(name):
-            return match[0]
-        return b"%s=%s" % (match[1], marker.value(name, match[2], unquote_plus(match[2].decode("utf-8", "replace"))))
-
     begin = data.lstrip(_BLANKS)[:1]
     if begin in {b"{", b"["}:
         data = marker.members(data, _is_secret)
     elif begin not in {b"<", b"-"}:
-        data = _FIELD.sub(of_field, data)
+        data = _FIELD.sub(marker.field, data)
     return data, tuple(marker.redactions)
 
 

@@ -7,40 +7,34 @@ Learned: what stood in such a place of a request is looked for by value from the
 
 from __future__ import annotations
 
-import json
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
-from urllib.parse import unquote_plus
 
 from tui_host.capture.content_codings import decode_records, is_known
-from tui_host.capture.json.reading import load
 from tui_host.capture.record import Head, Record, Redaction, decoded_mark
 from tui_host.capture.redact.body_redactor import BodyRedactor
 from tui_host.capture.redact.known_secrets import Needles, Redacted, mark, name_in_mark, without
 from tui_host.capture.redact.places import in_header, is_login, shown_by, without_keys, without_tokens
 from tui_host.capture.redact.text_stream import TextStream
-from tui_host.errors import JSON
 from tui_host.settings.credential_places import CredentialSpan, in_url
 from tui_host.settings.sensitivity import is_telling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tui_host.settings.schema import Settings
 
 BY_VALUE_FROM = 8
 """Shortest secret, in characters, that is searched for everywhere."""
-LEARNED_MOST, LEARNED_LENGTH = 64, 8192
-"""Largest number of other hosts' credentials to remember (the last ones used), and largest length of one."""
 EXACT_FROM = 4
 """Shortest secret, in characters, that is removed if it is a whole header, query value or path segment."""
+LEARNED_MOST, LEARNED_LENGTH = 64, 8192
+"""Largest number of other hosts' credentials to remember (the last ones used), and largest length of one."""
 
-REMEMBERED_HEADERS = 500
-"""Number of headers without secrets to remember, since clients repeat them."""
 _SEGMENT = re.compile(r"[^/?&=#]+")
+_STRING_OR_NUMBER = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([\w.+-]*⟨secret:[\w.-]+⟩[\w.+-]*)')
 
 
 class Redactor:
@@ -50,10 +44,8 @@ class Redactor:
         self._lock = threading.Lock()
         self._names: dict[str, str] = {}  # by value, however short
         self._learned: dict[str, str] = {}
-        self._given = self._needles = Needles()  # never changed, but replaced
-        self._short = frozenset[str]()
         self._headers: frozenset[str] = frozenset()
-        self._in_headers: tuple[Needles, dict[tuple[str, str], tuple[str, tuple[Redaction, ...]]]] = self._needles, {}
+        self._collect()
         for name, value in secrets:
             self.add(name, value)
 
@@ -61,8 +53,14 @@ class Redactor:
         """Search for one more secret, from now on."""
         with self._lock:
             if value.strip() and value.strip() not in self._names:
-                self._names = {**self._names, value.strip(): name}
+                self._names[value.strip()] = name
                 self._collect()
+
+    def add_places(self, *, headers: Iterable[str]) -> None:
+        """Remove the whole value of these headers too: headers configured with a reference."""
+        with self._lock:
+            self._headers = self._headers.union(name.lower() for name in headers)
+            self._collect()
 
     def learn(self, head: Head) -> None:
         """Search from now on for the credentials in the head of another host's request."""
@@ -75,36 +73,30 @@ class Redactor:
         if not BY_VALUE_FROM <= len(value) <= LEARNED_LENGTH or value.startswith("⟨secret:") or not is_telling(value):
             return
         with self._lock:
-            if next(reversed(self._learned), None) == value:
-                return
             is_new = value not in self._learned
             if is_new and self._given.are_in(value.encode("utf-8", "surrogatepass")):
                 return
-            learned = [item for item in self._learned.items() if item[0] != value]
-            self._learned = dict([*learned, (value, name)][-LEARNED_MOST:])
+            self._learned[value] = self._learned.pop(value, name)  # to the end, as the one that was used last
             if is_new:
+                self._learned = dict([*self._learned.items()][-LEARNED_MOST:])
                 self._collect()
 
     def _collect(self) -> None:
+        """Make anew what is searched for, under the lock; what another thread searches with never changes."""
         given = [(name, value) for value, name in self._names.items() if len(value) >= BY_VALUE_FROM]
         learned = [(name, value) for value, name in self._learned.items()]
         self._given = Needles(given)
-        self._short = frozenset(value for value in self._names if EXACT_FROM <= len(value) < BY_VALUE_FROM)
         self._needles = Needles((*given, *learned)) if learned else self._given
-
-    def add_places(self, *, headers: Iterable[str]) -> None:
-        """Remove the whole value of these headers too: headers configured with a reference."""
-        self._headers = self._headers.union(name.lower() for name in headers)
-        self._in_headers = self._needles, {}
+        self._short = {value: name for value, name in self._names.items() if EXACT_FROM <= len(value) < BY_VALUE_FROM}
+        self._header = lru_cache(500)(self._without_in_header)  # clients repeat their headers
 
     @property
     def lengths(self) -> Mapping[str, int]:
         """The number of characters of each secret, by the name in marks."""
-        return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self._names.items())}
+        with self._lock:
+            return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self._names.items())}
 
-    def may_be_in(self, data: bytes) -> bool:
-        """Return whether the bytes contain a secret known by value."""
-        return self._needles.are_in(data)
+    # Records and bodies.
 
     def record(self, record: Record) -> Record:
         """Return a record without secrets; the record itself if no secret is found."""
@@ -138,6 +130,12 @@ class Redactor:
         """Return a redactor for a text in pieces, which also finds secrets split between pieces."""
         return TextStream(lambda: self._needles)
 
+    # Bytes and texts, by value.
+
+    def may_be_in(self, data: bytes) -> bool:
+        """Return whether the bytes contain a secret known by value."""
+        return self._needles.are_in(data)
+
     def bytes(self, data: bytes) -> Redacted:
         """Return bytes without the secrets known by value, and the redactions."""
         hits = self._needles.hits(data)
@@ -145,7 +143,15 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return a text without the secrets known by value."""
-        return self._text(text)[0]
+        data, redactions = self.bytes(text.encode("utf-8", "surrogatepass")) if self._needles else (b"", ())
+        return data.decode("utf-8", "surrogatepass") if redactions else text
+
+    def json_text(self, text: str) -> str:
+        """Return JSON without the secrets known by value; a number that is one becomes a string, so that the result is JSON."""
+        redacted = self.text(text)
+        if redacted == text:
+            return text
+        return _STRING_OR_NUMBER.sub(lambda match: f'"{match[1]}"' if match[1] else match[0], redacted)
 
     def pieces(self, text: str) -> list[tuple[str, str]]:
         """Split a text at secrets known by value: each piece with the secret's name, empty for plain text."""
@@ -158,39 +164,12 @@ class Redactor:
         pieces.append((data[end:], ""))
         return [(piece.decode("utf-8", "surrogatepass"), name) for piece, name in pieces if piece]
 
-    def json_text(self, text: str) -> str:
-        """Return JSON without the secrets known by value; the result is JSON, even if a number looks like a secret."""
-        redacted = self.text(text)
-        if redacted == text:
-            return text
-        try:
-            return json.dumps(self._strings_without(load(text)), ensure_ascii=False)
-        except ValueError:
-            return redacted  # it was no JSON before either
-
-    def _text(self, text: str) -> tuple[str, tuple[Redaction, ...]]:
-        if not self._needles:
-            return text, ()
-        data, redactions = self.bytes(text.encode("utf-8", "surrogatepass"))
-        in_head = tuple(replace(redaction, where="head") for redaction in redactions)
-        return (data.decode("utf-8", "surrogatepass") if redactions else text), in_head
-
-    def _strings_without(self, value: JSON) -> JSON:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, dict):
-            return {self.text(key): self._strings_without(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self._strings_without(item) for item in value]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            redacted = self.text(number := json.dumps(value))
-            return value if redacted == number else redacted
-        return value
+    # Heads, by place and by value.
 
     def _head(self, head: Head) -> tuple[Head, tuple[Redaction, ...]]:
         url, redactions = head.url, ()
         if url is not None:
-            url, redactions = self._in_places(url, [*in_url(url), *self._short_in(url)])
+            url, redactions = self._in_places(url, in_url(url))
         headers: list[tuple[str, str]] = []
         for name, value in head.headers:
             text, in_value = self._header(name.lower(), value)
@@ -198,34 +177,26 @@ class Redactor:
             redactions += in_value
         return (replace(head, url=url, headers=tuple(headers)), redactions) if redactions else (head, ())
 
-    def _header(self, name: str, value: str) -> tuple[str, tuple[Redaction, ...]]:
-        needles, results = self._in_headers
-        if needles is not self._needles or len(results) > REMEMBERED_HEADERS:
-            _, results = self._in_headers = self._needles, {}
-        if (name, value) not in results:
-            spans = in_header(name, value, self._headers) or self._short_in(value)
-            results[name, value] = self._in_places(value, spans)
-        return results[name, value]
-
-    def _short_in(self, text: str) -> list[CredentialSpan]:
-        """Return where a secret that is too short to be searched for everywhere is all of a header, a query value or a segment."""
-        parts = _SEGMENT.finditer(text) if self._short else ()
-        return [CredentialSpan(*part.span(), "") for part in parts if part[0] in self._short]
+    def _without_in_header(self, name: str, value: str) -> tuple[str, tuple[Redaction, ...]]:
+        return self._in_places(value, in_header(name, value, self._headers))
 
     def _in_places(self, text: str, spans: Iterable[CredentialSpan]) -> tuple[str, tuple[Redaction, ...]]:
         """Put marks in these places, with the names of the known secrets there, and in those that are known by value."""
         redactions: list[Redaction] = []
-        for start, end, name in sorted({span.start: span for span in spans}.values(), reverse=True):
+        places = {span.start: span for span in spans}
+        for part in _SEGMENT.finditer(text) if self._short else ():
+            if part[0] in self._short:
+                places[part.start()] = CredentialSpan(*part.span(), self._short[part[0]])
+        for start, end, place in sorted(places.values(), reverse=True):
             value = text[start:end]
             if value.strip() and not (value.startswith("⟨secret:") and value.endswith("⟩")):
                 hits = self._needles.hits(value.encode("utf-8", "surrogatepass"))
-                known_as = self._names.get(value.strip()) or self._names.get(unquote_plus(value))
-                redactions.insert(
-                    0, Redaction(where="head", name=known_as or (hits[0].name if hits else name), length=end - start)
-                )
-                text = text[:start] + mark(redactions[0].name) + text[end:]
-        text, by_value = self._text(text)
-        return text, (*redactions, *by_value)
+                name = hits[0].name if hits else place
+                redactions.insert(0, Redaction(where="head", name=name, length=end - start))
+                text = text[:start] + mark(name) + text[end:]
+        data, by_value = self.bytes(text.encode("utf-8", "surrogatepass"))
+        redactions += [replace(redaction, where="head") for redaction in by_value]
+        return data.decode("utf-8", "surrogatepass"), tuple(redactions)
 
 
 def _with_text(record: Record, take_out: Callable[[bytes], Redacted]) -> Record:

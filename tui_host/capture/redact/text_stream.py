@@ -23,7 +23,7 @@ _DELTA = re.compile(
 _JSON_LINE = re.compile(rb'data:|[\s{\["]')
 """The beginning of a line in which deltas stand."""
 
-Pieces: TypeAlias = Sequence[tuple[int, bytes]]
+_Pieces: TypeAlias = Sequence[tuple[int, bytes]]
 """Contents of strings, as written, with their places in the body."""
 
 
@@ -45,22 +45,23 @@ class TextStream:
         self._settled = 0  # bytes of the body before what is held back
         self._read = 0  # bytes of the body in which deltas were looked for
         self._lead = b""  # what stood before the last text of a delta
-        self._open: dict[bytes, Pieces] = {}  # by name, the end of the text with which a secret may begin
+        self._open: dict[bytes, _Pieces] = {}  # by name, the end of the text with which a secret may begin
         self._spelled: list[Hit] = []  # the parts of secrets in deltas that are held back, with places in the body
 
     @property
     def is_open(self) -> bool:
         """Whether text of a model is held back because it may be the beginning of a secret."""
-        return bool(self._waiting())
+        return any(place >= self._settled for pieces in self._open.values() for place, _ in pieces)
 
     def feed(self, data: bytes) -> Redacted:
         """Take bytes; returns bytes to record, possibly none, and the redactions."""
         self.held += data
         if not self._needles():
-            return self._settle(len(self.held), ())
+            return self._give(len(self.held), is_all=True)
         end = self._end_of_lines()
         self._read_deltas(end)
-        return self._give(min([end, *self._waiting()]))
+        places = [place - self._settled for pieces in self._open.values() for place, _ in pieces]
+        return self._give(min([end, *(place for place in places if place >= 0)]))
 
     def release(self) -> Redacted:
         """Return the text held back, because its rest does not arrive in time."""
@@ -71,7 +72,7 @@ class TextStream:
         """Return the bytes held back, at the end."""
         self._read_deltas(len(self.held))
         self._mark_open()
-        return self._settle(len(self.held), self._hits())
+        return self._give(len(self.held), is_all=True)
 
     def _end_of_lines(self) -> int:
         """Return where an unfinished line of deltas begins, else the end of the bytes held."""
@@ -79,14 +80,9 @@ class TextStream:
         is_waiting = len(self.held) - line < LINE_LIMIT and _JSON_LINE.match(self.held, line) is not None
         return line if is_waiting else len(self.held)
 
-    def _waiting(self) -> list[int]:
-        """Return the places of texts that are held back, in the bytes held."""
-        places = (place - self._settled for pieces in self._open.values() for place, _ in pieces)
-        return [place for place in places if place >= 0]
-
     def _read_deltas(self, end: int) -> None:
         """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin."""
-        start = self._read - self._settled
+        start, needles = self._read - self._settled, self._needles()
         self._read = self._settled + end
         if self._lead and not self._open and self._is_clean(self.held[start:end]):
             return
@@ -94,8 +90,14 @@ class TextStream:
         for delta in _DELTA.finditer(self.held, start, end):
             self._lead = self.held[delta.start() : delta.start(2)]
             texts.setdefault(delta[1], []).append((self._settled + delta.start(2), delta[2]))
-        ends = {name: self._without_secrets(pieces) for name, pieces in texts.items()}
-        self._open = {name: pieces for name, pieces in ends.items() if pieces}
+        self._open = {}
+        for name, pieces in texts.items():
+            text = _joined(pieces)
+            hits = needles.hits(text)
+            cut = _cut_before(hits, needles.open_end(text))
+            self._mark(pieces, [hit for hit in hits if hit.end <= cut])
+            if cut < len(text):
+                self._open[name] = _cut(pieces, cut, len(text))
 
     def _is_clean(self, lines: bytes) -> bool:
         """Return whether each event has one delta like the last one seen, and no secret stands in their text or may begin at its end.
@@ -108,45 +110,36 @@ class TextStream:
         text = b"".join([delta.partition(b'"')[0] for delta in deltas])
         return not self._needles().are_in(text) and self._needles().open_end(text) == len(text)
 
-    def _without_secrets(self, pieces: Pieces) -> Pieces:
-        """Mark the secrets in a text; return the end with which one may begin."""
-        text = b"".join(text for _, text in pieces)
-        hits = self._needles().hits(text)
-        cut = _cut_before(hits, self._needles().open_end(text))
-        self._mark(pieces, [hit for hit in hits if hit.end <= cut])
-        return _cut(pieces, cut, len(text))
-
     def _mark_open(self) -> None:
         """Mark secrets to which nothing was added, and beginnings long enough."""
         for pieces in self._open.values():
-            text = b"".join(text for _, text in pieces)
+            text = _joined(pieces)
             beginning = self._needles().beginning(text) if len(text) >= BEGINNING else None
             self._mark(pieces, self._needles().hits(text) if beginning is None else [beginning])
 
-    def _mark(self, pieces: Pieces, hits: Sequence[Hit]) -> None:
+    def _mark(self, pieces: _Pieces, hits: Sequence[Hit]) -> None:
         """Note where secrets in a text of several pieces stand in the body: the first part of each gets the mark."""
         for hit in hits:
             parts = [(place, text) for place, text in _cut(pieces, hit.start, hit.end) if place >= self._settled]
             for number, (place, text) in enumerate(parts):
                 self._spelled.append(hit._replace(start=place, end=place + len(text), is_further=number > 0))
 
-    def _hits(self) -> list[Hit]:
+    def _give(self, cut: int, *, is_all: bool = False) -> Redacted:
+        """Return the bytes up to `cut`, or less: if they are not all, an end with which a secret may begin waits."""
         at = self._settled
         spelled = [hit._replace(start=hit.start - at, end=hit.end - at) for hit in self._spelled]
-        return merged([*self._needles().hits(self.held), *spelled])
-
-    def _give(self, cut: int) -> Redacted:
-        """Return the bytes up to `cut`, or less: an end with which a secret may begin waits."""
-        hits = self._hits()
-        return self._settle(_cut_before(hits, min(cut, self._needles().open_end(self.held))), hits)
-
-    def _settle(self, cut: int, hits: Sequence[Hit]) -> Redacted:
-        at, data = self._settled, self.held[:cut]
-        self._settled, self.held = at + cut, self.held[cut:]
+        hits = merged([*self._needles().hits(self.held), *spelled])
+        if not is_all:
+            cut = _cut_before(hits, min(cut, self._needles().open_end(self.held)))
+        data, self.held, self._settled = self.held[:cut], self.held[cut:], at + cut
         self._spelled = [hit for hit in self._spelled if hit.end > self._settled]
         hits = [hit for hit in hits if hit.end <= cut]
         self.shifts += [(at + hit.start, at + hit.end, len(hit.mark)) for hit in hits]
         return without(data, hits)
+
+
+def _joined(pieces: _Pieces) -> bytes:
+    return b"".join(text for _, text in pieces)
 
 
 def _cut_before(hits: Sequence[Hit], cut: int) -> int:
@@ -157,7 +150,7 @@ def _cut_before(hits: Sequence[Hit], cut: int) -> int:
     return cut
 
 
-def _cut(pieces: Pieces, start: int, end: int) -> Pieces:
+def _cut(pieces: _Pieces, start: int, end: int) -> _Pieces:
     """Return the pieces of the joined text from `start` to `end`."""
     cut: list[tuple[int, bytes]] = []
     at = 0
