@@ -15,18 +15,12 @@ from tui_host.infer.matching.matcher import Choices, JoinedCall
 MOST = 9
 """The most pairs to choose among: a digit each."""
 _ARGUMENTS = 60
+_REMEDY = "name a call as 1.1.2, a frame as math#4, or both as the JSON lines of `sessions export` do"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """A call and a frame that may be joined or parted.
-
-    Attributes:
-        call: The call's key.
-        frame: Capture and record of the frame.
-        words: What a person sees.
-        is_joined: Whether they are joined now.
-    """
+    """A call, by its key, and a frame, by capture and record, that may be joined, or parted if they are joined now."""
 
     call: str
     frame: tuple[str, int]
@@ -47,23 +41,13 @@ def choose(store: Store, pairing: Pairing) -> None:
 def pairings(
     joined: Sequence[JoinedCall], frames: Sequence[CallFrame], *, calls: Container[str] = (), record: tuple[str, int]
 ) -> Sequence[Pairing]:
-    """Return the pairs of a frame, or else of some calls, the likeliest first.
-
-    Args:
-        joined: All calls with what was found.
-        frames: All frames.
-        calls: The keys of the calls, if `record` is no frame.
-        record: The record of a call's frame, or of the answer to it.
-    """
+    """Return the pairs of the frame that a record is or answers, or else of the calls with these keys, the likeliest first."""
     answers = {(frame.capture, frame.answer.seq): frame.key for frame in frames if frame.answer is not None}
     own = [frame for frame in frames if frame.key[:2] == record or answers.get(record) == frame.key]
     asked = joined if own else [call for call in joined if call.key in calls]
     pairs = [(call, frame) for call in asked for frame in own or frames]
     pairs.sort(key=lambda pair: (_rank(*pair), abs(pair[1].at_ns - pair[0].call.at_ns)))
-    return [
-        Pairing(call=call.key, frame=frame.key[:2], words=_in_words(call, frame), is_joined=frame in call.sent)
-        for call, frame in pairs[:MOST]
-    ]
+    return [_pairing(*pair) for pair in pairs[:MOST]]
 
 
 def pairing_named(joined: Sequence[JoinedCall], frames: Iterable[CallFrame], call: str, frame: str) -> Pairing:
@@ -74,27 +58,24 @@ def pairing_named(joined: Sequence[JoinedCall], frames: Iterable[CallFrame], cal
     """
     asked = [asked for asked in joined if asked.key == call]
     sent = [sent for sent in frames if frame in {f"{sent.capture}:{sent.seq}", f"{sent.server}#{sent.rpc_id}"}]
-    for what, name, named in (("call of a model", call, asked), ("frame of a call", frame, sent)):
-        if len(named) != 1:
-            remedy = "name a call as 1.1.2, a frame as math#4, or both as the JSON lines of `sessions export` do"
-            raise TuiHostError(
-                f"{'several frames are named so' if named else f'there is no such {what}'}", name, remedy
-            )
-    words = _in_words(asked[0], sent[0])
-    return Pairing(call=call, frame=sent[0].key[:2], words=words, is_joined=sent[0] in asked[0].sent)
+    if len(asked) != 1:
+        raise TuiHostError("there is no such call of a model", call, _REMEDY)
+    if len(sent) != 1:
+        raise TuiHostError(
+            "several frames are named so" if sent else "there is no such frame of a call", frame, _REMEDY
+        )
+    return _pairing(asked[0], sent[0])
 
 
 def _rank(call: JoinedCall, frame: CallFrame) -> int:
     """Return how likely a pair is: what is joined first, then what may be, then what has the same tool."""
-    if frame in call.sent:
-        return 0
-    if frame in call.rivals:
-        return 1
-    return 2 if call.tool == frame.tool else 3
+    likely = (frame in call.sent, frame in call.rivals, call.tool == frame.tool, True)
+    return likely.index(True)
 
 
-def _in_words(call: JoinedCall, frame: CallFrame) -> str:
-    state = f" (joined, {call.known})" if frame in call.sent else ""
-    arguments = line(call.call.arguments, _ARGUMENTS)
-    seconds = (frame.at_ns - call.call.at_ns) / 1e9
-    return f"{call.call.name} {arguments} - {frame.server} #{frame.rpc_id} {frame.tool}, {seconds:+.1f} s{state}"
+def _pairing(call: JoinedCall, frame: CallFrame) -> Pairing:
+    is_joined = frame in call.sent
+    state = f" (joined, {call.known})" if is_joined else ""
+    arguments, seconds = line(call.call.arguments, _ARGUMENTS), (frame.at_ns - call.call.at_ns) / 1e9
+    words = f"{call.call.name} {arguments} - {frame.server} #{frame.rpc_id} {frame.tool}, {seconds:+.1f} s{state}"
+    return Pairing(call=call.key, frame=frame.key[:2], words=words, is_joined=is_joined)
