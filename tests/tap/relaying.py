@@ -18,8 +18,7 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.exchanges import Connections, TappedExchanges
-from tui_host.tap.http.relay import Service
-from tui_host.tap.http.relay_server import listening
+from tui_host.tap.http.relay import Service, listening
 from tui_host.tap.http.upstream import upstream_of
 from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
@@ -95,7 +94,6 @@ async def relaying(
     environment: dict[str, str] | None = None,
     recorder: TapRecorder | None = None,
     port: int = 0,
-    answer_limit: int | None = None,
 ) -> AsyncGenerator[Relaying]:
     recorder = recorder or TapRecorder(None, Redactor(), capture="c", kind="tap")
     found = Relaying("", recorder, [])
@@ -107,7 +105,6 @@ async def relaying(
         allowed_origins=allowed_origins,
         allowed_hosts=allowed_hosts,
         report=AtOnce(TappedExchanges(recorder, connections, PLACE, found.told.append)).report,
-        answer_limit=answer_limit,
         tell=found.told.append,
     )
     async with listening(service) as origin:

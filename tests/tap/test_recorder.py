@@ -34,16 +34,14 @@ from tests.tap.stdio_taps import (
     until,
 )
 from tui_host.capture.record import NOWHERE
-from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.database import doubt
 from tui_host.capture.store.store import Store
 from tui_host.tap.lines import TappedLines
-from tui_host.tap.log import LogForm, TapLog
+from tui_host.tap.recorder import LogForm, TapLog
 from tui_host.tap.relay import CHUNK, GAP, IN, Ring
 from tui_host.tap.ring import MOST_TRIES, Item, RingReader
-from tui_host.tap.session import TapRecorder
+from tui_host.tap.session import RecorderOptions, TapRecorder, TapSession
 from tui_host.tap.stdio_arguments import NoLogError, open_log
 
 INTERRUPTED = (
@@ -248,8 +246,6 @@ def test_a_line_with_a_gap_says_so_and_the_lines_behind_it_are_whole() -> None:
 
 # What --log may name, and what it gets.
 
-SESSION = SessionInfo(id="1", title="x", created_ns=1, updated_ns=1, source="tap", live=True)
-
 
 def a_database(path: Path) -> None:
     connection = sqlite3.connect(path)
@@ -310,26 +306,24 @@ def test_a_log_to_where_host_and_server_speak_is_refused_and_nothing_is_started(
     assert not list(tmp_path.iterdir())
 
 
-def logged(pieces: Sequence[bytes], file: int, told: list[str]) -> tuple[TapLog, Recorder]:
+def logged(pieces: Sequence[bytes], file: int, told: list[str]) -> TapLog:
     """A log that follows a recorder of these frames."""
-    recorder = Recorder(None, Redactor(), capture="c", kind="tap")
+    session = TapSession(RecorderOptions(name="x"), print)
     for piece in pieces:
-        recorder.append(frame(piece))
-    log = TapLog(LogForm(), file, "pipe", told.append)
-    log.begin(SESSION, str, is_first=True)
-    return log, recorder
+        session.recorder.append(frame(piece))
+    return TapLog(LogForm(), file, "pipe", session, told.append)
 
 
 def test_a_log_takes_what_its_reader_takes_and_has_all_in_the_end() -> None:
     reader, writer = os.pipe()
     told: list[str] = []
-    log, recorder = logged([b"x" * 1_000_000, b"y"], writer, told)
-    assert not log.follow(recorder)
+    log = logged([b"x" * 1_000_000, b"y"], writer, told)
+    assert not log.follow()
     found = bytearray()
-    while not log.follow(recorder):
+    while not log.follow():
         found += os.read(reader, 1 << 20)
     found += os.read(reader, 1 << 20)
-    log.finish(recorder, patience=0)
+    log.finish(patience=0)
     assert len(found.splitlines()) == 3
     assert told == []
 
@@ -337,18 +331,18 @@ def test_a_log_takes_what_its_reader_takes_and_has_all_in_the_end() -> None:
 def test_a_log_that_nobody_reads_is_given_up_at_the_end_and_what_it_lacks_told() -> None:
     reader, writer = os.pipe()
     told: list[str] = []
-    log, recorder = logged([b"x" * 1_000_000], writer, told)
-    log.finish(recorder, patience=0.1)
+    log = logged([b"x" * 1_000_000], writer, told)
+    log.finish(patience=0.1)
     assert told == ["the log lacks the last records: 1"]
     os.close(reader)
-    assert not log.follow(recorder)
+    assert not log.follow()
 
 
 def test_a_log_that_a_killed_tap_left_within_a_line_goes_on_with_the_next(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"tui_host":1,"sess')
-    log, recorder = logged([], open_log(str(path)), [])
-    log.follow(recorder)
+    log = logged([], open_log(str(path)), [])
+    log.follow()
     first, second = path.read_bytes().splitlines()
     assert first == b'{"tui_host":1,"sess'
     assert second.startswith(b'{"tui_host":1,"session":')

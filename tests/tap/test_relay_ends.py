@@ -17,7 +17,7 @@ from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.exchanges import Connections, TappedExchanges
-from tui_host.tap.relay import ASKED, CHUNK, LEFT_OUT, REQUEST, RESPONSE, SENT
+from tui_host.tap.relay import ASKED, CHUNK, GAP, REQUEST, RESPONSE, SENT
 from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
 
@@ -216,49 +216,22 @@ async def test_nothing_that_goes_wrong_with_recording_reaches_what_passes() -> N
     assert "the recorder is broken" in relay.told[0]
 
 
-LARGE = bytes(range(251)) * 40_000 + b"the end"
-"""More than sockets hold: what is not recorded of it passes by itself."""
-
-
-async def test_what_passes_by_itself_comes_whole_however_slowly_it_is_taken_and_what_follows_it_is_an_answer() -> None:
-    async def script(stream: Link) -> None:
-        for body in (LARGE, b"small"):
-            await stream.head()
-            await stream.send(answer(body))
-
-    async with (
-        peer(connection=script) as up,
-        relaying(up.origin, answer_limit=4) as relay,
-        await relay.client() as client,
-    ):
-        await client.send(request(relay.host, body=b"").replace(b"Connection: close\r\n", b""))
-        got = await until_has(client, b"\r\n\r\n")
-        wanted = got.index(b"\r\n\r\n") + 4 + len(LARGE)
-        with anyio.fail_after(90):
-            while len(got) < wanted:
-                got += await client.receive(1 << 17)
-        assert got[wanted - len(LARGE) :] == LARGE
-        await client.send(request(relay.host, body=b""))
-        assert (await until_has(client, b"small")).endswith(b"\r\n\r\nsmall")
-    (first, second) = [read_ending(record.data) for record in relay.records("end")]
-    assert (first.reason, first.size, first.kept) == ("complete", len(LARGE), 4)
-    assert (second.reason, second.size) == ("complete", 5)
-
-
-def test_after_a_gap_nothing_more_of_a_body_is_kept_and_what_was_on_its_way_at_the_end_is_told_so() -> None:
+def test_what_a_gap_or_the_end_cuts_says_so_and_what_follows_a_gap_of_the_same_exchange_is_not_kept() -> None:
     recorder = TapRecorder(None, Redactor(), capture="c", kind="tap")
     faults: list[str] = []
     exchanges = TappedExchanges(recorder, Connections(recorder, "peer", is_mcp=False), PLACE, faults.append)
-    head = b"http://127.0.0.1:1\nPOST /v1 HTTP/1.1\r\nHost: a\r\n\r\n"
-    items = [(REQUEST, head), (SENT, b"ab"), (LEFT_OUT, b"5"), (SENT, b"c"), (ASKED, b""), (RESPONSE, HEAD + b"\r\n")]
-    items += [(CHUNK, b"one"), (LEFT_OUT, b"100"), (CHUNK, b"two")]
-    for at, (kind, data) in enumerate(items):
-        exchanges.take(Item(kind, 3, 1000 + at, data))
+    head = b"http://127.0.0.1:1\nPOST /v1 HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\n"
+    items = [(REQUEST, 3, head), (SENT, 3, b"ab"), (ASKED, 3, b""), (RESPONSE, 3, HEAD + b"\r\n"), (CHUNK, 3, b"one")]
+    items += [(GAP, 0, b"5000"), (CHUNK, 3, b"two"), (REQUEST, 4, head)]
+    for at, (kind, number, data) in enumerate(items):
+        exchanges.take(Item(kind, number, 1000 + at, data))
     exchanges.finish()
     assert faults == []
     records = recorder.since(0)
-    assert [record.data for record in records][:3] == [b"ab", b"", b"one"]
+    assert [record.data for record in records if record.kind in {"request", "chunk"}] == [b"ab", b"one", b""]
     assert records[0].malformed == "the body is kept up to 2 of its 8 bytes"
-    found = read_ending(records[-1].data)
-    assert (found.error, found.size, found.kept) == ("the tap was ended", 106, 3)
-    assert [record.mono_ns for record in records][:3] == [1004, 1005, 1006]
+    assert [read_ending(record.data).error for record in records if record.kind == "error"] == [
+        "not recorded to its end: 5,000 bytes of the traffic came too fast",
+        "the tap was ended",
+    ]
+    assert [record.mono_ns for record in records][:3] == [1002, 1003, 1004]

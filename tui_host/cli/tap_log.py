@@ -15,7 +15,7 @@ from tui_host.capture.record import lasted
 from tui_host.capture.short_units import local_clock, short_size, short_time
 from tui_host.capture.visible import line, visible
 from tui_host.cli.output import clipped, padded
-from tui_host.tap.log import LogForm
+from tui_host.tap.recorder import LogForm
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.http.http_frames import is_rpc
-from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
+from tui_host.capture.http.observer import BODY_LIMIT, ObservedExchange, Observer, header_pairs
 from tui_host.capture.record import Place
 from tui_host.settings.credential_places import in_url
 from tui_host.settings.urls import parts_of
@@ -137,19 +137,14 @@ class _TappedExchange:
 
     def take(self, kind: bytes, data: bytes) -> bool:
         """Record what an item tells; returns whether the exchange has ended."""
-        if self._begun is None and kind in {kinds.SENT, kinds.LEFT_OUT}:
-            # After bytes that the relay did not report, no later ones of the same body are stored.
-            if kind == kinds.SENT and not self._missed:
-                self._body.write(data)
-            else:
-                self._missed += len(data) if kind == kinds.SENT else int(data)
+        if kind == kinds.SENT:
+            if self._begun is None:
+                self._missed += len(data) - self._body.write(data[: BODY_LIMIT - self._body.tell()])
             return False
         self._is_unread = kind == kinds.ASKED and data == kinds.UNREAD
         observer, observed = self.begin()
         if kind == kinds.CHUNK:
             observed.chunk(data)
-        elif kind == kinds.LEFT_OUT:
-            observed.missed(int(data))
         elif kind == kinds.RESPONSE:
             response = read_response(data)
             observed.response(response.status, header_pairs(response.pairs))

@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
-HEAD_LIMIT = 256 << 10
-"""Largest head, in bytes; a larger one is refused."""
-
+HEAD_LIMIT = 256 << 10  # bytes; a larger head is refused
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TEXT = rb"[^\r\n\x00]*"
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])\r?\n")

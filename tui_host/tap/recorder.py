@@ -15,56 +15,105 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from tui_host.capture.exports.jsonl_export import record_line, session_line
+from tui_host.capture.record import Record
+from tui_host.capture.recorder import Recorder
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store_faults import LOCKED
 from tui_host.capture.visible import visible
+from tui_host.errors import TuiHostError
 from tui_host.guard.core_dumps import leave_no_core
 from tui_host.guard.watchdog import end_groups
 from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.lines import TappedLines
-from tui_host.tap.log import LogForm, TapLog
 from tui_host.tap.relay import BEGIN_AGAIN, GROUP, IS_ENDED, IS_WELL, TRIES, ready, told_once, write
 from tui_host.tap.ring import Item, RingReader
 from tui_host.tap.session import Learn, LostDatabaseError, RecorderOptions, TapSession
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
-NICE = 10
-"""The recorder's niceness while bytes pass: it gets about a tenth of a busy processor, and all of an idle one."""
-MOST_UNSTORED = 4 << 20
-"""Bytes to take from the ring beyond those that are stored; the others wait there."""
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.25
-"""Seconds between looks at the ring, while bytes pass and after a while without any."""
+NICE = 10  # while bytes pass: the recorder gets about a tenth of a busy processor, and all of an idle one
+MOST_UNSTORED = 4 << 20  # bytes to take from the ring beyond those that are stored; the others wait there
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.25  # seconds between looks at the ring, after bytes and a while without any
 LOCKED_SECONDS, FAULTY_SECONDS, LOG_SECONDS = 300.0, 1.0, 5.0
 """Seconds to wait at the end for a locked database, for one that cannot be written, and for a log without progress."""
+LOG_BYTES, LOG_RECORDS, LOG_LOOK_SECONDS = 1 << 20, 20, 0.02  # to write and to word at once; between looks at the end
 
 
-def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:
-    """Record until the relay ends, and then the rest. `plain` makes the form of `--log -`, `learn` what learns of the host."""
-    leave_no_core()
-    gc.enable()
-    _share_processor(NICE)
-    for number in IGNORED:
-        signal.signal(number, signal.SIG_IGN)
-    ring_file, wire, name, data_dir, log, log_file, began_ns, seed, *command = words
-    options = RecorderOptions(int(ring_file), wire, name, data_dir, log, int(log_file), int(began_ns), seed, command)
+class LogForm:
+    """What a log says of a session: record lines, in the form of `sessions export --format jsonl`."""
 
-    def tell(sentence: str) -> None:
-        line = visible(f"tui-host tap {name}: {sentence}", newlines=False)
-        write(2, f"{line}\n".encode(errors="backslashreplace"))
+    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
+        """Return the beginning of a session's log; `hide` removes secrets that were compressed or in pieces in the records."""
+        del hide  # records have none
+        return session_line(session)
 
-    ring = RingReader(options.ring)
-    code, last_words = 0, ""
-    try:
-        _Recording(options, ring, told_once(tell), plain, learn).run()
-    except LostDatabaseError as error:
-        ring.words[TRIES] = 0
-        code, last_words = BEGIN_AGAIN, f"recording begins anew: {error}"
-    except Exception as error:  # noqa: BLE001 - the last resort: the relay starts another one, and its server is ended all the same
-        code, last_words = 1, f"recording failed: {error!r}"
-    if last_words:
-        ring.words[IS_WELL] = 0  # first: a relay that ends right now has to wait for the next recorder
-        tell(last_words)
-    _end_server_of_killed_relay(ring)
-    os._exit(code)
+    def line(self, record: Record) -> bytes:
+        """Return what the log says of the next record; may be empty."""
+        return record_line(record)
+
+
+class TapLog:
+    """`--log`, an export that follows: appends to a file as far as its reader takes it, and never waits for him.
+
+    A later recorder (`is_first` is false) only ends the line that the one before it left unfinished.
+    """
+
+    def __init__(
+        self, form: LogForm, descriptor: int, name: str, session: TapSession, tell: Callable[[str], None]
+    ) -> None:
+        os.set_blocking(descriptor, False)
+        self._form = form
+        self._descriptor = descriptor
+        self._name = name
+        self._tell = tell
+        self._recorder: Recorder = session.recorder
+        beginning = form.begin(session.info, session.recorder.redactor.text)
+        self._rest = beginning if session.is_first else b"\n"
+        self._fault = ""
+        self._is_closed = False
+        self._seq = 0  # of the last record that was worded
+
+    def follow(self) -> bool:
+        """Write what is new; returns whether there is nothing left to write."""
+        try:
+            while self._push() and (records := self._recorder.since(self._seq, limit=LOG_RECORDS)):
+                self._rest += b"".join(map(self._form.line, records))
+                self._seq = records[-1].seq
+        except TuiHostError as error:
+            self._failed(f"the log cannot read records back from the database: {error}")
+        return not self._rest and self._seq == self._recorder.last
+
+    def finish(self, patience: float) -> None:
+        """Write the rest unless there is no progress for so many seconds, and tell the user how much is missing."""
+        until, left = time.monotonic() + patience, len(self._rest)
+        while not (self.follow() or self._is_closed) and time.monotonic() < until:
+            if left != len(self._rest):
+                until, left = time.monotonic() + patience, len(self._rest)
+            time.sleep(LOG_LOOK_SECONDS)
+        if missing := self._recorder.last - self._seq + bool(self._rest):
+            self._tell(f"the log lacks the last records: {missing:,}")
+
+    def _push(self) -> bool:
+        """Write the rest; returns whether nothing of it is left."""
+        try:
+            while self._rest and not self._is_closed:
+                self._rest = self._rest[os.write(self._descriptor, self._rest[:LOG_BYTES]) :]
+        except BlockingIOError:
+            return False  # the reader is slow
+        except BrokenPipeError:
+            self._is_closed = True
+        except OSError as error:
+            self._failed(f"the log {self._name} cannot be written: {error.strerror or error}")
+            return False
+        if self._fault:
+            self._fault = ""
+            self._tell("the log continues; nothing is missing in it")
+        return not self._is_closed
+
+    def _failed(self, fault: str) -> None:
+        if fault != self._fault:
+            self._fault = fault
+            self._tell(f"{fault}; the tap keeps trying (name another file with --log)")
 
 
 class _Recording:
@@ -75,14 +124,13 @@ class _Recording:
         options: RecorderOptions,
         ring: RingReader,
         tell: Callable[[str], None],
-        plain: Callable[[], LogForm],
-        learn: Learn | None,
+        session: TapSession,
+        log: TapLog | None,
     ) -> None:
         self._ring = ring
-        self._session = session = TapSession(
-            options, tell, earlier=ring.earlier, stored_seq=ring.stored_seq, learn=learn
-        )
+        self._session = session
         self._recorder = recorder = session.recorder
+        self._log = log
         self._tapped: TappedLines | TappedExchanges
         if options.wire == "stdio":
             self._tapped = TappedLines(recorder, session.place, options.name, is_whole=session.is_first)
@@ -90,11 +138,6 @@ class _Recording:
             is_mcp = options.wire == "http"
             connections = Connections(recorder, options.name, is_mcp=is_mcp, is_whole=session.is_first)
             self._tapped = TappedExchanges(recorder, connections, session.place, tell)
-        self._log: TapLog | None = None
-        if options.log:
-            form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
-            self._log = TapLog(form, file, options.log, tell)
-            self._log.begin(session.info, recorder.redactor.text, is_first=session.is_first)
         self._over_at: float | None = None  # when the relay ended
         self._is_hurried = False  # waits no longer for a locked database or a slow log, once the relay has ended
         signal.signal(signal.SIGTERM, self._hurry)
@@ -116,7 +159,7 @@ class _Recording:
         self._tapped.finish()
         is_kept = self._session.close()
         if self._log is not None:
-            self._log.finish(self._recorder, 0 if self._is_hurried else LOG_SECONDS)
+            self._log.finish(0 if self._is_hurried else LOG_SECONDS)
         if is_kept:
             self._ring.free(self._recorder.reached)
 
@@ -131,7 +174,7 @@ class _Recording:
         for item in items:
             self._tapped.take(item)
         is_kept = session.keep()
-        is_logged = self._log is not None and self._log.follow(self._recorder)
+        is_logged = self._log is not None and self._log.follow()
         # While the database cannot be written, a log that has everything keeps it.
         if is_kept or (is_logged and session.fault):
             ring.free(self._recorder.reached)
@@ -148,6 +191,45 @@ class _Recording:
             return True
         patience = LOCKED_SECONDS if fault.endswith(LOCKED) else FAULTY_SECONDS  # a lock may end at any moment
         return bool(fault) and (self._is_hurried or time.monotonic() - self._over_at > patience)
+
+
+def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:
+    """Record until the relay ends, and then the rest. `plain` makes the form of `--log -`, `learn` what learns of the host."""
+    leave_no_core()
+    gc.enable()
+    _share_processor(NICE)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the relay blocks those that it passes on
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    ring_file, wire, name, data_dir, log_name, log_file, began_ns, seed, *command = words
+    options = RecorderOptions(
+        int(ring_file), wire, name, data_dir, log_name, int(log_file), int(began_ns), seed, command
+    )
+
+    def say(sentence: str) -> None:
+        line = visible(f"tui-host tap {name}: {sentence}", newlines=False)
+        write(2, f"{line}\n".encode(errors="backslashreplace"))
+
+    tell = told_once(say)
+    ring = RingReader(options.ring)
+    code, last_words = 0, ""
+    try:
+        session = TapSession(options, tell, earlier=ring.earlier, stored_seq=ring.stored_seq, learn=learn)
+        log = None
+        if log_name:
+            form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
+            log = TapLog(form, file, log_name, session, tell)
+        _Recording(options, ring, tell, session, log).run()
+    except LostDatabaseError as error:
+        ring.words[TRIES] = 0
+        code, last_words = BEGIN_AGAIN, f"recording begins anew: {error}"
+    except Exception as error:  # noqa: BLE001 - the last resort: the relay starts another one, and its server is ended all the same
+        code, last_words = 1, f"recording failed: {error!r}"
+    if last_words:
+        ring.words[IS_WELL] = 0  # first: a relay that ends right now has to wait for the next recorder
+        say(last_words)
+    _end_server_of_killed_relay(ring)
+    os._exit(code)
 
 
 def _end_server_of_killed_relay(ring: RingReader) -> None:

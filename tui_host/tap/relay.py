@@ -19,52 +19,47 @@ from struct import Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from subprocess import Popen
     from typing import NoReturn
 
-# Kinds of items, one letter each.
-OUT, IN, ERROR, EXITED = b"o", b"i", b"e", b"z"
-"""A piece of a server's standard input, output and error; its exit code in ASCII, or, if negative, the signal that ended it."""
-REQUEST, SENT, ASKED, UNREAD = b"q", b"b", b"a", b"unread"
-"""A request: origin, line end and head; a piece of its body; the end of its body, and the data of that if it was not read."""
-RESPONSE, ANNOUNCED, CHUNK = b"r", b"p", b"c"
-"""A response: its head; the URL of an `endpoint` event; a piece of its body."""
-COMPLETE, FAILED, CLOSED = b"d", b"f", b"x"
-"""An exchange's end: complete; failed, in the form of `capture.http.exchange_end`; closed by the host."""
-LEFT_OUT, GAP = b"l", b"g"
-"""In ASCII, how many bytes are not reported: of a request's body, or after `ASKED` of its answer's; of everything, for want of room."""
+# Kinds of items, one letter each. What a count of bytes or a code is, is in ASCII.
+OUT, IN, ERROR = b"o", b"i", b"e"  # a piece of a server's standard input, output and error
+EXITED = b"z"  # its exit code or, if negative, the signal that ended it
+REQUEST, SENT = b"q", b"b"  # a request's origin, line end and head; a piece of its body
+ASKED, UNREAD = b"a", b"unread"  # the end of a request's body, and the data of that if it was not read
+RESPONSE, CHUNK = b"r", b"c"  # a response's head; a piece of its body
+ANNOUNCED = b"p"  # the URL of an `endpoint` event
+COMPLETE, FAILED, CLOSED = b"d", b"f", b"x"  # an exchange's end; failed, in the form of `capture.http.exchange_end`
+GAP = b"g"  # how many bytes of everything are not reported, for want of room
 
 # The ring: a head of counters, then the items. Counters of bytes only grow, and each has one writer.
-HEAD_BYTES = 32 << 10
-ROOM = 64 << 20
+HEAD_BYTES, ROOM = 32 << 10, 64 << 20
 ADDED, BASE, LOST, GROUP, IS_ENDED = range(5)
 """Written by the relay: bytes added, the count at the memory's beginning, bytes without room, the server's process group, whether
 the relay has ended in order."""
 FREED, FREED_SEQ, IS_WELL, RECORDERS, TAKEN, TRIES, SKIPPED = range(2048, 2055)
 """Written by recorders, on another page so that processors do not contend for it: bytes stored, the record's number there, whether
 recording works, how many recorders there were, bytes read, how many recorders began at `FREED`, bytes over which these died."""
-ITEM = Struct("<cQII")
-"""What stands before an item's data: kind, time on the monotonic clock, size, number of the exchange."""
+ITEM = Struct("<cQII")  # before an item's data: kind, time on the monotonic clock, size, number of the exchange
 
 READ_BYTES = 64 << 10
-PATIENCE, LOOK_SECONDS = 2.0, 0.25
-"""Seconds for each step of ending a server after the host has gone, and between looks whether a silent host has gone."""
-IDLE_LOOKS = 5
-"""Number of consecutive looks that find a pipe idle before nothing more is expected from it."""
-RESTART_SECONDS, REST_SECONDS, LAST_WORDS = 1.0, 0.5, 5.0
-"""Shortest time between two recorders' starts; longest time that the relay's end waits for the rest to be stored, and for news where
-recording is not known to work."""
-BEGIN_AGAIN = 75
-"""The exit code of a recorder that another one is to follow, for example because its database was replaced."""
-MOST_NOTICES = 1000
-"""Largest number of different sentences to print; a web page could cause any number."""
+PATIENCE_SECONDS = 2.0  # for each step of ending a server after the host has gone
+LOOK_SECONDS = 0.25  # between looks whether a silent host has gone
+IDLE_LOOKS = 5  # that find a pipe idle one after the other before nothing more is expected from it
+RESTART_SECONDS = 1.0  # shortest time between two recorders' starts
+REST_SECONDS, NEWS_SECONDS = (
+    0.5,
+    5.0,
+)  # longest waits at the end: for the rest to be stored; where recording is not known to work
+BEGIN_AGAIN = (
+    75  # the exit code of a recorder that another one is to follow, for example because its database was replaced
+)
+MOST_NOTICES = 1000  # different sentences to print; a web page could cause any number
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-OWN = {signal.SIGCHLD, signal.SIGKILL, signal.SIGSTOP}
-"""Signals for the tap itself, or that no process receives; all others are meant for the server."""
-OF_TERMINAL = {signal.SIGTTIN, signal.SIGTTOU}
-"""Signals by which a terminal stops a program. If they were blocked, reading from the terminal would fail."""
-TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
-"""Signals that are sent to the server's whole process group, as a terminal sends them."""
+OWN = {signal.SIGCHLD, signal.SIGKILL, signal.SIGSTOP}  # for the tap itself, or that no process receives
+OF_TERMINAL = {signal.SIGTTIN, signal.SIGTTOU}  # if they were blocked, reading from the terminal would fail
+TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)  # as a terminal sends them
 
 
 class Ring:
@@ -150,33 +145,28 @@ def told_once(tell: Callable[[str], None]) -> Callable[[str], None]:
 
 
 class RecorderChild:
-    """The recorder as the relay sees it: its standard input ends with the relay, and another one is started if it dies."""
+    """The recorder as the relay sees it: its standard input ends with the relay, and another one is started if it dies.
+
+    It is there once this is made: it also ends the server of a relay that is killed.
+    """
 
     def __init__(self, ring: Ring, words: Sequence[str], tell: Callable[[str], None]) -> None:
         self._ring = ring
         self._words = words
         self._tell = tell
         self._tell_once = told_once(tell)
-        self._lifeline = self._notices = open(os.devnull, "rb", 0)  # noqa: PTH123, SIM115 - until one is started
-        self._is_started = False
         self._is_ending, self._is_over = threading.Event(), threading.Event()
-
-    def start(self) -> None:
-        """Start recording. The recorder is there when this returns: it also ends the server of a relay that is killed."""
-        self._is_started = True
-        threading.Thread(target=self._run, args=(self._start_one(),), daemon=True).start()
+        self._process = self._started()
+        threading.Thread(target=self._run, daemon=True).start()
 
     def end(self) -> None:
         """End reporting. Waits only for a log, or if recording is not known to work, and tells the user what is missing."""
-        words = self._ring.words
+        words, has_log = self._ring.words, self._words[3] != ""
         words[IS_ENDED] = 1
-        if not self._is_started:  # nothing was to be recorded
-            return
         self._is_ending.set()
-        self._lifeline.close()
-        has_log = self._words[3] != ""
+        self._close_lifeline()
         began = time.monotonic()
-        while not self._is_over.wait(0.01) and (late := time.monotonic() - began) < LAST_WORDS:
+        while not self._is_over.wait(0.01) and (late := time.monotonic() - began) < NEWS_SECONDS:
             is_well = words[IS_WELL] and not has_log and not self._has_died()
             if is_well and (not self._ring.left or late > REST_SECONDS):
                 break
@@ -188,17 +178,16 @@ class RecorderChild:
         if missing:
             self._tell(f"up to {missing:,} bytes of the traffic are not recorded")
 
-    def _run(self, process: int | None) -> None:
+    def _run(self) -> None:
         """Pass on what a recorder writes until it ends, and start another one unless it has done all."""
         is_last, began = False, time.monotonic()
         while True:
             code = BEGIN_AGAIN
-            if process is not None:
+            if self._process is not None and self._process.stderr is not None:
                 # Through the relay: whoever reads the tap's standard error would else wait for the recorder's end too.
-                while words := read(self._notices.fileno()):
+                while words := read(self._process.stderr.fileno()):
                     write(2, words)
-                code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-                self._lifeline.close()
+                code = self._process.wait()
             self._ring.words[IS_WELL] = 0  # a dead recorder can no longer take it back
             if self._is_ending.is_set() and (is_last or code == 0):
                 break
@@ -211,49 +200,38 @@ class RecorderChild:
             self._is_ending.wait(max(began + RESTART_SECONDS - time.monotonic(), 0))
             is_last = self._is_ending.is_set()  # one that dies while the relay ends is replaced once
             began = time.monotonic()
-            process = self._start_one()
+            self._process = self._started()
+            if is_last:
+                self._close_lifeline()
         self._is_over.set()
 
-    def _start_one(self) -> int | None:
-        """Start a recorder; returns its pid, or None if the system has no room for it."""
-        pipes: list[int] = []
+    def _started(self) -> Popen[bytes] | None:
+        """Start a recorder; None if the system has no room for it."""
+        from subprocess import DEVNULL, PIPE, Popen  # only now: the server has been started
+
+        files = [file for file in (self._ring.file, int(self._words[4])) if file >= 0]
         program = [sys.executable, "-P", "-m", "tui_host", "tap-recorder", "--", str(self._ring.file), *self._words]
         try:
-            pipes += os.pipe()
-            pipes += os.pipe()
-            for file in (
-                self._ring.file,
-                int(self._words[4]),
-            ):  # only now: no server gets them, which was started before
-                if file >= 0:
-                    os.set_inheritable(file, True)  # noqa: FBT003 - the system's own form
-            process = os.posix_spawn(
-                sys.executable,
+            return Popen(  # noqa: S603 - this program
                 program,
-                environment(),
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, pipes[0], 0),
-                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, pipes[3], 2),
-                ],
-                setsigmask=(),
-                setsigdef=[number for number in signal.valid_signals() if number not in OWN],
-                setsid=True,  # signals sent to the tap's process group spare it
+                bufsize=0,
+                stdin=PIPE,
+                stdout=DEVNULL,
+                stderr=PIPE,
+                env=environment(),
+                pass_fds=files,
+                start_new_session=True,  # signals sent to the tap's process group spare it
             )
         except OSError as error:
             self._tell_once(f"no recorder can be started: {error.strerror or error}; another try follows each second")
-            for descriptor in pipes:
-                os.close(descriptor)
             return None
-        os.close(pipes[0])
-        os.close(pipes[3])
-        self._lifeline, self._notices = os.fdopen(pipes[1], "wb", 0), os.fdopen(pipes[2], "rb", 0)
-        if self._is_ending.is_set():
-            self._lifeline.close()
-        return process
+
+    def _close_lifeline(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
 
     def _has_died(self) -> bool:
-        return bool(ready(self._notices.fileno(), 0, 0))
+        return self._process is None or self._process.stderr is None or ready(self._process.stderr.fileno(), 0, 0) != 0
 
 
 # Descriptors, also nonblocking ones: another process that shares a descriptor may have made it so.
@@ -385,7 +363,6 @@ class StdioRelay:
 
     def _run(self) -> NoReturn:
         recorder = RecorderChild(self._ring, self._words, self._tell)
-        recorder.start()
         for work in (
             lambda: self._into.run(self._after_input),
             lambda: self._out.run(self._after_output),
@@ -451,7 +428,7 @@ class StdioRelay:
             if self._is_over.wait(LOOK_SECONDS):  # polls, since waiting on the output would hold it open
                 return
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._is_over.wait(PATIENCE):
+            if self._is_over.wait(PATIENCE_SECONDS):
                 return
             self._signal(os.killpg, number)
 

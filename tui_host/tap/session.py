@@ -22,14 +22,14 @@ from tui_host.errors import TuiHostError
 from tui_host.settings.credential_places import in_variables, in_words
 from tui_host.settings.paths import DATABASE, data_dir
 
-REOPEN_SECONDS, TOUCH_SECONDS = 5.0, 5.0
-"""Shortest time between two tries to open the database, and between two updates of the session's time of change."""
-KEEP_SECONDS = 1.0
-"""Seconds to wait for one batch of records to be stored, before looking after other things."""
-GRACE_SECONDS, SHORT_GRACE_SECONDS = 5.0, 0.5
-"""Seconds that the database may take for each step at the end: one that works, and one that does not."""
-MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)
-"""No view follows the records, and a tap's memory should not grow."""
+REOPEN_SECONDS = 5.0  # shortest time between two tries to open the database
+TOUCH_SECONDS = 5.0  # shortest time between two updates of the session's time of change
+KEEP_SECONDS = 1.0  # for one batch of records to be stored, before looking after other things
+GRACE_SECONDS, SHORT_GRACE_SECONDS = (
+    5.0,
+    0.5,
+)  # for each step at the end: of a database that works, of one that does not
+MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)  # no view follows, and a tap's memory should not grow
 
 Learn: TypeAlias = Callable[[str], Callable[[Record], str]]
 """Makes what learns of the host from the records, of what is known so far. Returns what is known whenever it is more: JSON."""
@@ -54,16 +54,12 @@ class LostDatabaseError(Exception):
 
 
 class TapRecorder(Recorder):
-    """Records what a relay reported, with the time when it happened, under the relay's number of the exchange.
-
-    Attributes:
-        at_ns: When it happened, on the monotonic clock.
-        number: The exchange's number.
-        stored: How many records of each time the recorder before has stored but, since it was killed, no longer freed.
-    """
+    """Records what a relay reported, with the time when it happened, under the relay's number of the exchange."""
 
     at_ns = number = 0
-    stored: Counter[int] | None = None
+    stored: Counter[int] | None = (
+        None  # by time: records that the recorder before stored but, being killed, did not free
+    )
 
     @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
@@ -79,19 +75,7 @@ class TapRecorder(Recorder):
 
 
 class TapSession:
-    """One tap's session, as one recorder sees it.
-
-    Args:
-        options: What to record, and where.
-        tell: Receives messages for the user.
-        earlier: Number of recorders that have recorded a part of it.
-        stored_seq: The last record of the recorder before that was freed.
-        learn: Learns of the host, if given.
-
-    Attributes:
-        fault: Why nothing is stored for now; empty if all is well, and at first.
-        store: The database; None until it could be opened.
-    """
+    """One tap's session, as one recorder sees it, after `earlier` ones; `stored_seq` is the last record freed by the one before."""
 
     def __init__(
         self,
@@ -112,8 +96,8 @@ class TapSession:
         redactor = Redactor((*in_variables(os.environ), *in_words(options.command)))
         without = "the database is not open yet"
         self.recorder = TapRecorder(None, redactor, capture=captures[-1], kind="tap", memory=MEMORY, without=without)
-        self.fault = ""
-        self.store: Store | None = None
+        self.fault = ""  # why nothing is stored for now
+        self.store: Store | None = None  # until it could be opened
         self._before = "" if self.is_first else captures[-2]
         self._stored_seq = stored_seq
         self._folder = Path(options.data_dir) if options.data_dir else None

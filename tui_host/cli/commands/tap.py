@@ -91,8 +91,7 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
     import anyio
 
     from tui_host.tap.http import llm_tap as llm
-    from tui_host.tap.http.relay import Service
-    from tui_host.tap.http.relay_server import serve
+    from tui_host.tap.http.relay import Service, serve
     from tui_host.tap.http.upstream import upstream_of
     from tui_host.tap.relay import RecorderChild, Ring, recorder_words, told_once
     from tui_host.tap.stdio_arguments import NoLogError, open_log
@@ -106,7 +105,6 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
         raise SettingsError(str(error), f"--log {log}") from error
     ring = Ring()
     words = recorder_words(wire, name, data_dir=str(args.data_dir or ""), log=log, log_file=log_file)
-    recorder = RecorderChild(ring, words, diagnostics.tell)
     service = Service(
         upstream=upstream,
         port=args.port,
@@ -114,12 +112,13 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
         allowed_origins=tuple(args.allow_origin),
         allowed_hosts=tuple(args.allow_host),
         report=ring.add,
-        answer_limit=None if is_mcp else llm.ANSWER_LIMIT,
         tell=told_once(diagnostics.tell),
     )
 
+    recorders: list[RecorderChild] = []
+
     def started(own: str) -> None:
-        recorder.start()
+        recorders.append(RecorderChild(ring, words, diagnostics.tell))
         _tell_where(upstream, own, is_mcp=is_mcp)
         url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
         output.text(url)  # printed last, so that the URL stays visible on a small screen
@@ -127,7 +126,8 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
     try:
         return anyio.run(serve, service, started, diagnostics.ENDED_BY)
     finally:
-        recorder.end()
+        for recorder in recorders:
+            recorder.end()
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:

@@ -8,39 +8,26 @@ from collections.abc import Iterator
 from tui_host.settings.presets import service_at
 from tui_host.tap.http.upstream import Upstream
 
-ANSWER_LIMIT = 16 << 20
-"""Largest number of bytes of an answer to record, more than models send: recording takes longer than passing on."""
-
+_CLINE = "API Provider «OpenAI Compatible», Base URL: {url}   (cline auth -p openai -k KEY -m MODEL -b {url})"
+_COMPATIBLE = "«OpenAI Compatible» in Cline, Continue, opencode, Open WebUI; Qwen Code, SDKs"
+_CHERRY = "Settings > Model Provider > the one that you use, API Host: {root}"
+_ADMIN = "Admin Panel > Settings > Connections"
+_CODEX = (
+    'codex -c model_provider=tap -c \'model_providers.tap={{name="tap",base_url="{url}",env_key="OPENAI_API_KEY"}}\''
+)
+# Where only the variable is set, Gemini CLI chooses a login and then refuses it.
+_GEMINI = 'beside that "security": {{"auth": {{"selectedType": "gemini-api-key"}}}} in its settings.json'
 _DOCKER = (
     "the same with host.docker.internal for 127.0.0.1; start the tap with --allow-host host.docker.internal"
     " (on Linux only a container with --network host reaches the tap, at 127.0.0.1)"
 )
-_CODEX = (
-    """codex -c model_provider=tap -c 'model_providers.tap={{name="tap",base_url="{url}",env_key="OPENAI_API_KEY"}}'"""
-)
-_LOGIN = 'beside that "security": {{"auth": {{"selectedType": "gemini-api-key"}}}} in its settings.json'
-_ADMIN = "Admin Panel > Settings > Connections"
 # For upstreams of which dialects ("any" where that is unknown): a host, and where it takes the tap's address.
 _HINTS = (
-    (
-        "openai",
-        "Cline",
-        "API Provider «OpenAI Compatible», Base URL: {url}   (cline auth -p openai -k KEY -m MODEL -b {url})",
-    ),
-    ("anthropic", "Cline", "API Provider «Anthropic», Use custom base URL: {root}"),
-    ("gemini", "Cline", "API Provider «Google Gemini», Use custom base URL: {root}"),
-    ("ollama", "Cline", "API Provider «Ollama», Use custom base URL: {root}"),
-    (
-        "any",
-        "«OpenAI Compatible» in Cline, Continue, opencode, Open WebUI; Qwen Code, SDKs",
-        "OPENAI_BASE_URL={root}/v1",
-    ),
+    ("openai", "Cline", _CLINE),
+    ("anthropic gemini ollama", "Cline", "API Provider of the upstream's name, Use custom base URL: {root}"),
+    ("any", _COMPATIBLE, "OPENAI_BASE_URL={root}/v1"),
     ("openai", "Cherry Studio", "Settings > Model Provider > Add (type OpenAI), API Host: {url}/"),
-    (
-        "anthropic gemini ollama any",
-        "Cherry Studio",
-        "Settings > Model Provider > the one that you use, API Host: {root}",
-    ),
+    ("anthropic gemini ollama any", "Cherry Studio", _CHERRY),
     ("openai", "Continue", "config.yaml, of the model: provider: openai, apiBase: {url}"),
     ("anthropic", "Continue", "config.yaml, of the model: provider: anthropic, apiBase: {root}/v1/"),
     ("ollama", "Continue", "config.yaml, of the model: provider: ollama, apiBase: {root}"),
@@ -52,8 +39,7 @@ _HINTS = (
     ("openai", "Codex, where the upstream takes Responses", _CODEX),
     ("anthropic any", "Claude Code, Anthropic's SDKs", "ANTHROPIC_BASE_URL={root}"),
     ("gemini any", "Gemini CLI, Google's SDK", "GOOGLE_GEMINI_BASE_URL={root}"),
-    # Where only the variable is set, Gemini CLI chooses a login and then refuses it.
-    ("gemini any", "Gemini CLI, where no login was chosen on its screen", _LOGIN),
+    ("gemini any", "Gemini CLI, where no login was chosen on its screen", _GEMINI),
     ("ollama any", "ollama, its SDK, «Ollama» in hosts", "OLLAMA_HOST={root}"),
     ("openai ollama any", "Open WebUI in Docker Desktop", _DOCKER),
 )

@@ -24,11 +24,8 @@ from tui_host.tap.message_heads import HeaderLine, HeadError, MessageHead
 PREFIX = b"/tui-host-authorization/"
 RESOURCE = b"/.well-known/oauth-protected-resource"
 SERVERS = (b"/.well-known/oauth-authorization-server", b"/.well-known/openid-configuration")
-FORM_LIMIT = 32 << 10
-"""Largest form that is read whole before it is passed on, in bytes."""
-EVENT_LIMIT = 8 << 10
-REMEMBERED = 100
-"""Largest number of URLs to remember of each kind; further ones are left as they are."""
+FORM_LIMIT, EVENT_LIMIT = 32 << 10, 8 << 10  # bytes of what is read whole before it is passed on
+REMEMBERED = 100  # URLs of each kind; further ones are left as they are
 LOG_IN_AGAIN = (
     "%s names itself in its answers, so no tap can stand for it: let the host log in again, and the tap leaves logins"
     " there to the host; if the server then refuses the token, log in once without the tap"

@@ -1,4 +1,4 @@
-"""The relay: what it decides about requests, and a link for each client, through which exchanges pass one after the other.
+"""The relay of an HTTP tap: what it decides about requests, and a link for each client, through which exchanges pass.
 
 A client's connection and the one to the upstream last equally long and end alike: closed, half closed or reset. The
 relay holds back only incomplete heads, forms and metadata of logins, and bytes that the other side does not accept; it
@@ -8,16 +8,24 @@ then stops reading.
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
-from collections.abc import Callable, Coroutine
+import signal
+import socket
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
+from typing import Literal
+
+import anyio
+import anyio.lowlevel
 
 from tui_host.capture.http.client_faults import words_of
 from tui_host.capture.http.exchange_end import Reason
 from tui_host.capture.record import TAP
-from tui_host.errors import JSON
+from tui_host.errors import JSON, TuiHostError
 from tui_host.tap import message_heads as heads
 from tui_host.tap.http.logins import Route, TapPlaces
 from tui_host.tap.http.relayed_exchange import RelayedExchange, Report, for_next_hop
@@ -26,11 +34,10 @@ from tui_host.tap.http.sides import Side
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.message_heads import Framing, HeadBuffer, HeadError, MessageHead, new_field
 
-READ_BYTES = 1 << 20
-"""Largest number of bytes to read at once. Larger reads make large bodies cheaper."""
-ENDED = "the tap was ended"
-PIPELINED_LIMIT = 64 << 10
-"""Bytes that a client may send before it has its answer; with more, reading pauses."""
+READ_BYTES = 1 << 20  # to read at once at most; larger reads make large bodies cheaper
+PIPELINED_LIMIT = 64 << 10  # bytes that a client may send before it has its answer; with more, reading pauses
+LOOPBACK = "127.0.0.1"
+BACKLOG = 1024
 CUT = "the upstream ended the connection before its answer was complete"
 
 
@@ -44,7 +51,6 @@ class Service:
     allowed_origins: tuple[str, ...] = ()  # of web pages that the user allows
     allowed_hosts: tuple[str, ...] = ()  # further names of this machine
     report: Report
-    answer_limit: int | None  # bytes of an answer to record at most; None for all
     tell: Callable[[str], None]  # receives messages for the user
 
 
@@ -56,23 +62,9 @@ class Relay:
         self.tell = service.tell
         self.links: set[ClientLink] = set()
         self.buffer = memoryview(bytearray(READ_BYTES))
-        self._service = service
+        self._report = service.report
         self._gate = Gate(port, service.allowed_origins, service.allowed_hosts, allows_forms=service.is_mcp)
         self._numbers = count(1)
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def start(self, task: Coroutine[None, None, None]) -> None:
-        """Run something until it is done, or the relay ends."""
-        started = asyncio.get_running_loop().create_task(task)
-        self._tasks.add(started)  # the event loop keeps no reference to it
-        started.add_done_callback(self._tasks.discard)
-
-    def end(self) -> None:
-        """End all connections."""
-        for link in list(self.links):
-            link.end()
-        for task in self._tasks:
-            task.cancel()
 
     def admit(self, head: MessageHead) -> Route:
         """Return where a request goes. Raises HeadError if it is refused, which has been recorded and told."""
@@ -97,8 +89,7 @@ class Relay:
 
     def new_exchange(self, head: MessageHead, framing: Framing) -> RelayedExchange:
         """Return an exchange for a request."""
-        service = self._service
-        return RelayedExchange(head, framing, service.report, next(self._numbers), service.answer_limit)
+        return RelayedExchange(head, framing, self._report, next(self._numbers))
 
     def record_answer(self, head: MessageHead, response: MessageHead, body: bytes) -> None:
         """Record an answer made by the relay, under the host that the request names."""
@@ -111,9 +102,10 @@ class ClientLink:
     """Relays between a client, whose side is `client`, and the upstream."""
 
     def __init__(self, relay: Relay) -> None:
-        self.client = Side(relay.buffer, take=self._from_client, end=self._client_ended, lost=self._client_lost)
+        self.client = Side(relay.buffer, take=self._from_client, ended=self._client_ended, lost=self._client_lost)
         self._relay = relay
         self._upstream: Side | None = None
+        self._connecting: asyncio.Task[None] | None = None
         self._route: Route | None = None  # to which the upstream's side is connected
         self._exchange: RelayedExchange | None = None
         self._requests, self._answers = HeadBuffer(), HeadBuffer()
@@ -155,42 +147,39 @@ class ClientLink:
     def _client_lost(self, exc: Exception | None) -> None:
         self._relay.links.discard(self)
         exchange, self._exchange = self._exchange, None
-        in_order = Side.close if exchange is None else Side.abort
-        self._drop_upstream(in_order if exc is None else Side.reset)
+        if exc is not None:
+            self._drop_upstream("reset")
+        else:
+            self._drop_upstream("close" if exchange is None else "abort")
         if exchange is not None:
             exchange.close()
 
     # Requests.
 
     def _next_requests(self) -> None:
-        """Pass on the requests that are ready, one at a time."""
+        """Pass on the requests that have come, one at a time."""
+        places = self._relay.places
         try:
-            while self._exchange is None and not self.client.is_closed and self._next_request():
-                pass
+            while self._exchange is None and not self.client.is_closed:
+                if self._arrived is None:
+                    self._method = b"GET"
+                    block = self._requests.take_head()
+                    if block is None:
+                        return
+                    head = heads.read_request(block)
+                    self._method = head.method
+                    self._arrived = head, heads.request_framing(head), self._relay.admit(head)
+                head, framing, route = self._arrived
+                size = places.form_size(head)
+                if len(self._requests) < size:
+                    return
+                self._arrived = None
+                form = places.with_server_url(self._requests.take(size)) if size else b""
+                if len(form) != size:
+                    framing, head = len(form), head.with_value(b"content-length", b"%d" % len(form))
+                self._begin(head, framing, route, form)
         except HeadError as error:
             self._say(*refusal(error.status, error.words, self._method))
-
-    def _next_request(self) -> bool:
-        """Pass on the next request; returns whether it has come. Raises HeadError to refuse it."""
-        places = self._relay.places
-        if self._arrived is None:
-            self._method = b"GET"
-            block = self._requests.take_head()
-            if block is None:
-                return False
-            head = heads.read_request(block)
-            self._method = head.method
-            self._arrived = head, heads.request_framing(head), self._relay.admit(head)
-        head, framing, route = self._arrived
-        size = places.form_size(head)
-        if len(self._requests) < size:
-            return False
-        self._arrived = None
-        form = places.with_server_url(self._requests.take(size)) if size else b""
-        if len(form) != size:
-            framing, head = len(form), head.with_value(b"content-length", b"%d" % len(form))
-        self._begin(head, framing, route, form)
-        return True
 
     def _begin(self, head: MessageHead, framing: Framing, route: Route, form: bytes) -> None:
         relay, server, previous = self._relay, route.upstream, self._route
@@ -201,12 +190,12 @@ class ClientLink:
             return
         passed = relay.head_for(head, route)
         if self._upstream is None or previous is None or previous.upstream is not server:
-            self._drop_upstream()
+            self._drop_upstream("abort")
             side = Side(relay.buffer, take=self._from_upstream, lost=lambda exc: self._upstream_lost(side, exc))
             self._upstream = side
             side.peer, self.client.peer = self.client, side
             self._answers.take()
-            relay.start(self._connect(server, side))
+            self._connecting = asyncio.get_running_loop().create_task(self._connect(server, side))
         exchange = self._exchange = relay.new_exchange(head, framing)
         self._route = route
         exchange.begin(passed, server.origin)
@@ -250,7 +239,7 @@ class ClientLink:
             # Bytes behind the answer belong to no request, so the connection is used no more.
             exchange.keeps_upstream = exchange.keeps_upstream and not rest
             if not exchange.keeps_upstream:
-                self._drop_upstream(Side.close)
+                self._drop_upstream("close")
             if exchange.request.is_done or not exchange.keeps_upstream:
                 self._finish(exchange)
 
@@ -290,20 +279,20 @@ class ClientLink:
     def _finish(self, exchange: RelayedExchange) -> None:
         self._exchange = None
         if not exchange.request.is_done and not self._has_ended:
-            self.client.linger()
+            self.client.end("linger")
         elif not (exchange.request.is_done and exchange.keeps_upstream and exchange.head.keeps_alive):
-            self.client.close()
+            self.client.end("close")
         else:
             self.client.pause(paused=self._upstream is not None and self._upstream.is_full)
             self._next_requests()
             if self._has_ended and not self._client_ended():
-                self.client.close()
+                self.client.end("close")
 
     # Ends.
 
     def end(self) -> None:
         """End both connections. An answer in progress is broken off so that no client takes it for complete."""
-        self._cut(ENDED, was_reset=self._exchange is not None, reason="failed")
+        self._cut("the tap was ended", was_reset=self._exchange is not None, reason="failed")
 
     def _upstream_lost(self, side: Side, exc: Exception | None) -> None:
         if side is not self._upstream:
@@ -311,7 +300,7 @@ class ClientLink:
         self._upstream = None
         exchange = self._exchange
         if exchange is None:
-            self.client.close()
+            self.client.end("close")
             return
         if exchange.answer is None:
             self.client.write(self._answers.take())  # an incomplete head is passed on, for the client to judge
@@ -324,15 +313,12 @@ class ClientLink:
     def _cut(self, words: str, *, was_reset: bool, reason: Reason = "cut by peer") -> None:
         """End an exchange in progress, and the client's connection in the same way as the upstream's ended."""
         exchange, self._exchange = self._exchange, None
-        self._drop_upstream()
+        self._drop_upstream("abort")
         if exchange is not None and self._has_ended and reason == "cut by peer":
             exchange.close()  # the client closed first, and the upstream then closed the whole connection
         elif exchange is not None:
             exchange.fail(words, reason)
-        if was_reset:
-            self.client.reset()
-        else:
-            self.client.close()
+        self.client.end("reset" if was_reset else "close")
 
     def _fail(self, status: int, words: str) -> None:
         """Answer in place of the upstream, unless a part of its own answer has been passed on."""
@@ -341,25 +327,27 @@ class ClientLink:
             self._cut(words, was_reset=True)
             return
         self._exchange = None
-        self._drop_upstream()
+        self._drop_upstream("abort")
         answered = f"the tap itself answered {status}: {words}"
         self._relay.tell(answered)
         if exchange is not None:
             exchange.fail(answered, "not connected")
         self._say(*refusal(status, words, self._method))
 
-    def _drop_upstream(self, end: Callable[[Side], None] = Side.abort) -> None:
+    def _drop_upstream(self, how: Literal["close", "abort", "reset"]) -> None:
         """Use the upstream's connection no more, and end it."""
         side, self._upstream = self._upstream, None
         self.client.peer = None
+        if self._connecting is not None:
+            self._connecting.cancel()
         if side is not None:
             side.peer = None
-            end(side)
+            side.end(how)
 
     def _say(self, response: MessageHead, body: bytes) -> None:
         """Give an answer made by the relay."""
         self.client.write(response.block + body)
-        self.client.linger()
+        self.client.end("linger")
 
 
 def redirection(url: bytes) -> MessageHead:
@@ -382,3 +370,63 @@ def _response(status: int, **fields: bytes) -> MessageHead:
     named = {"Server": TAP.encode(), **fields, "Connection": b"close"}
     lines = tuple(new_field(name.replace("_", "-").encode(), value) for name, value in named.items())
     return MessageHead(first=first, minor=1, status=status, fields=lines)
+
+
+# The port.
+
+
+@asynccontextmanager
+async def listening(service: Service) -> AsyncGenerator[str]:
+    """Run the relay while the block runs, then break off exchanges in progress; yields the relay's origin.
+
+    Raises:
+        TuiHostError: The port is not available, or is the upstream's own.
+    """
+    loop = asyncio.get_running_loop()
+    # Name the protocol: otherwise asyncio leaves Nagle's algorithm on for accepted connections, which delays answers.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((LOOPBACK, service.port))
+        except OSError as error:
+            taken = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror or error}"
+            remedy = "choose another with --port N, or any free one with --port 0"
+            raise TuiHostError(f"port {service.port} {taken}", "--port", remedy) from error
+        port: int = listener.getsockname()[1]
+        if service.upstream.is_at(port):  # a request would be sent to the relay itself again and again
+            what = f"{service.upstream.origin} is this tap itself"
+            raise TuiHostError(what, "--upstream", "name the upstream server")
+        own = f"http://{LOOPBACK}:{port}"
+        relay = Relay(service, port, own)
+        server = await loop.create_server(lambda: ClientLink(relay).client, sock=listener, backlog=BACKLOG)
+
+        def tell(_loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
+            """Print one short sentence for each kind of failure, and no traceback."""
+            if server.is_serving():  # a closed server may still get callbacks that were already scheduled
+                service.tell(f"a connection broke: {context.get('exception') or context.get('message')!r}")
+
+        loop.set_exception_handler(tell)
+        try:
+            yield own
+        finally:
+            server.close()
+            for link in list(relay.links):
+                link.end()
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()  # lets the event loop close the sockets
+
+
+async def serve(service: Service, started: Callable[[str], None], ended_by: Mapping[signal.Signals, int]) -> int:
+    """Run the relay until a signal ends it; returns the signal's exit code. `started` gets the origin when it listens.
+
+    Raises:
+        TuiHostError: The port is not available.
+    """
+    # If the parent process has switched a signal off (nohup, a background job), the signal stays switched off.
+    heeded = [number for number in ended_by if signal.getsignal(number) is not signal.SIG_IGN]
+    with anyio.open_signal_receiver(*heeded) as signals:
+        async with listening(service) as own:
+            started(own)
+            async for number in signals:
+                return ended_by[signal.Signals(number)]
+    raise AssertionError("signals end")

@@ -6,13 +6,11 @@ said; what the client gets differs from it by the headers of one hop, and by pla
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
 from tui_host.capture.http.exchange_end import Ending, Reason
-from tui_host.capture.http.observer import BODY_LIMIT
 from tui_host.tap import relay as kinds
 from tui_host.tap.http.bodies import ChunkedBody, SizedBody, body_of, framed
 from tui_host.tap.http.logins import BodyChange
@@ -24,11 +22,9 @@ Report: TypeAlias = Callable[[bytes, int, bytes], None]
 # Keep-Alive passes, since both connections last equally long. Source: RFC 9110, section 7.6.1.
 _OF_ONE_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
 # The message depends on these, even if `Connection` names them; and both connections end alike.
-_OF_ALL_HOPS = frozenset(
-    (b"host", b"content-length", b"transfer-encoding", b"content-type", b"content-encoding", b"close", b"keep-alive")
-)
-DOCUMENT_LIMIT = 1 << 20
-"""Largest metadata of a login, in bytes."""
+_FRAMES = frozenset((b"content-length", b"transfer-encoding"))
+_OF_ALL_HOPS = _FRAMES | {b"host", b"content-type", b"content-encoding", b"close", b"keep-alive"}
+DOCUMENT_LIMIT = 1 << 20  # bytes of a login's metadata
 
 
 def for_next_hop(head: MessageHead, *, upgrades: bool = False) -> MessageHead:
@@ -47,26 +43,15 @@ def for_next_hop(head: MessageHead, *, upgrades: bool = False) -> MessageHead:
 
 
 class RelayedExchange:
-    """A request, and then its answer, of which at most `answer_limit` bytes are reported.
+    """A request, and then its answer."""
 
-    Attributes:
-        answer: The answer's body, once its head has come.
-        keeps_upstream: Whether the upstream's connection may be used for another request.
-        has_begun: Whether the client has got a part of the answer.
-    """
-
-    def __init__(
-        self, head: MessageHead, framing: Framing, report: Report, number: int, answer_limit: int | None
-    ) -> None:
+    def __init__(self, head: MessageHead, framing: Framing, report: Report, number: int) -> None:
         self.head = head
         self.request = body_of(framing)
-        self.answer: SizedBody | None = None
-        self.keeps_upstream = True
-        self.has_begun = False
+        self.answer: SizedBody | None = None  # until the answer's head has come
+        self.keeps_upstream = True  # the upstream's connection may be used for another request
+        self.has_begun = False  # the client has got a part of the answer
         self._report, self._number = report, number
-        self._answer_limit = sys.maxsize if answer_limit is None else answer_limit
-        self._room = BODY_LIMIT  # bytes that may still be reported of the body in progress
-        self._left_out = 0
         self._is_asked = self._is_over = False
         self._passed: MessageHead | None = None  # the answer's head, until it is passed on with the body's beginning
         self._change: BodyChange | None = None
@@ -80,18 +65,10 @@ class RelayedExchange:
         """Take bytes from the client; returns how many of them belong to the request."""
         content, size = self.request.feed(data)
         if content and not self._is_asked:
-            self._piece(kinds.SENT, content)
+            self._report(kinds.SENT, self._number, content)
         if self.request.is_done:
             self._end_request()
         return size
-
-    def _end_request(self, how: bytes = b"") -> None:
-        """Report the end of the request, or that no more of it is kept because the answer has begun."""
-        if not self._is_asked:
-            self._is_asked = True
-            self._tell_left_out()
-            self._room = self._answer_limit
-            self._report(kinds.ASKED, self._number, how)
 
     def begin_answer(self, response: MessageHead, passed: MessageHead, change: BodyChange | None = None) -> None:
         """Take the head of the answer, and how it passes. Raises HeadError if it is unclear where the body ends."""
@@ -111,11 +88,8 @@ class RelayedExchange:
         out, rest = (data, b"") if size == len(data) else (data[:size], data[size:])
         if self._change is not None:
             out = self._changed(self._change, answer, content)
-        if content and len(content) <= self._room:  # as `_piece`, without a call for each event
-            self._room -= len(content)
+        if content and not self._is_over:
             self._report(kinds.CHUNK, self._number, content)
-        elif content:
-            self._piece(kinds.CHUNK, content)
         if answer.fault:  # everything passes unread until the connection ends, for the client to judge
             words = f"the upstream's answer: {answer.fault}"
             if self._change is not None:
@@ -139,9 +113,7 @@ class RelayedExchange:
             if not answer.is_done or self._passed is None:
                 return b""
             out = change(self._held)
-            kept = [
-                field for field in self._passed.fields if field.key not in {b"content-length", b"transfer-encoding"}
-            ]
+            kept = [field for field in self._passed.fields if field.key not in _FRAMES]
             self._passed = replace(self._passed, fields=(*kept, new_field(b"Content-Length", b"%d" % len(out))))
             return out
         out = change.feed(content, is_last=answer.is_done)
@@ -157,7 +129,7 @@ class RelayedExchange:
         self._end_request(kinds.UNREAD)
         self._report(kinds.RESPONSE, self._number, response.block)
         if body:
-            self._piece(kinds.CHUNK, body)
+            self._report(kinds.CHUNK, self._number, body)
         self._finish(kinds.COMPLETE)
 
     def fail(self, words: str, reason: Reason) -> None:
@@ -168,21 +140,14 @@ class RelayedExchange:
         """Report that the host has stopped reading."""
         self._finish(kinds.CLOSED)
 
+    def _end_request(self, how: bytes = b"") -> None:
+        """Report the end of the request, or that no more of it is reported because the answer has begun."""
+        if not self._is_asked:
+            self._is_asked = True
+            self._report(kinds.ASKED, self._number, how)
+
     def _finish(self, kind: bytes, data: bytes = b"") -> None:
         if not self._is_over:
             self._end_request()
-            self._tell_left_out()
-            self._is_over, self._room = True, 0
+            self._is_over = True
             self._report(kind, self._number, data)
-
-    def _piece(self, kind: bytes, content: bytes) -> None:
-        kept = content[: self._room]
-        self._room -= len(kept)
-        self._left_out += len(content) - len(kept)
-        if kept:
-            self._report(kind, self._number, kept)
-
-    def _tell_left_out(self) -> None:
-        if self._left_out:
-            self._report(kinds.LEFT_OUT, self._number, b"%d" % self._left_out)
-            self._left_out = 0

@@ -6,23 +6,19 @@ import asyncio
 import socket
 import struct
 from collections.abc import Callable
+from typing import Literal
 
 from typing_extensions import override
 
-UNCONNECTED_LIMIT = 256 << 10
-"""Bytes that may wait for a connection that is being made; with more, the peer is not read."""
-LINGER_SECONDS = 2.0
-"""Seconds that a refused client may still send, so that it reads the refusal."""
+UNCONNECTED_LIMIT = 256 << 10  # bytes that may wait for a connection being made; with more, the peer is not read
+LINGER_SECONDS = 2.0  # in which a refused client may still send, so that it reads the refusal
 
 
 class Side(asyncio.BufferedProtocol):
     """A connection that pauses its peer when it takes no more bytes, and can end in each way that a peer can tell.
 
-    Args:
-        buffer: The buffer to read into. All connections share it, since bytes are taken out at once.
-        take: Called with the bytes that arrive.
-        end: Called when the other end has closed its sending side; returns whether the connection is to stay.
-        lost: Called when the connection has ended, with the error if it did not end in order.
+    `take` gets the bytes that arrive. `ended` is called when the other end has closed its sending side, and returns whether
+    the connection is to stay; `lost` when the connection has ended, with the error if it did not end in order.
     """
 
     def __init__(
@@ -30,13 +26,14 @@ class Side(asyncio.BufferedProtocol):
         buffer: memoryview,
         *,
         take: Callable[[bytes], object],
-        end: Callable[[], bool] = bool,
+        ended: Callable[[], bool] = bool,
         lost: Callable[[Exception | None], None],
     ) -> None:
         self.peer: Side | None = None
         self.is_full = False  # too many bytes wait to be sent
         self.is_closed = False  # it has ended, or is not to be used any more: what still arrives is dropped
-        self._buffer, self._take, self._end, self._lost = buffer, take, end, lost
+        self._buffer = buffer  # all connections share it, since bytes are taken out at once
+        self._take, self._ended, self._lost = take, ended, lost
         self._transport: asyncio.Transport | None = None
         self._unsent = bytearray()
         self._is_paused = self._has_no_more = False
@@ -51,7 +48,7 @@ class Side(asyncio.BufferedProtocol):
             transport.abort()
             return
         self._transport = transport
-        self._set_full(is_full=False)  # before writing: more bytes may wait than can be sent at once
+        self.resume_writing()  # before writing: more bytes may wait than can be sent at once
         transport.write(bytes(self._unsent))
         self._unsent.clear()
         if self._has_no_more:
@@ -67,7 +64,7 @@ class Side(asyncio.BufferedProtocol):
 
     @override
     def eof_received(self) -> bool:
-        return self._end()
+        return self._ended()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -77,16 +74,15 @@ class Side(asyncio.BufferedProtocol):
 
     @override
     def pause_writing(self) -> None:
-        self._set_full(is_full=True)
+        self.is_full = True
+        if self.peer is not None:
+            self.peer.pause(paused=True)
 
     @override
     def resume_writing(self) -> None:
-        self._set_full(is_full=False)
-
-    def _set_full(self, *, is_full: bool) -> None:
-        self.is_full = is_full
+        self.is_full = False
         if self.peer is not None:
-            self.peer.pause(paused=is_full)
+            self.peer.pause(paused=False)
 
     # Called by the link.
 
@@ -97,7 +93,7 @@ class Side(asyncio.BufferedProtocol):
         elif not self.is_closed:
             self._unsent += data
             if len(self._unsent) > UNCONNECTED_LIMIT:
-                self._set_full(is_full=True)
+                self.pause_writing()
 
     def pause(self, *, paused: bool) -> None:
         """Stop or resume reading."""
@@ -115,35 +111,26 @@ class Side(asyncio.BufferedProtocol):
             except OSError:  # the connection has gone, as asyncio will soon notice
                 self._transport.abort()
 
-    def close(self) -> None:
-        """Close the connection when all bytes are sent."""
-        self._drop_input()
-        if self._transport is not None:
-            self._transport.close()
+    def end(self, how: Literal["close", "linger", "abort", "reset"]) -> None:
+        """End the connection, and take no more of what arrives.
 
-    def abort(self) -> None:
-        """Close the connection at once."""
-        self._drop_input()
-        if self._transport is not None:
-            self._transport.abort()
-
-    def reset(self) -> None:
-        """Reset the connection, so that the other end cannot take what it has got for complete."""
-        # asyncio gives only a view of the socket, with these methods; a TLS layer may have none.
-        raw: object = self._transport.get_extra_info("socket") if self._transport is not None else None
-        set_option: object = getattr(raw, "setsockopt", None)
-        if callable(set_option):
-            set_option(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a linger time of 0 seconds
-        self.abort()
-
-    def linger(self) -> None:
-        """Close the connection once the other end had time to read what it was sent, although it may still be sending."""
-        self.pause(paused=False)
-        self.end_writing()
-        self._drop_input()
-        if self._transport is not None:
-            asyncio.get_running_loop().call_later(LINGER_SECONDS, self._transport.abort)
-
-    def _drop_input(self) -> None:
-        self.is_closed = True
-        self._take = len
+        `close` is when all bytes are sent, `linger` when the other end had time to read them although it may still be
+        sending, `abort` at once, and `reset` so that the other end cannot take what it has got for complete.
+        """
+        self.is_closed, self._take = True, len
+        transport = self._transport
+        if transport is None:
+            return
+        if how == "close":
+            transport.close()
+        elif how == "linger":
+            self.pause(paused=False)
+            self.end_writing()
+            asyncio.get_running_loop().call_later(LINGER_SECONDS, transport.abort)
+        else:
+            # asyncio gives only a view of the socket, with these methods; a TLS layer may have none.
+            raw: object = transport.get_extra_info("socket")
+            set_option: object = getattr(raw, "setsockopt", None)
+            if how == "reset" and callable(set_option):
+                set_option(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # for no seconds
+            transport.abort()
