@@ -456,8 +456,6 @@ async def test_a_question_is_answered_where_the_call_was_made_and_resources_and_
         await app.until_shown("hello")
         await app.press("escape", "escape")
         await app.until(lambda: app.app.screen is not screen)
-        await app.press("l")
-        await app.until_shown("Log of ask", "no log message", "log_level in its entry")
 
 
 @pytest.mark.parametrize(

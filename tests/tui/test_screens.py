@@ -29,6 +29,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.store.store import Store
 from tui_host.host.host import Host
 from tui_host.llm.dialects.table import dialect
+from tui_host.servers.catalog import LogLine
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
@@ -38,6 +39,7 @@ from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
 from tui_host.tui.screens.help_screen import DocumentScreen, HelpScreen, shipped_documents
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
+from tui_host.tui.screens.server_catalog import Chosen
 from tui_host.tui.screens.servers_detail import Flow, Parts
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.screens.sessions_screen import HELD_SECONDS, SessionsScreen
@@ -225,15 +227,20 @@ async def test_a_failed_server_tells_why_and_comes_back_by_a_key(app: Running, t
     await app.until_shown("the database password is missing")
 
 
-async def test_a_tool_whose_schema_is_changed_for_the_dialect_or_not_sent_says_so(app: Running) -> None:
+async def test_a_tool_whose_schema_is_changed_or_not_sent_says_so_and_a_log_is_there(app: Running) -> None:
     pool = app.host.pool
     assert pool is not None
     status = pool.statuses()[0]
     choice = replace(status.tools[0], name="choice", schema={"type": "object", "oneOf": [{}], "properties": {}})
     broken = replace(status.tools[0], name="broken", problem="its schema is too deep")
-    status = replace(status, tools=(choice, broken))
-    spoken = dialect("openai")
-    tools = next(entry for entry in Parts(mask_of(app.host), spoken).of(status, Flow("")) if entry.key == "tools")
+    logged = LogLine(level="error", text="it broke", logger="db", mono_ns=1)
+    status = replace(status, tools=(choice, broken), log=(logged,), log_counts=(("error", 1),))
+    entries = Parts(mask_of(app.host), dialect("openai")).of(status, Flow(""), Chosen())
+    tools, log = (next(entry for entry in entries if entry.key == key) for key in ("tools", "log"))
+    assert (log.label, log.children[0].label) == (
+        "log           1 error; the last 1, newest first",
+        "error     db: it broke",
+    )
     changed, left_out = tools.children
     assert changed.note == "adapted for openai: merged the properties of oneOf at the root"
     assert any(part.label == changed.note for part in changed.children)

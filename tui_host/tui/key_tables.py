@@ -292,13 +292,11 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("slash", "/", "filter tools, resources and prompts", "filter"),
         Key("s", "s", "disconnect, and end the server's process", "stop"),
         Key("t", "t", "call its tools, read its resources and fill in its prompts without a model", "try"),
-        Key("l", "l", "show its log", "log"),
         Key("enter,tab,shift+tab", "enter, tab", "go to the server's details, and back", "details"),
         *_OPENING,
         *_MOVES[1:],
         *_SELECTING,
     ),
-    "Log": (*_OPENING, *_MOVES, *_SELECTING),
     "Requests": (
         Key("up,down,k", "up down", "choose a tool, a resource, a prompt, or a kept request", "choose"),
         Key("enter", "enter", "go to the form; in a field: to the next field; on a button: press it", "form"),

@@ -22,16 +22,13 @@ def make_screen(name: str, main: MainScreen, session: Session) -> Screen[None] |
     host, submissions = main.host, main.submissions
     if name == "servers":
         from tui_host.tui.screens.servers_screen import ServersScreen
-        from tui_host.tui.sources.tapped_servers import TappedServers
-
-        source = main.source if session.is_foreign else None
 
         def open_requests(server: str) -> Screen[None]:
             from tui_host.tui.screens.direct_screen import DirectScreen
 
             return DirectScreen(host, main.asks, server, main.direct)
 
-        return ServersScreen(host, session, None if source is None else TappedServers(source), open_requests)
+        return ServersScreen(host, session, open_requests)
     if name == "sessions":
         from tui_host.tui.screens.sessions_screen import SessionsScreen
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tui_host.answers.masks import Mask, masked
-from tui_host.answers.sheet import SheetLine
+from tui_host.answers.sheet import SheetLine, Style
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
-from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import decode, line
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
     from tui_host.errors import JSON
     from tui_host.llm.dialects.dialect import Dialect
-    from tui_host.servers.catalog import ServerStatus, State, Tool
-    from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
+    from tui_host.servers.catalog import LogLine, ServerStatus, Tool
 
 KEPT = 100
 """Number of frames to list for a server; the inspector shows all."""
@@ -38,7 +36,8 @@ _SHORT = 24
 _NAME = 14
 """Width of a fact's name, in cells."""
 _AWAY = ("failed", "lost")
-_NOTHING = Chosen()
+_SEVERE = ("error", "critical", "alert", "emergency")
+_LOG_STYLES: Mapping[str, Style] = {"debug": "note", "warning": "secret", **dict.fromkeys(_SEVERE, "failed")}
 
 
 class Flow:
@@ -118,23 +117,14 @@ class Parts:
         self._listing: tuple[object, object] | None = None
         self._tools = SheetLine(key="tools", label="tools")
         self._lists = Lists(mask)
+        self._log: tuple[Sequence[LogLine], SheetLine] | None = None
 
-    def of(
-        self, status: ServerStatus, frames: Flow, lists: Sequence[SheetLine] | None = None, chosen: Chosen = _NOTHING
-    ) -> list[SheetLine]:
-        """Return all entries of a server.
-
-        Args:
-            status: The server.
-            frames: Its frames.
-            lists: Other lists than tools, for another host's server; None for an own server.
-            chosen: What the person chose for the server.
-        """
+    def of(self, status: ServerStatus, frames: Flow, chosen: Chosen) -> list[SheetLine]:
+        """Return all entries of a server with its frames, filtered as the person wants them."""
         if self._listing is None or self._listing[0] is not status.tools or self._listing[1] != chosen.off:
             self._listing = status.tools, chosen.off
-            self._tools = self._of_tools(status, self._dialect if lists is None else None, chosen.off)
-        if lists is None:
-            lists = [filtered(entry, chosen.wanted) for entry in self._lists.of(status)]
+            self._tools = self._of_tools(status, chosen.off)
+        lists = [filtered(entry, chosen.wanted) for entry in self._lists.of(status)]
         if chosen.wanted:
             lists = [filtered(self._tools, chosen.wanted), *lists]
             return sorted(lists, key=lambda entry: not entry.children)
@@ -145,13 +135,24 @@ class Parts:
             self._tools,
             *lists,
             _frames(status, frames),
+            *self._of_log(status),
             *(errors if status.state not in _AWAY else ()),
         ]
         if not status.stderr and status.transport == "stdio":
-            parts.append(fact("stderr", "nothing"))
+            parts.append(_fact("stderr", "nothing"))
         return parts
 
-    def _of_tools(self, status: ServerStatus, dialect: Dialect | None, off: frozenset[str]) -> SheetLine:
+    def _of_log(self, status: ServerStatus) -> Sequence[SheetLine]:
+        if not status.log:
+            return ()
+        if self._log is None or self._log[0] is not status.log:
+            counts = ", ".join(f"{count:,} {level}" for level, count in status.log_counts)
+            lines = tuple(_log_line(entry, number, self._mask) for number, entry in enumerate(reversed(status.log)))
+            label = f"{'log':<{_NAME}}{counts}; the last {len(lines):,}, newest first"
+            self._log = status.log, SheetLine(key="log", label=label, children=lines, style="what")
+        return (self._log[1],)
+
+    def _of_tools(self, status: ServerStatus, off: frozenset[str]) -> SheetLine:
         mask = self._mask
         shown = [
             replace(
@@ -163,10 +164,10 @@ class Parts:
             )
             for tool in status.tools
         ]
-        return _tools(shown, mask, dialect, frozenset(map(mask, off)))
+        return _tools(shown, mask, self._dialect, frozenset(map(mask, off)))
 
 
-def fact(name: str, words: str, *, text: str = "") -> SheetLine:
+def _fact(name: str, words: str, *, text: str = "") -> SheetLine:
     """Return an entry for a fact; a long fact opens."""
     text = text or (words if len(words) > _SHORT else "")
     return SheetLine(key=name, label=f"{name:<{_NAME}}{words}", text=(lambda: text) if text else None)
@@ -174,22 +175,22 @@ def fact(name: str, words: str, *, text: str = "") -> SheetLine:
 
 def _facts(status: ServerStatus, mask: Mask, instructed: str) -> list[SheetLine]:
     command = mask(status.command)
-    facts = [fact("command" if status.transport == "stdio" else "url", command, text=command)] if command else []
+    facts = [_fact("command" if status.transport == "stdio" else "url", command, text=command)] if command else []
     if status.server_info:
-        facts.append(fact("calls itself", mask(status.server_info)))
+        facts.append(_fact("calls itself", mask(status.server_info)))
     if status.protocol_version:
-        facts.append(fact("protocol", f"{status.protocol_version} ({status.era}), {status.transport}"))
+        facts.append(_fact("protocol", f"{status.protocol_version} ({status.era}), {status.transport}"))
     if status.capabilities is not None:
         names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
-        facts.append(fact("capabilities", mask(names) or "none", text=mask(spelled(status.capabilities))))
+        facts.append(_fact("capabilities", mask(names) or "none", text=mask(spelled(status.capabilities))))
     if status.instructions:
         instructions = mask(status.instructions)
         note = line(instructions, _LABEL) if instructed else ""
         facts.append(
-            replace(fact("instructions", instructed or instructions, text=instructions), form="plain", note=note)
+            replace(_fact("instructions", instructed or instructions, text=instructions), form="plain", note=note)
         )
     if status.exit_code is not None:
-        facts.append(fact("exit code", str(status.exit_code)))
+        facts.append(_fact("exit code", str(status.exit_code)))
     return facts
 
 
@@ -203,6 +204,12 @@ def _stderr(status: ServerStatus, mask: Mask) -> SheetLine:
         opened=status.state in _AWAY,
         style="what",
     )
+
+
+def _log_line(entry: LogLine, number: int, mask: Mask) -> SheetLine:
+    words = f"{entry.level:<9} {f'{entry.logger}: ' if entry.logger else ''}{entry.text}"
+    style = _LOG_STYLES.get(entry.level, "")
+    return SheetLine(key=f"{entry.mono_ns} {number}", label=mask(words), style=style, is_wrapped=True)
 
 
 def _tools(tools: Sequence[Tool], mask: Mask, dialect: Dialect | None, off: frozenset[str]) -> SheetLine:
@@ -303,74 +310,3 @@ def _head(data: bytes) -> FrameHead:
 def spelled(value: JSON) -> str:
     """Format JSON for a person, without escaping characters."""
     return json.dumps(value, ensure_ascii=False)
-
-
-STATES: dict[State, str] = {"ready": "live", "stopped": "ended"}
-"""The words for the states of a server that is only observed."""
-READ_ONLY = "This server belongs to another host; you can only look at it."
-_LISTED = {
-    "resources": ("resources", "uri"),
-    "resourceTemplates": ("templates", "uriTemplate"),
-    "prompts": ("prompts", "name"),
-}
-"""For each list: its name here, and the member that names an item."""
-_ASKED = ("tools", "resources", "prompts")
-_WORDS = 300
-
-
-def state_of(server: TappedServer) -> str:
-    """Return the state as a word."""
-    return STATES.get(server.status.state, server.status.state)
-
-
-def flow_of(server: TappedServer, servers: TappedServers) -> Flow:
-    """Return the counts of a tapped server's frames, with the last frames."""
-    flow = Flow(server.status.connection)
-    flow.sent, flow.received = server.status.frames_out, server.status.frames_in
-    flow.last.extend(servers.last(server.status.name))
-    return flow
-
-
-def tapped_notes(server: TappedServer, whose: str, mask: Mask) -> list[str]:
-    """Return the line above the tree: state and owner."""
-    reason = f": {line(mask(server.status.detail), 600)}" if server.status.detail else ""
-    return [f"{state_of(server)}{reason}, {whose}: read only"]
-
-
-def tapped_entries(server: TappedServer, flow: Flow, parts: Parts, mask: Mask) -> Sequence[SheetLine]:
-    """Return all entries of a tapped server."""
-    entries: list[SheetLine] = []
-    if server.client:
-        entries.append(fact("host", mask(server.client)))
-    if server.abilities is not None:
-        names = ", ".join(mapping(server.abilities)) or "nothing"
-        entries.append(fact("host offers", mask(names), text=mask(spelled(server.abilities))))
-    lists = [_list(name, server.listed[name], mask) for name in _LISTED if name in server.listed]
-    offered = mapping(server.status.capabilities)
-    missed = [name for name in _ASKED if name not in server.listed and name in offered]
-    if missed:
-        lists.append(fact("not requested", ", ".join(missed)))
-    return [*entries, *parts.of(server.status, flow, lists)]
-
-
-def _list(name: str, listed: Sequence[JSON], mask: Mask) -> SheetLine:
-    called, names = _LISTED[name]
-    return SheetLine(
-        key=name,
-        label=f"{called} ({len(listed):,})",
-        children=tuple(_thing(number, mapping(thing), names, mask) for number, thing in enumerate(listed)),
-        style="what",
-    )
-
-
-def _thing(number: int, thing: JSON, names: str, mask: Mask) -> SheetLine:
-    fields = mapping(thing)
-    texts = [value for key in (names, "title", "name", "description") if isinstance(value := fields.get(key), str)]
-    first, *more = [*dict.fromkeys(texts)] or ["(no name)"]
-    return SheetLine(
-        key=f"{number}",
-        label=mask(first),
-        note=line(mask("  ".join(more)), _WORDS),
-        text=lambda: mask(spelled(thing)),
-        style="key",
-    )

@@ -1,10 +1,9 @@
-"""The servers: state, version, capabilities, tools, frames and standard error; for a tapped session, the tapped servers first."""
+"""The servers: state, version, capabilities, tools, frames, log and standard error."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -22,17 +21,7 @@ from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import LOW, PageScreen
 from tui_host.tui.screens.server_catalog import Chosen
 from tui_host.tui.screens.server_switches import ServerSwitches
-from tui_host.tui.screens.servers_detail import (
-    READ_ONLY,
-    Frames,
-    Parts,
-    failure_of,
-    flow_of,
-    notes_of,
-    state_of,
-    tapped_entries,
-    tapped_notes,
-)
+from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -47,11 +36,7 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.catalog import ServerStatus, State
     from tui_host.servers.pool import Pool
-    from tui_host.tui.sources.tapped_servers import TappedServer, TappedServers
 
-OWN = "your own"
-"""Heading of the user's own servers, shown if another host's servers are listed too."""
-NONE_TOLD = "none recorded"
 _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "lost": "secret", "failed": "failed"}
 _BESIDE = 76
 """Width in columns from which list and details are side by side."""
@@ -64,28 +49,12 @@ _EMPTY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """A line of the list of servers.
-
-    Attributes:
-        status: The server; None for a heading.
-        tapped: The server as known from another host's frames; None for an own server.
-        words: The text of a heading.
-    """
-
-    status: ServerStatus | None
-    tapped: TappedServer | None = None
-    words: str = ""
-
-
 class ServersScreen(PageScreen):
     """The list of servers, and details of the chosen server beside or below it.
 
     Args:
         host: The host whose servers are listed.
         session: The session on screen, whose model's dialect decides how schemas are adapted.
-        tapped: The session's own servers, if it is from elsewhere.
         open_requests: Makes the screen for requests to a server, by its name.
     """
 
@@ -95,7 +64,6 @@ class ServersScreen(PageScreen):
         Binding("r", "reconnect", "Reconnect", show=False),
         Binding("s", "stop", "Stop", show=False),
         Binding("t", "try", "Try", show=False),
-        Binding("l", "log", "Log", show=False),
         Binding("p", "ping", "Ping", show=False),
         Binding("o", "switch(False)", "On or off", show=False),
         Binding("O", "switch(True)", "On or off for good", show=False),
@@ -119,18 +87,11 @@ class ServersScreen(PageScreen):
     }
     """
 
-    def __init__(
-        self,
-        host: Host,
-        session: Session,
-        tapped: TappedServers | None = None,
-        open_requests: Callable[[str], Screen[None]] | None = None,
-    ) -> None:
+    def __init__(self, host: Host, session: Session, open_requests: Callable[[str], Screen[None]]) -> None:
         super().__init__()
         self._open_requests = open_requests
         self._host = host
-        self._servers = tapped
-        self._listed: Sequence[_Listed] | None = None
+        self._listed: Sequence[ServerStatus] | None = None
         self._frames = Frames()
         provider = host.settings.providers.get(session.model.provider)
         self._dialect = dialect(provider.dialect) if provider is not None and session.protocol == "native" else None
@@ -139,8 +100,8 @@ class ServersScreen(PageScreen):
         self._switches = ServerSwitches(host, session)
         self._chosen_words = Chosen()
         self._due = 0.0
-        self._flipped: dict[tuple[bool, str], set[str]] = {}
-        self._shown: tuple[_Listed, int, Chosen] | None = None
+        self._flipped: dict[str, set[str]] = {}
+        self._shown: tuple[ServerStatus, int, Chosen] | None = None
         self._put: int | None = None  # the line that was chosen here, and by nobody
         self._is_chosen = False
         self._is_up = False
@@ -172,20 +133,16 @@ class ServersScreen(PageScreen):
         """Show what has changed."""
         if not self._is_up:
             return
-        recorder = self._host.recorder
-        listed = self._lines()
+        recorder, pool = self._host.recorder, self._host.pool
+        listed = pool.statuses() if pool is not None else ()
         if listed != self._listed:
-            choices, current = self.query_one(ChoiceList), self._current(listed)
+            choices, current = self.query_one(ChoiceList), self._line_of_current(listed)
             self._listed = listed
             empty = _EMPTY.replace("…", self.glyphs.more)
-            choices.show([self._choice(entry) for entry in listed], empty=empty, current=current)
+            choices.show([self._choice(status) for status in listed], empty=empty, current=current)
             self._put = choices.cursor
-            states = [entry.status.state for entry in listed if entry.status is not None and entry.tapped is None]
-            counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-            tapped = sum(entry.tapped is not None for entry in listed)
-            if self._servers is not None and tapped:
-                counts = [f"{tapped:,} {self._servers.whose}", *([f"{OWN}: {', '.join(counts)}"] if counts else ())]
-            self._counts = counts
+            states = [status.state for status in listed]
+            self._counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
         heading, coming = "   ".join((self.HEADING, *self._counts)), self._switches.coming
         whole = f"{heading}   next request: {coming}"
         self.say(whole if len(whole) < self.size.width - 2 else f"{heading}   {coming}")
@@ -193,60 +150,40 @@ class ServersScreen(PageScreen):
             self._frames.look(recorder)
         self._show()
 
-    def _lines(self) -> Sequence[_Listed]:
-        """Return the servers of the session on screen, then the person's own, with headings if both exist."""
-        pool, servers = self._host.pool, self._servers
-        own = [_Listed(status) for status in (pool.statuses() if pool is not None else ())]
-        if servers is None:
-            return own
-        servers.look()
-        tapped = [_Listed(server.status, server) for server in servers.servers] or [_Listed(None, words=NONE_TOLD)]
-        return [_Listed(None, words=servers.whose), *tapped, *([_Listed(None, words=OWN)] if own else ()), *own]
-
-    def _current(self, listed: Sequence[_Listed]) -> int | None:
+    def _line_of_current(self, listed: Sequence[ServerStatus]) -> int | None:
         """Return the line to move the cursor to: the first one until the user chooses, then that server's; None to stay."""
-        cursor, chosen = self.query_one(ChoiceList).cursor, self._chosen
+        cursor, chosen = self.query_one(ChoiceList).cursor, self.current
         self._is_chosen |= cursor != self._put
-        wanted = None if chosen is None or not self._is_chosen else _key(chosen)
-        able = [number for number, entry in enumerate(listed) if entry.status is not None]
-        line = next((number for number in able if wanted in {None, _key(listed[number])}), None)
+        name = chosen.name if chosen is not None and self._is_chosen else None
+        line = next((number for number, status in enumerate(listed) if name in {None, status.name}), None)
         return None if line == cursor else line
 
-    def _choice(self, listed: _Listed) -> Choice:
-        status = listed.status
-        if status is None:
-            return Choice(words=listed.words, heading=True)
+    def _choice(self, status: ServerStatus) -> Choice:
         count = len(status.tools)
-        is_known = status.state == "ready" or (listed.tapped is not None and count)
-        tools = f"{count:,} tool{'s' if count != 1 else ''}" if is_known else ""
         return Choice(
             words=status.name,
             mark=mark_of(status.state, self.glyphs),
             style=_STYLES.get(status.state, "note"),
             mark_style="string" if status.state == "ready" else "",
-            right=(status.state if listed.tapped is None else state_of(listed.tapped), tools),
+            right=(status.state, f"{count:,} tool{'s' * (count != 1)}" if status.state == "ready" else ""),
         )
 
     @property
     def current(self) -> ServerStatus | None:
         """The chosen server."""
-        return None if self._chosen is None else self._chosen.status
-
-    @property
-    def _chosen(self) -> _Listed | None:
         number, listed = self.query_one(ChoiceList).cursor, self._listed or ()
         return listed[number] if number is not None and number < len(listed) else None
 
     def _show(self) -> None:
         """Show the details of the chosen server if anything changed; otherwise compares two numbers."""
-        chosen, view = self._chosen, self.query_one(PageLines)
-        if chosen is None or chosen.status is None or view.view_width <= 0:
+        status, view = self.current, self.query_one(PageLines)
+        if status is None or view.view_width <= 0:
             return
-        frames = self._frames.of(chosen.status)
-        self._chosen_words = self._switches.chosen(chosen.status, self.query_one(Input).value)
-        now = chosen, frames.sent + frames.received, self._chosen_words
+        frames = self._frames.of(status)
+        self._chosen_words = self._switches.chosen(status, self.query_one(Input).value)
+        now = status, frames.sent + frames.received, self._chosen_words
         before = self._shown
-        is_same = before is not None and _key(before[0]) == _key(chosen)
+        is_same = before is not None and before[0].name == status.name
         is_same = is_same and before is not None and before[2].wanted == self._chosen_words.wanted
         is_switched = before is not None and before[2] != self._chosen_words
         began = time.perf_counter()
@@ -254,19 +191,12 @@ class ServersScreen(PageScreen):
             view.advance()
             return
         self._shown = now
-        view.show(self._page(chosen, chosen.status), hold=is_same)
+        entries = self._parts.of(status, frames, self._chosen_words)
+        flipped = self._flipped.setdefault(status.name, set())
+        failed, notes = failure_of(status, self._mask), notes_of(status, self._mask)
+        view.show(TreePage(status.name, entries, flipped=flipped, failed=failed, notes=notes), hold=is_same)
         ended = time.perf_counter()
         self._due = ended + _PATIENCE * (ended - began)
-
-    def _page(self, chosen: _Listed, status: ServerStatus) -> TreePage:
-        flipped = self._flipped.setdefault(_key(chosen), set())
-        if chosen.tapped is None or self._servers is None:
-            entries = self._parts.of(status, self._frames.of(status), chosen=self._chosen_words)
-            failed, notes = failure_of(status, self._mask), notes_of(status, self._mask)
-        else:
-            entries = tapped_entries(chosen.tapped, flow_of(chosen.tapped, self._servers), self._parts, self._mask)
-            failed, notes = "", tapped_notes(chosen.tapped, self._servers.whose, self._mask)
-        return TreePage(status.name, entries, flipped=flipped, failed=failed, notes=notes)
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
         """Show the chosen server."""
@@ -369,24 +299,10 @@ class ServersScreen(PageScreen):
     def action_try(self) -> None:
         """Open the screen for requests to the chosen server."""
         name = self._own()
-        if name and self._open_requests is not None:
+        if name:
             self.app.push_screen(self._open_requests(name))  # pyright: ignore[reportUnknownMemberType] - of any app
 
-    def action_log(self) -> None:
-        """Show the chosen server's log, with the level and the roots."""
-        from tui_host.tui.screens.log_screen import LogScreen
-
-        name = self._own()
-        if name:
-            self.app.push_screen(LogScreen(self._host, name))  # pyright: ignore[reportUnknownMemberType] - of any app
-
     def _own(self) -> str:
-        """Return the chosen server's name; for a tapped server, say that nothing can be done and return an empty string."""
-        chosen, self._is_chosen = self._chosen, True
-        if chosen is not None and chosen.tapped is not None:
-            self.notify(READ_ONLY, markup=False, timeout=4)
-        return chosen.status.name if chosen is not None and chosen.status is not None and chosen.tapped is None else ""
-
-
-def _key(listed: _Listed) -> tuple[bool, str]:
-    return listed.tapped is not None, "" if listed.status is None else listed.status.name
+        """Return the chosen server's name, which the user means from now on; empty if there is none."""
+        self._is_chosen = True
+        return self.current.name if self.current is not None else ""
