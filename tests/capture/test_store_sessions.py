@@ -14,6 +14,7 @@ from tui_host.capture.link import offered_link
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.notes_of_people import RowMarks, choose_frame, frame_choices
@@ -50,7 +51,7 @@ def test_messages_items_draft_and_facts_come_back_as_they_were_saved(store: Stor
     store.sessions.save_item(FIRST, 1, '{"item":"answer","text":"to"}')
     store.sessions.save_item(FIRST, 1, '{"item":"answer","text":"to be"}')
     store.sessions.save_message(FIRST, 2, turn=2, text='{"text": "\ud800"}', time_ns=1)
-    store.sessions.save_facts(FIRST, '{"host":"claude-code"}')
+    store.sessions.save(SessionInfo(FIRST, "", "tap", facts='{"host":"claude-code"}', draft="unsent"))
     save(store, FIRST, turns=0, updated=7)
     settle(store)
 

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing_extensions import override
 
 from tui_host.capture.record import Record
+from tui_host.capture.recording import Slot
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
@@ -36,8 +37,10 @@ class Seen(Intake):
         self.records: list[Record] = []
 
     @override
-    def keep(self, record: Record, seq: int, time_ns: int, mono_ns: int | None) -> None:
-        self.records.append(replace(record, capture=self.capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns))
+    def _keep(self, slot: Slot) -> None:
+        self._last = slot.seq
+        stamped = replace(slot.record, capture=self.capture, seq=slot.seq, time_ns=slot.time_ns, mono_ns=slot.mono_ns)
+        self.records.append(stamped)
 
 
 def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileWires]:

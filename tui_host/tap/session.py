@@ -178,7 +178,8 @@ class TapSession:
                 facts = self._learner(record) or facts
                 self._fed = record.seq
             if facts:
-                store.sessions.save_facts(self._id, facts)
+                self.info = replace(self.info, facts=facts)
+                store.sessions.save(self.info)
         if now >= self._touch_at and self.recorder.revision != self._touched:
             self._touch_at = now + TOUCH_SECONDS
             self._touched = self.recorder.revision

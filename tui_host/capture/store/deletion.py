@@ -16,7 +16,7 @@ from tui_host.capture.store.disk_space import DiskReserve
 from tui_host.capture.store.schema import BUSY_SECONDS, SEQ_BITS
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.stored_sessions import CAME
-from tui_host.errors import StoreError, TuiHostError
+from tui_host.errors import TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
@@ -28,26 +28,17 @@ On a full disk there must be room for what they become in the log.
 """
 LOG_MILLISECONDS = 1000
 """How long other processes are waited for when the log is emptied: what is recorded meanwhile waits, too."""
-ROW = 100
-"""Bytes that a record takes besides its data, roughly; for telling beforehand how much would go."""
 
-_OF_SESSION = (
-    "DELETE FROM places WHERE session = ?",
-    "DELETE FROM messages WHERE session = ?",
-    "DELETE FROM items WHERE session = ?",
-    "DELETE FROM turns WHERE session = ?",
-    "DELETE FROM marks WHERE session = ?",
-    "DELETE FROM tap_links WHERE tap = ?",
-    "DELETE FROM tap_links WHERE other = ?",
-    "DELETE FROM sessions WHERE id = ?",
-)
-_OF_CAPTURE = (
-    "DELETE FROM places WHERE capture = ?",
-    "DELETE FROM frame_choices WHERE capture = (SELECT id FROM captures WHERE key = ?)",
-    "DELETE FROM captures WHERE key = ?",
+_LENGTH = "SELECT length(data) FROM records WHERE key = ?"
+_REMOVE = "DELETE FROM records WHERE key = ?"
+_OF_THING = "FROM records WHERE place IN (SELECT key FROM places WHERE"
+_SIZE = "SELECT coalesce(sum(length(data) + 100), 0)"  # a record takes some 100 bytes besides its data
+_SESSION_COLUMNS = (
+    *((table, "session") for table in ("places", "messages", "items", "turns", "marks")),
+    *(("tap_links", "tap"), ("tap_links", "other"), ("sessions", "id")),
 )
 _EMPTY = f"""
-    SELECT key, ended, owner FROM captures WHERE NOT EXISTS
+    SELECT key, id, ended, owner FROM captures WHERE NOT EXISTS
         (SELECT 1 FROM records WHERE records.key BETWEEN captures.key << {SEQ_BITS} AND (captures.key + 1 << {SEQ_BITS}) - 1)
 """  # noqa: S608 - constants alone
 _OLD = f"""
@@ -74,11 +65,6 @@ class Old(NamedTuple):
     title: str
     key: str | int
     owner: str | None
-
-    @property
-    def is_its_own(self) -> str:
-        """The condition for its records, with its key as the value."""
-        return f"place IN (SELECT key FROM places WHERE {self.thing} = ?)"  # noqa: S608 - ours
 
 
 @dataclass(slots=True)
@@ -123,8 +109,7 @@ def prune(
             if stopped() or not (is_old or is_much):
                 break
             if dry:
-                sql = f"SELECT coalesce(sum(length(data) + {ROW}), 0) FROM records WHERE {old.is_its_own}"  # noqa: S608 - ours
-                size -= store.read_as(int, sql, old.key)[0]
+                size -= store.read_as(int, f"{_SIZE} {_OF_THING} {old.thing} = ?)", old.key)[0]
             elif _is_removed(store, old):
                 size = used_bytes(store)
             else:
@@ -153,70 +138,58 @@ def delete_session(store: Store, session: str) -> bool:
         TuiHostError: A running process writes it, or the database cannot be written.
     """
     with DiskReserve(store.path).given_up():
-        _remove_session(store, session)
+        if not _is_session_removed(store, session):
+            raise TuiHostError("another process writes this session", session, "end it first")
         return _give_back(store)
 
 
 def _is_removed(store: Store, old: Old) -> bool:
-    """Remove the rows of a session or capture; False if another process has opened it since."""
-    if old.thing == "capture":
-        keys = store.read_as(int, f"SELECT key FROM records WHERE {old.is_its_own} ORDER BY key DESC", old.key)  # noqa: S608 - ours
-        _remove_records(store, keys)
-        store.change(lambda connection: _remove(connection, _OF_CAPTURE, old.key))
-        return True
-    try:
-        _remove_session(store, old.name)
-    except StoreError:
-        raise
-    except TuiHostError:
-        return False
+    """Remove the rows of a session or capture; False if another process has opened the session since."""
+    if old.thing == "session":
+        return _is_session_removed(store, old.name)
+    sql = f"SELECT key {_OF_THING} capture = ?) ORDER BY key DESC"
+    _remove(store, lambda connection: [key for (key,) in connection.execute(sql, (old.key,))])
     return True
 
 
-def _remove_session(store: Store, session: str) -> None:
-    """Remove the rows of a session; freed pages may still hold the content. Recording hardly waits."""
-    if not store.sessions.claim(session):
-        raise TuiHostError("another process writes this session", session, "end it first")
-
-    def keys(connection: sqlite3.Connection) -> Sequence[int]:
-        return doomed_keys(connection, session, store.is_live)
-
-    def remove(connection: sqlite3.Connection) -> None:
-        came = ((key,) for key in keys(connection))  # meanwhile
-        connection.executemany("DELETE FROM records WHERE key = ?", came)
-        _remove(connection, _OF_SESSION, session)
-        for key, ended, owner in connection.execute(_EMPTY).fetchall():
-            if ended is not None or not store.is_live(owner):
-                _remove(connection, _OF_CAPTURE, key)
-
-    _remove_records(store, store.run(keys, makes_room=True))
-    store.change(remove)
+def _is_session_removed(store: Store, session: str) -> bool:
+    is_free = store.sessions.claim(session)
+    if is_free:
+        _remove(store, lambda connection: doomed_keys(connection, session, store.is_live), session)
+    return is_free
 
 
-def _remove(connection: sqlite3.Connection, statements: Sequence[str], key: str | int) -> None:
-    for statement in statements:
-        connection.execute(statement, (key,))
+def _remove(store: Store, keys_in: Callable[[sqlite3.Connection], Sequence[int]], session: str = "") -> None:
+    """Remove records, a session, and captures that are empty then. Freed pages may still hold the content.
 
-
-def _remove_records(store: Store, keys: Sequence[int]) -> None:
-    """Remove records in slices, so that the writer can work between slices. Later ones go before their base."""
-    at = 0
+    Records go in slices, so that recording hardly waits; later ones before their base.
+    """
+    keys, at = store.run(keys_in, makes_room=True), 0
 
     def remove_some(connection: sqlite3.Connection) -> int:
         size = count = 0
         for key in keys[at : at + SLICE]:
-            sizes: list[tuple[int]] = connection.execute(
-                "SELECT length(data) FROM records WHERE key = ?", (key,)
-            ).fetchall()
-            connection.execute("DELETE FROM records WHERE key = ?", (key,))
+            sizes: list[tuple[int]] = connection.execute(_LENGTH, (key,)).fetchall()
+            connection.execute(_REMOVE, (key,))
             size += sum(length for (length,) in sizes)
             count += 1
             if size >= SLICE_BYTES:
                 break
         return count
 
+    def remove_rest(connection: sqlite3.Connection) -> None:
+        connection.executemany(_REMOVE, [(key,) for key in keys_in(connection)])  # what came meanwhile
+        for table, column in _SESSION_COLUMNS:
+            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))  # noqa: S608 - ours
+        for capture, name, ended, owner in connection.execute(_EMPTY).fetchall():
+            if ended is not None or not store.is_live(owner):
+                connection.execute("DELETE FROM places WHERE capture = ?", (capture,))
+                connection.execute("DELETE FROM frame_choices WHERE capture = ?", (name,))
+                connection.execute("DELETE FROM captures WHERE key = ?", (capture,))
+
     while at < len(keys):
         at += store.change(remove_some)
+    store.change(remove_rest)
 
 
 def _give_back(store: Store) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -50,25 +49,19 @@ class Intake(Recording):
     """
 
     def __init__(
-        self, store: Store, capture: str, redactor: Redactor, seen: Callable[[Record, int], None] | None = None
+        self, store: Store, capture: str, redactor: Redactor, seen: Callable[[Record, int], None] = lambda _, __: None
     ) -> None:
         super().__init__(capture, redactor)
         self.refused_records = 0
         self._store = store
         self._seen = seen
         self._last = 0
-        self._has_begun = False
         self._time_ns, self._is_timed = 0, False
+        self._began_ns = time.time_ns()
         self._gathered: list[Slot] = []
+        self._given: list[Slot] = []
         self._bytes = 0
         self._due = time.monotonic() + AT_LEAST_SECONDS
-        self._turn = threading.Condition()  # for what is below
-        self._given: list[Slot] = []
-        self._given_to = self._settled_to = 0
-        self._fault = ""
-        self._began_ns = time.time_ns()
-
-    # What observers and taps use.
 
     def at(self, time_ns: int | None) -> None:
         """Set the time of the records that follow. None if nothing tells it: they only have their place in the order."""
@@ -83,27 +76,21 @@ class Intake(Recording):
     @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
         """Record what was seen at the time that was set; return its number."""
-        self._last += 1
-        self.keep(record, self._last, self._time_ns, self._time_ns if self._is_timed else None)
+        self._keep(Slot(record, self._last + 1, self._time_ns, self._time_ns if self._is_timed else None))
         return self._last
-
-    # Keeping.
 
     def add(self, record: Record) -> None:
         """Keep a record of our own with the number and the times that it has."""
-        self._last = record.seq
-        self.keep(self.redactor.by_place(record), record.seq, record.time_ns, record.mono_ns)
+        self._keep(Slot(self.redactor.by_place(record), record.seq, record.time_ns, record.mono_ns))
 
-    def keep(self, record: Record, seq: int, time_ns: int, mono_ns: int | None) -> None:
-        """Keep a record that was redacted by place."""
+    def _keep(self, slot: Slot) -> None:
+        record = slot.record
         if record.kind == "request" and record.head is not None:
             self.redactor.learn(record.head)
-        if not self._has_begun:  # a capture without records is none
-            self._has_begun = True
+        if not self._last:  # a capture without records is none
             self._store.begin_capture(self.capture, "import", self._began_ns)
-        if self._seen is not None:
-            self._seen(record, time_ns)
-        slot = Slot(record, seq, time_ns, mono_ns)
+        self._last = slot.seq
+        self._seen(record, slot.time_ns)
         self._gathered.append(slot)
         self._bytes += slot.size
         if self._bytes > AT_ONCE or time.monotonic() >= self._due:
@@ -111,41 +98,35 @@ class Intake(Recording):
 
     def close(self) -> None:
         """Wait until all records are on the disk, and end the capture."""
-        if not self._has_begun:
-            return
-        self._give()
-        self._store.run(lambda _: None, None)
-        self._store.end_capture(self.capture, self._began_ns)
+        if self._last:
+            self._give()
+            self._wait()
+            self._store.end_capture(self.capture, self._began_ns)
 
     def _give(self) -> None:
         """Hand over the gathered records, once the records before are on the disk."""
-        with self._turn:
-            self._turn.wait_for(lambda: self._fault or self._settled_to >= self._given_to)
-            if self._fault:
-                raise StoreError(self._fault, str(self._store.path))
-            self._given += self._gathered
-            self._given_to = self._given[-1].seq if self._given else self._given_to
-        self._gathered, self._bytes, self._due = [], 0, time.monotonic() + AT_LEAST_SECONDS
+        self._wait()
+        self._given, self._gathered = self._gathered, []
+        self._bytes, self._due = 0, time.monotonic() + AT_LEAST_SECONDS
         if not self._store.put(self):
             raise StoreError(self._store.fault, str(self._store.path))
         self._store.hurry()
 
-    # What the writer asks and says.
+    def _wait(self) -> None:
+        """Wait until the writer has done all that was put before; raises if it cannot."""
+        self._store.run(lambda _: None, None)
+
+    # For the writer, in its own thread.
 
     @override
     def take(self) -> list[Slot]:
         """Return the new records, in order."""
-        with self._turn:
-            given, self._given = self._given, []
+        given, self._given = self._given, []
         return given
 
     @override
     def settled(self, seq: int, fault: str) -> None:
-        """Wake the caller that waits for the writer."""
-        with self._turn:
-            self._fault = fault
-            self._settled_to = self._settled_to if fault else seq
-            self._turn.notify_all()
+        """Called when records are stored; the caller hears of a fault as it waits."""
 
     @override
     def refused(self) -> None:

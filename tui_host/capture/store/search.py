@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.json.narrowing import number_or_zero
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.filter_fields import Needles, Verdict
+from tui_host.capture.ladder.filter_fields import Needles
 from tui_host.capture.ladder.filter_language import Reading, read_filter, row_test, terms
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Head, Record
@@ -37,8 +36,6 @@ _NOT_SAID = frozenset(
 
 AnswerReader: TypeAlias = Callable[[str, Head, bytes], tuple[str, int]]
 """Returns what a model's answer says, put together from its events, and its tokens; from URL, head and body."""
-_Facts: TypeAlias = tuple[frozenset[str], int]
-"""The wanted texts in a body, and its tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,30 +61,25 @@ def search_chats(sessions: StoredSessions, words: str) -> Iterator[Found]:
 
     A filter with conditions on rows matches no chat: `RecordSearch` searches rows.
     """
-    texts = read_filter(words).whole_texts
-    needles = Needles(texts)
-    for session in sessions.list() if texts else ():
-        match = _in_chat(sessions, session, needles)
-        if match is not None:
-            yield match
-
-
-def _in_chat(sessions: StoredSessions, session: SessionInfo, needles: Needles) -> Found | None:
-    missing = needles.texts - needles.contained(session.title.encode("utf-8", "replace"))
-    excerpt, turn = "", 0
-    # what came from a file was told to no model of ours: its chat has what was said
-    for text in sessions.messages(session.id) or sessions.item_texts(session.id) if missing else ():
-        if not needles.contained(text.encode("utf-8", "replace")):
-            continue  # only what may match is parsed
-        value = read_object(text.encode("utf-8", "replace"))
-        spoken = " ".join(_strings(value))
-        here = needles.contained(spoken.encode("utf-8", "replace"))
-        if here and not excerpt:
-            excerpt, turn = _excerpt(spoken, here), number_or_zero(value.get("turn"))
-        missing -= here
+    needles = Needles(read_filter(words).whole_texts)
+    for session in sessions.list() if needles.texts else ():
+        missing = needles.texts - needles.contained(session.title.encode("utf-8", "replace"))
+        excerpt, turn = "", 0
+        # what came from a file was told to no model of ours: its chat has what was said
+        for text in sessions.messages(session.id) or sessions.item_texts(session.id) if missing else ():
+            data = text.encode("utf-8", "replace")
+            if not needles.contained(data):
+                continue  # only what may match is parsed
+            value = read_object(data)
+            spoken = " ".join(_strings(value))
+            here = needles.contained(spoken.encode("utf-8", "replace"))
+            if here and not excerpt:
+                excerpt, turn = _excerpt(spoken, here), number_or_zero(value.get("turn"))
+            missing -= here
+            if not missing:
+                break
         if not missing:
-            break
-    return None if missing else Found(session=session, excerpt=excerpt, turn=turn)
+            yield Found(session=session, excerpt=excerpt, turn=turn)
 
 
 def _strings(value: JSON) -> Iterator[str]:
@@ -102,14 +94,39 @@ def _strings(value: JSON) -> Iterator[str]:
             yield from _strings(item)
 
 
-def _excerpt(said: str, texts: frozenset[str]) -> str:
+def _excerpt(text: str, needles: frozenset[str]) -> str:
     """Return the text around the first of some words, as one line."""
-    folded = said.casefold()
-    places = [(at, text) for text in texts if (at := folded.find(text.casefold())) >= 0]
-    at, text = min(places, default=(0, ""))
-    start, end = max(0, at - _AROUND_CHARACTERS), at + len(text) + _AROUND_CHARACTERS
-    words = " ".join(said[start:end].split())
-    return f"{'…' if start else ''}{words}{'…' if end < len(said) else ''}"
+    folded = text.casefold()
+    places = [(at, needle) for needle in needles if (at := folded.find(needle.casefold())) >= 0]
+    at, needle = min(places, default=(0, ""))
+    start, end = max(0, at - _AROUND_CHARACTERS), at + len(needle) + _AROUND_CHARACTERS
+    words = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{words}{'…' if end < len(text) else ''}"
+
+
+class _Body(NamedTuple):
+    """A body, with the key of its first record; an answer's is its head."""
+
+    key: tuple[str, int]
+    turn: int
+    data: bytes
+    tokens: int
+
+
+class _RowTexts:
+    """The wanted texts in the bodies of rows, and their tokens."""
+
+    def __init__(self, rows: Mapping[int | None, tuple[frozenset[str], int]]) -> None:
+        self._rows = rows
+
+    def contains(self, number: int, text: str) -> bool:
+        return number in self._rows and text in self._rows[number][0]
+
+    def shows(self, number: int, word: str) -> bool:
+        return self.contains(number, word)
+
+    def tokens(self, number: int) -> int:
+        return self._rows[number][1] if number in self._rows else 0
 
 
 class RecordSearch:
@@ -124,7 +141,7 @@ class RecordSearch:
         goes_on: Whether to go on, asked now and then.
 
     Attributes:
-        looked: StoredSessions whose records were searched to the end.
+        looked: Sessions whose records were searched to the end.
     """
 
     def __init__(
@@ -140,13 +157,14 @@ class RecordSearch:
         self.looked = 0
         self._store = store
         self._query = reading.query
+        self._texts = frozenset(reading.whole_texts)
+        wanted = list(terms(reading.query, negated=True))
+        self._needles = Needles(term.value for term in wanted if term.is_text)
+        self._estimate = estimate if any(term.field == "tokens" for term in wanted) else None
+        self._read_answer = answer
         self._left = most_bytes
         self._goes_on = goes_on
-        wanted = list(terms(reading.query, negated=True))
-        counts = any(term.field == "tokens" for term in wanted)
-        self._needles = Needles(term.value for term in wanted if term.is_text)
-        self._texts = frozenset(reading.whole_texts)
-        self._readers = answer, estimate if counts else None
+        self._is_stopped = False
 
     @property
     def is_over(self) -> bool:
@@ -157,105 +175,72 @@ class RecordSearch:
         """Search one session; None without a match, or if the limit was reached before."""
         if self._query is None or self.is_over:
             return None
-        ladder = None if self._texts else Ladder()
-        bodies = _Bodies(self._needles, *self._readers)
-        missing = self._texts - self._needles.contained(session.title.encode())
-        first: Found | None = None
-        for number, record in enumerate(chain(self._records(session), (None,))):
-            if number % _STEP_RECORDS == 0 and (self.is_over or not self._goes_on()):
-                return None
-            if ladder is not None and record is not None:
-                ladder.feed([record])
-            for data, texts in bodies.rest() if record is None else bodies.read(record):
-                if first is None and texts:
-                    excerpt = _excerpt(data.decode("utf-8", "replace"), texts)
-                    turn = 0 if record is None else record.place.turn or 0
-                    first = Found(session=session, excerpt=excerpt, turn=turn, in_records=True)
-                missing -= texts
-            if self._texts and not missing:
-                break
+        found = self._with_texts(session) if self._texts else self._with_rows(session)
+        if self._is_stopped:
+            return None
         self.looked += 1
-        if ladder is None:
-            return None if missing else first
-        return self._in_rows(session, ladder, bodies)
+        return found
 
-    def _in_rows(self, session: SessionInfo, ladder: Ladder, bodies: _Bodies) -> Found | None:
+    def _with_texts(self, session: SessionInfo) -> Found | None:
+        """Find all texts anywhere in a session."""
+        missing = self._texts - self._needles.contained(session.title.encode())
+        excerpt, turn = "", 0
+        for body in self._bodies(session):
+            texts = self._needles.contained(body.data)
+            if texts and not excerpt:
+                excerpt, turn = _excerpt(body.data.decode("utf-8", "replace"), texts), body.turn
+            missing -= texts
+            if not missing:
+                return Found(session=session, excerpt=excerpt, turn=turn, in_records=True)
+        return None
+
+    def _with_rows(self, session: SessionInfo) -> Found | None:
+        """Find the rows that match."""
+        ladder = Ladder()
+        facts: dict[tuple[str, int], tuple[frozenset[str], int]] = {}
+        for body in self._bodies(session, ladder):
+            texts = self._needles.contained(body.data)
+            if texts or body.tokens:
+                facts[body.key] = texts, body.tokens
         ladder.close()
-        bodies.place(ladder)
-        matches = [*filter(row_test(self._query, ladder, bodies), range(len(ladder.rows)))]
+        row_texts = _RowTexts({ladder.row_of(key): row for key, row in facts.items()})
+        matches = [*filter(row_test(self._query, ladder, row_texts), range(len(ladder.rows)))]
         if not matches:
             return None
-        row = ladder.rows[matches[0]]
-        excerpt = " ".join(filter(None, (row.peer, row.method, row.words)))
-        return Found(session=session, excerpt=excerpt, turn=row.turn, rows=len(matches), in_records=True)
+        first = ladder.rows[matches[0]]
+        excerpt = " ".join(filter(None, (first.peer, first.method, first.words)))
+        return Found(session=session, excerpt=excerpt, turn=first.turn, rows=len(matches), in_records=True)
 
-    def _records(self, session: SessionInfo) -> Iterator[Record]:
-        """Yield the session's own records: the preamble repeats in every session."""
-        for record, is_preamble in self._store.session_records(session.id):
+    def _bodies(self, session: SessionInfo, ladder: Ladder | None = None) -> Iterator[_Body]:
+        """Yield the bodies of a session, without the preamble, which repeats in every session; feed a ladder."""
+        answers: dict[tuple[str, str], list[Record]] = {}
+        self._is_stopped = False
+        for number, (record, is_preamble) in enumerate(self._store.session_records(session.id)):
+            if number % _STEP_RECORDS == 0 and (self.is_over or not self._goes_on()):
+                self._is_stopped = True
+                return
             if self._left is not None:
                 self._left -= len(record.data) + 100
-            if not is_preamble:
-                yield record
+            if is_preamble:
+                continue
+            if ladder is not None:
+                ladder.feed([record])
+            exchange = record.capture, record.exchange or ""
+            is_request = record.wire == "llm" and record.kind == "request"
+            if is_request or record.kind in {"frame", "line", "decision"}:
+                tokens = self._estimate(record.data) if self._estimate is not None and is_request else 0
+                yield _Body(record.key, record.place.turn or 0, record.data, tokens)
+            if is_request or (record.wire == "llm" and record.kind in {"response", "chunk"}):
+                answers.setdefault(exchange, []).append(record)
+            elif record.kind in {"end", "error"} and exchange in answers:
+                yield self._answer(answers.pop(exchange))
+        yield from map(self._answer, answers.values())  # they are still coming, or their program was killed
 
-
-class _Bodies:
-    """The texts of bodies as records pass by, then of rows."""
-
-    def __init__(self, needles: Needles, answer: AnswerReader, estimate: Callable[[bytes], int] | None) -> None:
-        self._needles = needles
-        self._read_answer = answer
-        self._estimate = estimate
-        self._open: dict[tuple[str, str], list[Record]] = {}  # exchanges with models
-        self._of_record: dict[tuple[str, int], _Facts] = {}
-        self._of_answer: dict[tuple[str, str], _Facts] = {}
-        self._of_row: dict[int, _Facts] = {}
-
-    def read(self, record: Record) -> Iterator[tuple[bytes, frozenset[str]]]:
-        """Yield the bodies that a record completes, each with the texts in it."""
-        is_of_model = record.wire == "llm"
-        key = record.capture, record.exchange or ""
-        if record.kind in {"frame", "line", "decision"} or (record.kind == "request" and is_of_model):
-            texts = self._needles.contained(record.data)
-            tokens = self._estimate(record.data) if self._estimate is not None and record.kind == "request" else 0
-            if texts or tokens:
-                self._of_record[record.key] = texts, tokens
-            yield record.data, texts
-        if is_of_model and record.kind in {"request", "response", "chunk"}:
-            self._open.setdefault(key, []).append(record)
-        elif is_of_model and record.kind in {"end", "error"} and key in self._open:
-            yield self._answer(key, self._open.pop(key))
-
-    def rest(self) -> Iterator[tuple[bytes, frozenset[str]]]:
-        """Yield the answers that have no end: they are still coming, or their program was killed."""
-        for key, exchange in self._open.items():
-            yield self._answer(key, exchange)
-
-    def _answer(self, key: tuple[str, str], exchange: list[Record]) -> tuple[bytes, frozenset[str]]:
-        heads = {record.kind: record.head for record in exchange if record.head is not None}
-        url = heads["request"].url if "request" in heads else None
-        data, _ = decode_records(record for record in exchange if record.kind == "chunk")
-        answer_words, tokens = self._read_answer(url or "", heads.get("response", Head()), data)
-        whole = data + b"\n" + answer_words.encode("utf-8", "replace")
-        texts = self._needles.contained(whole)
-        self._of_answer[key] = texts, tokens
-        return whole, texts
-
-    def place(self, ladder: Ladder) -> None:
-        """Give the texts to the rows, once all records have passed."""
-        places = {ladder.row_of(key): facts for key, facts in self._of_record.items()}
-        for (capture, exchange), facts in self._of_answer.items():
-            request = ladder.request_of(capture, exchange)
-            places[None if request is None else ladder.partner(request)] = facts
-        self._of_row = {number: facts for number, facts in places.items() if number is not None}
-
-    def shows(self, number: int, word: str) -> Verdict:
-        """Whether the body of a row contains a word."""
-        return self.contains(number, word)
-
-    def contains(self, number: int, text: str) -> Verdict:
-        """Whether the body of a row contains a text."""
-        return number in self._of_row and text in self._of_row[number][0]
-
-    def tokens(self, number: int) -> int | None:
-        """Return the tokens of a request or an answer; 0 for other rows."""
-        return self._of_row[number][1] if number in self._of_row else 0
+    def _answer(self, records: Sequence[Record]) -> _Body:
+        heads = {record.kind: record for record in records if record.head is not None}
+        request, response = (heads.get(kind, Record(wire="llm", kind=kind)) for kind in ("request", "response"))
+        url = "" if request.head is None else request.head.url
+        data, _ = decode_records(record for record in records if record.kind == "chunk")
+        words, tokens = self._read_answer(url or "", response.head or Head(), data)
+        whole = data + b"\n" + words.encode("utf-8", "replace")
+        return _Body(response.key, response.place.turn or 0, whole, tokens)

@@ -114,11 +114,6 @@ class StoredSessions:
         row = session, number, storable(self._store.redactor.json_text(text))
         self._store.put(Write(sql=_SAVE_ITEM, row=row))
 
-    def save_facts(self, session: str, facts: str) -> None:
-        """Save what a tap found out about its host, as JSON."""
-        row = storable(self._store.redactor.json_text(facts)), session
-        self._store.put(Write(sql="UPDATE sessions SET facts = ? WHERE id = ?", row=row))
-
     def forget_draft(self, session: str) -> None:
         """Remove a session without a turn."""
         self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
@@ -187,12 +182,8 @@ class StoredSessions:
             "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number", session, before
         )
 
-    def item_texts(self, session: str) -> Sequence[str]:
-        """The JSON of the chat's items, in order."""
-        return self._texts("SELECT json FROM items WHERE session = ? ORDER BY number", session)
-
-    def first_items(self, session: str, beginning: str, most: int) -> Sequence[str]:
-        """Return the JSON of the first items of the chat that begins so."""
+    def item_texts(self, session: str, *, beginning: str = "", most: int = -1) -> Sequence[str]:
+        """The JSON of the chat's items, in order; or the first ones that begin so."""
         sql = "SELECT json FROM items WHERE session = ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
         return self._texts(sql, session, len(beginning), beginning, most)
 

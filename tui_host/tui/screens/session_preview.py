@@ -69,7 +69,7 @@ def _taps(story: TapStory) -> Iterator[str]:
 
 
 def _prompts(store: Store, session: str) -> Iterator[str]:
-    for number, text in enumerate(store.sessions.first_items(session, SAID, _PROMPTS), 1):
+    for number, text in enumerate(store.sessions.item_texts(session, beginning=SAID, most=_PROMPTS), 1):
         item = item_from_text(text)
         if isinstance(item, UserItem):
             yield f"{number} {item.text}"
