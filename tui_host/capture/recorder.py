@@ -179,19 +179,13 @@ class Recorder(Recording):
             if seq >= self._evicted:
                 start = seq - self._evicted
                 slots = self._slots[start : min(start + limit, last - self._evicted)]
-                return [
-                    replace(
-                        slot.record,
-                        capture=self.capture,
-                        seq=slot.seq,
-                        time_ns=slot.time_ns,
-                        mono_ns=slot.mono_ns,
-                    )
-                    for slot in slots
-                ]
+                return [self._stamped(slot) for slot in slots]
         if self._store is None:
             return []
         return list(self._store.records(capture=self.capture, after=seq, until_seq=last, limit=limit))
+
+    def _stamped(self, slot: Slot) -> Record:
+        return replace(slot.record, capture=self.capture, seq=slot.seq, time_ns=slot.time_ns, mono_ns=slot.mono_ns)
 
     def held_data(self, seqs: Iterable[int]) -> Mapping[int, bytes]:
         """Return the bytes of those visible records that are in memory and have no content coding, by number."""

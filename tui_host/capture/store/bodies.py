@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tui_host.capture.content_codings import compress, decompress
@@ -24,8 +24,8 @@ GREAT = 16 << 20
 WORTH, ALIKE = 0.9, 0.25
 """The part of itself to which something must shrink, else it is kept as it is; and to which a body that repeats its prefix does."""
 GROUP, WHOLE = 4, 64
-SESSIONS = 8
-"""Sessions whose conversations are remembered."""
+CHAINS = 32
+"""Chains of bodies that are remembered."""
 RECENT = 8 << 20
 """Bytes of bodies held in memory, at most."""
 
@@ -81,36 +81,11 @@ class Bodies:
 
 
 @dataclass(slots=True)
-class _Conversation:
-    """Requests that repeat each other: the bytes of the last, how many, and the key of the first of the last group."""
+class _Chain:
+    """Bodies of one session that repeat each other: how many, and the key of the first of the last group."""
 
-    size: int
     count: int = 0
     head: int = 0
-
-    def unlikeness(self, size: int) -> float:
-        return max(size, self.size) / min(size, self.size)
-
-
-@dataclass(slots=True)
-class _Remembered:
-    """What is remembered of a session; of a capture, for what belongs to no session: both are deleted as a whole.
-
-    Attributes:
-        conversations: Two at most: its own, and other calls in between.
-        answer: Key of its first answer.
-    """
-
-    conversations: list[_Conversation] = field(default_factory=list[_Conversation])
-    answer: int | None = None
-
-    def conversation(self, size: int) -> _Conversation:
-        """Return the one whose size is nearer."""
-        near = min(self.conversations, key=lambda conversation: conversation.unlikeness(size), default=None)
-        if near is None or (len(self.conversations) == 1 and near.unlikeness(size) > 2):
-            near = _Conversation(size)
-            self.conversations.append(near)
-        return near
 
 
 class Packer:
@@ -118,63 +93,62 @@ class Packer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self.forget()
+        self._bodies = Bodies()
+        self._chains: OrderedDict[tuple[str, int], _Chain] = OrderedDict()
 
     def forget(self) -> None:
         """Forget earlier bodies, which may be rolled back or deleted."""
         self._bodies = Bodies()
-        self._sessions: OrderedDict[str, _Remembered] = OrderedDict()
+        self._chains.clear()
 
     def pack(self, data: bytes) -> Packed:
         """Compress data by itself."""
-        return Packed(data) if len(data) < LARGE else _smaller(data, b"", None)
+        return Packed(data) if len(data) < LARGE else _packed(data)
 
     def pack_answer(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the records of a model's answer; returns a frame, whether it is smaller or not."""
-        remembered = self._remembered(key, session)
-        prefix = self._prefix(remembered.answer)
+        chain = self._chain(key, session, 0)
+        prefix = self._prefix(chain.head)
         if not prefix and len(data) > SMALL:
+            chain.head = key
             self._bodies.hold(key, data)
-            remembered.answer = key
-        return Packed(compress(data, prefix), len(data), remembered.answer if prefix else None)
+        return Packed(compress(data, prefix), len(data), chain.head if prefix else None)
 
     def pack_request(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the body of a model's request against an earlier one of the session, whose key is smaller."""
         if not SMALL <= len(data) <= GREAT:
             return self.pack(data)
-        conversation = self._remembered(key, session).conversation(len(data))
-        base = conversation.head if conversation.count % WHOLE else None
-        prefix = self._prefix(base)
-        packed = _smaller(data, prefix, base)
+        # Between the requests of a conversation come others, for a title or a summary: they are told apart by size.
+        chain = self._chain(key, session, len(data).bit_length() // 2)
+        prefix = self._prefix(chain.head) if chain.count % WHOLE else b""
+        packed = _packed(data, prefix, chain.head)
         if packed.base is None or len(packed.data) > len(data) * ALIKE:
-            conversation.count = 0  # what comes will not repeat what came before either
-            packed = _smaller(data, b"", None) if prefix else packed
-        if conversation.count % GROUP == 0:
-            conversation.head = key
-        conversation.count += 1
-        conversation.size = len(data)
+            chain.count = 0  # what comes will not repeat what came before either
+            packed = _packed(data) if prefix else packed
+        if chain.count % GROUP == 0:
+            chain.head = key
+        chain.count += 1
         self._bodies.hold(key, data)
         return packed
 
-    def _remembered(self, key: int, session: str | None) -> _Remembered:
-        name = session or str(key >> SEQ_BITS)
-        self._sessions[name] = remembered = self._sessions.pop(name, None) or _Remembered()
-        if len(self._sessions) > SESSIONS:
-            self._sessions.popitem(last=False)
-        return remembered
+    def _chain(self, key: int, session: str | None, size: int) -> _Chain:
+        """Return the bodies of a session, or of a capture for what belongs to no session: both are deleted as a whole."""
+        name = session or str(key >> SEQ_BITS), size
+        self._chains[name] = chain = self._chains.pop(name, None) or _Chain()
+        if len(self._chains) > CHAINS:
+            self._chains.popitem(last=False)
+        return chain
 
-    def _prefix(self, base: int | None) -> bytes:
-        """Return the bytes of a base; empty without one, and where it is damaged or was deleted meanwhile."""
-        row: tuple[bytes, int | None, int | None] | None = self._connection.execute(_PACKED, (base,)).fetchone()
-        if row is None or base is None:
-            return b""
+    def _prefix(self, key: int) -> bytes:
+        """Return the bytes of an earlier body; empty without one, and where it is damaged or was deleted meanwhile."""
+        row: tuple[bytes, int | None, int | None] | None = self._connection.execute(_PACKED, (key,)).fetchone()
         try:
-            return self._bodies.unpack(self._connection, base, Packed(*row))
+            return b"" if row is None else self._bodies.unpack(self._connection, key, Packed(*row))
         except ValueError:
             return b""
 
 
-def _smaller(data: bytes, prefix: bytes, base: int | None) -> Packed:
+def _packed(data: bytes, prefix: bytes = b"", base: int | None = None) -> Packed:
     frame = compress(data, prefix)
     if len(frame) > len(data) * WORTH:
         return Packed(data)

@@ -229,8 +229,7 @@ def _begin_anew(path: Path, why: str) -> str:
 
 def set_aside_beside(database: Path) -> list[Path]:
     """Return the databases set aside, which only the user removes."""
-    paths = (*database.parent.glob(f"{database.name}.damaged-*"), *database.parent.glob(f"{database.name}.form*"))
-    return sorted(path for path in paths if not path.name.endswith("-wal"))
+    return sorted(database.parent.glob(f"{database.name}.*-*Z"))
 
 
 # While it is open.
@@ -245,19 +244,6 @@ def doubt(path: Path) -> None:
 def doubted(path: Path) -> Path:
     """Return the path of the file whose presence makes the next start check the database."""
     return path.with_name(path.name + ".check")
-
-
-def identity(path: Path) -> tuple[int, int] | None:
-    """Return what tells a file from another one put in its place; None without one.
-
-    Raises:
-        OSError: It cannot be seen.
-    """
-    try:
-        status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_dev, status.st_ino
 
 
 def give_pages_back(connection: sqlite3.Connection) -> bool:

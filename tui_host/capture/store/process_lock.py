@@ -67,20 +67,14 @@ def remove_left_behind(database: Path) -> None:
 
 @contextmanager
 def alone(database: Path) -> Generator[None]:
-    """Keep all other processes out of the block, for one database; waits for its turn.
-
-    Raises:
-        OSError: No file can be created in the folder.
-    """
-    path = database.with_name(database.name + ".alone")
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """Keep all other processes out of the block, for one database; waits for its turn."""
+    folder = os.open(database.parent, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # some network file systems have none: told when the process takes its own
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(folder, fcntl.LOCK_EX)
         yield
     finally:
-        path.unlink(missing_ok=True)
-        os.close(file)
+        os.close(folder)
 
 
 def _is_held(path: Path) -> bool:

@@ -12,14 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
+from os.path import samestat
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from tui_host.capture.recording import Recording, Slot, redact
-from tui_host.capture.store.database import doubt, doubted, give_pages_back, identity
+from tui_host.capture.store.database import doubt, doubted, give_pages_back
 from tui_host.capture.store.rows import RecordTable, Row
 from tui_host.capture.store.store_faults import DAMAGED, is_damage, is_storage, reason_of
 from tui_host.errors import StoreError
@@ -35,33 +35,22 @@ IMPOSSIBLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
-    """A statement with its values.
-
-    Attributes:
-        row: Its values, or what makes them: that is left to the writer where it takes longer than a caller may wait.
-    """
+class Write(NamedTuple):
+    """A statement with its values, or what makes them: that is left to the writer where it takes longer than a caller may wait."""
 
     sql: str
     row: Row | Callable[[], Row]
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Records of one source."""
+class _Batch(NamedTuple):
+    """Records of one source, without secrets."""
 
     source: Recording
     slots: Sequence[Slot]
-    is_redacted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """Work for a waiting caller, outside of any transaction, after everything put before.
-
-    Where that cannot be written, work that makes room runs all the same.
-    """
+class _Job(NamedTuple):
+    """Work for a waiting caller, outside of any transaction; what makes room is done even where nothing else can be written."""
 
     work: Callable[[sqlite3.Connection], None]
     refuse: Callable[[BaseException], None]
@@ -78,7 +67,7 @@ class Writer:
         self, connection: sqlite3.Connection, path: Path, owner: str, tell: Callable[[str], None], retry_seconds: float
     ) -> None:
         self.fault = ""
-        self._path, self._identity = path, identity(path)
+        self._path, self._file = path, path.stat()
         self._connection = connection
         connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchall()
         self._records = RecordTable(connection, owner)
@@ -185,7 +174,10 @@ class Writer:
             self._is_urgent = self._is_closing = True
         elif isinstance(item, Recording):
             slots = item.take()
-            self._pending += [_Batch(item, slots[start : start + BATCH]) for start in range(0, len(slots), BATCH)]
+            for start in range(0, len(slots), BATCH):
+                batch = _Batch(item, slots[start : start + BATCH])
+                redact(batch.slots, item.redactor)
+                self._pending.append(batch)
         else:
             self._pending.append(item)
             self._is_urgent |= isinstance(item, _Job)
@@ -233,10 +225,6 @@ class Writer:
 
     def _execute(self, batch: Sequence[Statement]) -> None:
         connection = self._connection
-        for item in batch:
-            if isinstance(item, _Batch) and not item.is_redacted:
-                redact(item.slots, item.source.redactor)
-                item.is_redacted = True
         connection.execute("BEGIN IMMEDIATE")
         try:
             self._records.begin()
@@ -296,7 +284,9 @@ class Writer:
 
     def _is_gone(self) -> bool:
         try:
-            return identity(self._path) != self._identity
+            return not samestat(self._path.stat(), self._file)
+        except (FileNotFoundError, NotADirectoryError):
+            return True
         except OSError:
             return False  # it cannot be seen at the moment
 
@@ -309,6 +299,4 @@ class Writer:
 
 
 def _singles(item: Statement) -> Sequence[Statement]:
-    return (
-        [_Batch(item.source, [slot], is_redacted=True) for slot in item.slots] if isinstance(item, _Batch) else [item]
-    )
+    return [_Batch(item.source, [slot]) for slot in item.slots] if isinstance(item, _Batch) else [item]
