@@ -26,15 +26,10 @@ NOT_RECORDED = "nothing is kept, as you asked"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Limits of a recorder's memory.
+    """Limits of a recorder's memory, in bytes."""
 
-    Attributes:
-        window_bytes: Size of records that are also on the disk, kept for views that follow.
-        unkept_bytes: Size of records while the store cannot write; beyond it the oldest bytes are dropped.
-    """
-
-    window_bytes: int = 4 << 20
-    unkept_bytes: int = 256 << 20
+    window_bytes: int = 4 << 20  # of records that are also on the disk, kept for views that follow
+    unkept_bytes: int = 256 << 20  # of those that cannot be written: beyond it the oldest bytes are dropped
 
 
 MEMORY = Memory()
@@ -44,11 +39,9 @@ class SystemClock:
     """The clocks of this machine, in nanoseconds: since 1970, and one that never goes back."""
 
     def wall_ns(self) -> int:
-        """Return the time since 1970, UTC."""
         return time.time_ns()
 
     def mono_ns(self) -> int:
-        """Return the time of a clock that never goes back."""
         return time.monotonic_ns()
 
 

@@ -18,21 +18,16 @@ SEARCHED_AT_ONCE = 4 << 20
 
 
 class Slot:
-    """A record on its way to the database, beside its number and times: making a numbered one takes longer than a caller may wait.
-
-    Attributes:
-        record: The record as it came, until `redact` puts one without secrets in its place.
-        size: Bytes that it takes in memory.
-    """
+    """A record on its way to the database, beside its number and times: making a numbered one takes longer than a caller may wait."""
 
     __slots__ = ("mono_ns", "record", "seq", "size", "time_ns")
 
     def __init__(self, record: Record, seq: int, time_ns: int, mono_ns: int | None) -> None:
-        self.record = record
+        self.record = record  # as it came, until `redact` puts one without secrets in its place
         self.seq = seq
         self.time_ns = time_ns
         self.mono_ns = mono_ns
-        self.size = len(record.data) + OVERHEAD
+        self.size = len(record.data) + OVERHEAD  # in memory
 
 
 class Recording:
@@ -50,7 +45,7 @@ class Recording:
     # For wires.
 
     def now(self) -> int:
-        """Return the monotonic clock, to pass to `append` a moment later."""
+        """Return the clock of `append`."""
         raise NotImplementedError
 
     def append(self, record: Record, at_ns: int | None = None) -> int:
@@ -58,11 +53,9 @@ class Recording:
         raise NotImplementedError
 
     def new_exchange(self) -> str:
-        """Return an id for an HTTP exchange, unique in the capture."""
         return f"x{next(self._exchanges)}"
 
     def new_connection(self, server: str) -> str:
-        """Return an id for a connection, unique in the capture."""
         return f"{server}#{next(self._connections)}"
 
     # For the writer, in its own thread.

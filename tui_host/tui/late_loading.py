@@ -73,12 +73,10 @@ async def load_the_rest(app: LoadedApp, complete: asyncio.Event, pressed: asynci
         await app.main.complete()
     complete.set()
     await _import(LATER)
-    from tui_host.capture.store.temporary_store import remove_left_behind
     from tui_host.tui.markdown.code_blocks import warm
     from tui_host.tui.markdown.parser import load
 
     await asyncio.to_thread(load)  # until then Markdown is drawn as plain text
-    await asyncio.to_thread(remove_left_behind)
     await pressed.wait()
     await _import(OTHER_SCREENS)
     await asyncio.to_thread(warm)

@@ -7,6 +7,7 @@ import gc
 import io
 import os
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -91,14 +92,13 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
         SettingsError: There is no terminal to draw on, or a file cannot be opened.
         TuiHostError: A file has an unknown format, or any error of `run_app`.
     """
-    from tui_host.capture.store.temporary_store import fleeting_folder
     from tui_host.settings.paths import DATABASE
     from tui_host.settings.schema import StoreLimits
     from tui_host.tui.incoming_files import Incoming
 
     check_terminal("tui-host sessions import FILE, then tui-host sessions show last")
-    with fleeting_folder() as folder:
-        incoming = Incoming(paths, folder / DATABASE, settings)
+    with tempfile.TemporaryDirectory(prefix="tui-host-open-", ignore_cleanup_errors=True) as folder:
+        incoming = Incoming(paths, Path(folder, DATABASE), settings)
         return run_app(replace(settings, servers={}, store=StoreLimits()), incoming=incoming)
 
 

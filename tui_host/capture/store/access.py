@@ -68,7 +68,6 @@ class OpenDatabase:
             StoreError: The database cannot be read.
             SettingsError: A newer version of the program has written it.
         """
-        connect_to_read(path).close()
         damage = damage_to_tell(path)
         return cls(path, None, None, [damage] if damage else [])
 

@@ -30,18 +30,6 @@ went; the bytes of its head, 0 without one; the bytes of its data."""
 _COUNT = Struct("<I")
 
 
-def runs_of(rows: Sequence[PlainRow]) -> Iterator[Sequence[PlainRow]]:
-    """Yield the records of an answer by the rows that they share."""
-    start = 0
-    for at, (key, *_, encoding, _, _) in enumerate(rows):
-        first = rows[start]
-        if at - start >= LONGEST or key - first[0] >= SPAN or encoding != first[6]:
-            yield rows[start:at]
-            start = at
-    if rows:
-        yield rows[start:]
-
-
 def pack_run(run: Sequence[PlainRow]) -> bytes:
     """Return the bytes of some records, before compression."""
     headers: list[bytes] = [_COUNT.pack(len(run))]
@@ -56,11 +44,7 @@ def pack_run(run: Sequence[PlainRow]) -> bytes:
 
 
 def unpack_run(key: int, time_ns: int, mono_ns: int, packed: bytes) -> Iterator[Part]:
-    """Yield the records of a row, of which the first has these stamps, in order.
-
-    Raises:
-        ValueError: The data is none of a row of records.
-    """
+    """Yield the records of a row, of which the first has these stamps; raises ValueError for data of none."""
     try:
         (count,) = _COUNT.unpack_from(packed)
         at = _COUNT.size + count * _HEADER.size

@@ -55,11 +55,7 @@ class Bodies:
             self._held -= len(self._recent.popitem(last=False)[1])
 
     def unpack(self, connection: sqlite3.Connection, key: int, packed: Packed) -> bytes:
-        """Return the data of a record.
-
-        Raises:
-            ValueError: The data, or its base, is damaged or missing.
-        """
+        """Return the data of a record; raises ValueError where it, or its base, is damaged or missing."""
         if packed.size is None:
             return packed.data
         data = self._recent.get(key, b"")

@@ -27,6 +27,10 @@ PAGES = 200
 _UNFINISHED = frozenset((sqlite3.SQLITE_READONLY_ROLLBACK, sqlite3.SQLITE_READONLY_RECOVERY))
 """The process that wrote the file was killed: SQLite undoes its last transaction once the file is opened for writing."""
 
+_FACTS = """
+    SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) FROM pragma_user_version, pragma_application_id
+"""  # in one statement: another process may be creating the tables just now
+
 Connect: TypeAlias = Callable[[Path], sqlite3.Connection]
 
 
@@ -38,12 +42,7 @@ class OlderFormError(StoreError):
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open a connection for reading, even in a folder without permission to write, or on a full disk.
-
-    Raises:
-        OlderFormError: The file has an older form, or none yet.
-        StoreError: The file cannot be read, or not by this version.
-    """
+    """Open a connection for reading, even in a folder without permission to write, or on a full disk. Raises for an older form."""
     reserve = DiskReserve(path)
     try:
         try:
@@ -76,29 +75,21 @@ def damage_to_tell(path: Path) -> str:
         with closing(connect_to_read(path)) as connection:
             if _is_sound(path, connection):
                 return words_of_lost_log(path)
-    except sqlite3.DatabaseError:
+    except READ_FAULTS:
         pass
     return f"{path} is damaged: what can be read is shown. Start tui-host to carry it over into a new database"
 
 
 def _opened_to_read(path: Path, more: str = "") -> tuple[sqlite3.Connection, int]:
-    """Open a file, and return its form.
-
-    Raises:
-        StoreError: The file is another program's.
-        SettingsError: The file has a newer form.
-    """
+    """Open a file, and return its form. Raises for a file of another program, or of a newer version."""
     connection = connect(path, uri=f"{path.absolute().as_uri()}?mode=ro{more}")
     try:
-        connection.execute("BEGIN")  # one transaction: another process may be creating the tables just now
-        form = form_of(connection)
-        application: int = connection.execute("PRAGMA application_id").fetchone()[0]
-        tables: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        connection.execute("ROLLBACK")
+        facts: tuple[int, int, int] = connection.execute(_FACTS).fetchone()
     except BaseException:
         connection.close()
         raise
-    is_foreign = bool(form or application or tables) and application != APPLICATION_ID
+    form, application, _ = facts
+    is_foreign = any(facts) and application != APPLICATION_ID
     if not is_foreign and form <= FORM:
         return connection, form
     connection.close()
@@ -121,8 +112,7 @@ def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
 def open_to_write(path: Path, connect: Connect, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
     """Open the database for writing and take this process's lock.
 
-    A damaged database is set aside, and readable content carried over; an older one is set aside. Adds messages for the user
-    to `notices`.
+    A damaged database is set aside, and readable content carried over; an older one is set aside: `notices` says so.
 
     Raises:
         StoreError: The folder or the file cannot be used.

@@ -99,7 +99,7 @@ def prune(
         stopped: Asked before each deletion; True leaves the rest for another time.
     """
     pruned = Pruned()
-    with nullcontext() if dry else DiskReserve(store.path).given_up():
+    with nullcontext() if dry else DiskReserve(store.path):
         before = size = used_bytes(store)
         for old in store.read_as(Old, _OLD):
             if store.is_live(old.owner):
@@ -137,7 +137,7 @@ def delete_session(store: Store, session: str) -> bool:
     Raises:
         TuiHostError: A running process writes it, or the database cannot be written.
     """
-    with DiskReserve(store.path).given_up():
+    with DiskReserve(store.path):
         if not _is_session_removed(store, session):
             raise TuiHostError("another process writes this session", session, "end it first")
         return _give_back(store)

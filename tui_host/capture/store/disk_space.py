@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 HELD = 4 << 20
@@ -14,10 +13,16 @@ LEAST = 256 << 10
 
 
 class DiskReserve:
-    """The reserved disk space beside a database."""
+    """The reserved disk space beside a database. As a context, frees the space while the block deletes."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + ".ballast")
+
+    def __enter__(self) -> None:
+        self.give_up()
+
+    def __exit__(self, *_: object) -> None:
+        self.hold()
 
     def hold(self) -> None:
         """Reserve space, as much as is available."""
@@ -39,27 +44,16 @@ class DiskReserve:
 
     def give_up(self) -> bool:
         """Free the reserved space; returns whether there was any."""
-        try:
+        with suppress(OSError):
             self._path.unlink()
-        except OSError:
-            return False
-        return True
-
-    @contextmanager
-    def given_up(self) -> Generator[None]:
-        """Free the reserved space while the block deletes."""
-        self.give_up()
-        try:
-            yield
-        finally:
-            self.hold()
+            return True
+        return False
 
     def is_full(self) -> bool:
         """Return whether the disk is almost full."""
-        try:
+        with suppress(OSError):
             return self._free() < LEAST
-        except OSError:
-            return False
+        return False
 
     def _free(self) -> int:
         system = os.statvfs(self._path.parent)

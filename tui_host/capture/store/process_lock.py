@@ -18,9 +18,6 @@ class Lock:
     Attributes:
         token: The lock's name, stored with everything that this process owns.
         fault: Why other processes cannot see that this one runs; empty if they can.
-
-    Raises:
-        OSError: No file can be created in the folder.
     """
 
     def __init__(self, database: Path) -> None:

@@ -8,12 +8,13 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import TypeAlias
 
 from tui_host.capture.record import Head, Place, Record, Redaction, Wire
 from tui_host.capture.recording import Slot
-from tui_host.capture.store.answers import KINDS, LONGEST, PlainRow, pack_run, runs_of
+from tui_host.capture.store.answers import KINDS, LONGEST, SPAN, PlainRow, pack_run
 from tui_host.capture.store.bodies import LARGE, Packed, Packer
 from tui_host.capture.store.schema import SEQ_BITS
 
@@ -37,8 +38,7 @@ _PLACE = """
 _PLAIN = "key, place, time, mono, kind, direction, encoding, head, data"
 _AT_ONCE = 110
 """SQLite's older limit is 999 values; few enough rows, too, that a statement is soon over."""
-_WHOLE = f"INSERT INTO records ({_PLAIN}, malformed, redacted, base, size) VALUES ({', '.join('?' * 13)})"  # noqa: S608 - constants alone
-_JOINED = f"INSERT INTO records ({_PLAIN}, base, size, last) VALUES ({', '.join('?' * 12)})"  # noqa: S608 - constants alone
+_WHOLE = f"INSERT INTO records ({_PLAIN}, malformed, redacted, base, size, last) VALUES ({', '.join('?' * 14)})"  # noqa: S608 - constants alone
 _STREAMED = f"""
     SELECT {_PLAIN} FROM records
     WHERE place = ? AND direction = 'in' AND malformed IS NULL AND redacted IS NULL AND size IS NULL AND length(data) < {LARGE}
@@ -173,7 +173,7 @@ class RecordTable:
         else:
             packed = self._packer.pack(record.data)
         marks = _storable_or_none(record.malformed), _redacted_to_json(record.redacted)
-        self._connection.execute(_WHOLE, (*row[:7], head, packed.data, *marks, packed.base, packed.size))
+        self._connection.execute(_WHOLE, (*row[:7], head, packed.data, *marks, packed.base, packed.size, None))
 
     def _count(self, place: int, record: Record) -> None:
         """Count a record of a model's answer; what is stored of a complete or long one is joined in one row."""
@@ -185,17 +185,19 @@ class RecordTable:
         self._insert_plain()
         session = _storable_or_none(record.place.session)
         stored: list[PlainRow] = self._connection.execute(_STREAMED, (place,)).fetchall()
+        new = self._parts.pop(place, [])
         last = stored[-1][0] if stored else 0
-        for run in runs_of([*stored, *self._parts.pop(place, [])]):
-            if len(run) > 1:
-                self._connection.executemany(
-                    "DELETE FROM records WHERE key = ?", [row[:1] for row in run if row[0] <= last]
-                )
-                packed = self._packer.pack_answer(run[0][0], session, pack_run(run))
-                joined = (*run[0][:7], None, packed.data, packed.base, packed.size, run[-1][0])
-                self._connection.execute(_JOINED, joined)
-            elif run[0][0] > last:
-                self._plain += run
+        for _, alike in groupby([*stored, *new], itemgetter(6)):  # of one encoding
+            run = list(alike)
+            if len(run) == 1 or run[-1][0] - run[0][0] >= SPAN:
+                self._plain += [row for row in run if row[0] > last]
+                continue
+            self._connection.executemany(
+                "DELETE FROM records WHERE key = ?", [row[:1] for row in run if row[0] <= last]
+            )
+            packed = self._packer.pack_answer(run[0][0], session, pack_run(run))
+            marks = None, None, packed.base, packed.size, run[-1][0]
+            self._connection.execute(_WHOLE, (*run[0][:7], None, packed.data, *marks))
 
 
 @lru_cache(_AT_ONCE)

@@ -24,11 +24,7 @@ _ORDERS = {0x377F0682: "<2I", 0x377F0683: ">2I"}
 
 
 def choose_journal(connection: sqlite3.Connection, folder: Path) -> str:
-    """Use a write-ahead log where the folder allows one.
-
-    Returns:
-        What to tell the user; empty where there is a log, and where the user was told before.
-    """
+    """Use a write-ahead log where the folder allows one; return what to tell the user once where it does not."""
     before: str = connection.execute("PRAGMA journal_mode").fetchone()[0]
     is_new = connection.execute("PRAGMA user_version").fetchone()[0] == 0
     network = network_file_system(folder)

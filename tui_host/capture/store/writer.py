@@ -103,13 +103,13 @@ class Writer:
     def run(
         self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None, *, makes_room: bool = False
     ) -> T:
-        """Run work on the writer's connection, after everything put before, and wait for the result.
-
-        Raises:
-            StoreError: What was put before could not be written, or the time is over.
-        """
+        """Run work on the writer's connection, after everything put before, and wait for the result."""
         result: Future[T] = Future()
-        self._queue.put(_Job(lambda connection: result.set_result(work(connection)), result.set_exception, makes_room))
+
+        def perform(connection: sqlite3.Connection) -> None:
+            result.set_result(work(connection))
+
+        self._queue.put(_Job(perform, result.set_exception, makes_room))
         self._hurry.set()
         if self._has_ended:
             raise StoreError(self.fault)
@@ -206,11 +206,7 @@ class Writer:
             self._settle(batch, "")
 
     def _commit(self, batch: Sequence[Statement]) -> None:
-        """Commit statements together; where one of them is impossible, one by one, and that one is left out.
-
-        Raises:
-            sqlite3.Error: Nothing can be written now.
-        """
+        """Commit statements together; where one of them is impossible, one by one, and that one is left out."""
         try:
             self._execute(batch)
         except IMPOSSIBLE as error:
