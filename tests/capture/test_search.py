@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.capture.ladder_wires import two_turns
 from tests.capture.stores import record, save, settle
 from tests.capture.wires import rpc
-from tui_host.capture.ladder.filter_fields import Needles, Term
+from tui_host.capture.ladder.filter_fields import Term, WantedTexts
 from tui_host.capture.ladder.filter_language import Group, Query, completions, read_filter, terms
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import SessionInfo
@@ -99,13 +99,13 @@ def test_any_order_of_terms_is_read(words: list[str]) -> None:
 
 @pytest.mark.parametrize("data", ["问题: 工具", r"\u5de5\u5177", r"\u5DE5\u5177", "a 工具 b"])
 def test_two_chinese_characters_are_enough_however_json_writes_them(data: str) -> None:
-    assert Needles(["工具", "天气"]).contained(data.encode()) == {"工具"}
+    assert WantedTexts(["工具", "天气"]).contained(data.encode()) == {"工具"}
 
 
 def test_case_and_escapes_make_no_difference() -> None:
-    needles = Needles(["Straße", 'say "hi"', "LAMP", "été"])
+    needles = WantedTexts(["Straße", 'say "hi"', "LAMP", "été"])
     assert needles.contained('STRAßE {"a":"Say \\"Hi\\"", "b":"lamp"} ÉTÉ'.encode()) == needles.texts
-    assert Needles([]).contained(b"x") == frozenset()
+    assert WantedTexts([]).contained(b"x") == frozenset()
 
 
 @pytest.mark.parametrize(

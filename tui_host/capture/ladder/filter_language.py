@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tui_host.capture.ladder.filter_fields import FIELDS, QUOTED, WORD, RowTexts, Term, Test, Verdict, term_test
+from tui_host.capture.ladder.filter_fields import FIELDS, QUOTED, WORD, Term, TermReader, Test, Verdict, term_test
 from tui_host.capture.ladder.rows import LadderRows
 
 MOST_COMPLETIONS = 20
-_JOINERS = {"and", "or", "not", "AND", "OR", "NOT"}
-_TOKEN = re.compile(r'(?P<field>\w+[:<>])?"(?P<quoted>[^"]*)"?(?=[\s)]|$)|(?P<bracket>[()])|(?P<word>\S+)')
+_JOINERS = {"and", "or", "not", "AND", "OR", "NOT", "(", ")"}
+_TOKEN = re.compile(r'(?P<field>\w+[:<>])?"(?P<quoted>[^"]*)"?(?=[\s)]|$)|(?P<word>[()]|\S+)')
 _FIELD = re.compile(r"(\w+)([:<>])(.*)", re.DOTALL)
 _LIKE_FIELD = re.compile(r"([^\W\d_]+):[^/]")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)b?")
@@ -58,10 +58,10 @@ class Reading:
     @property
     def whole_texts(self) -> Sequence[str]:
         """The words and quoted texts of a filter of nothing else, all of them needed; empty for other filters."""
-        is_all = isinstance(self.query, Term) or (self.query is not None and self.query.join == "and")
-        every = list(terms(self.query, negated=True)) if is_all else []
-        is_flat = isinstance(self.query, Term) or (self.query is not None and len(every) == len(self.query.parts))
-        return [term.value for term in every] if is_flat and all(term.is_text for term in every) else ()
+        is_all = isinstance(self.query, Group) and self.query.join == "and"
+        parts = self.query.parts if isinstance(self.query, Group) and is_all else (self.query,)
+        texts = [part.value for part in parts if isinstance(part, Term) and part.is_text]
+        return texts if len(texts) == len(parts) else ()
 
 
 def terms(query: Query | None, *, negated: bool = False) -> Iterator[Term]:
@@ -73,32 +73,22 @@ def terms(query: Query | None, *, negated: bool = False) -> Iterator[Term]:
             yield from terms(part, negated=negated)
 
 
-def row_test(query: Query | None, ladder: LadderRows, texts: RowTexts | None = None) -> Test:
-    """Return a test for rows, valid for one revision of the ladder; without `texts`, what must be read is unknown."""
+def row_test(query: Query | None, ladder: LadderRows, read: TermReader | None = None) -> Test:
+    """Return a test for rows, valid for one revision of the ladder; without `read`, what must be read is unknown."""
     if query is None:
         return lambda _: True
     if isinstance(query, Term):
-        return term_test(query, ladder, texts)
-    tests = [row_test(part, ladder, texts) for part in sorted(query.parts, key=_cost)]
-    if query.join == "not":
-        return _opposite(*tests)
-    return _combined(tests, decisive=query.join == "or")
+        return term_test(query, ladder, read)
+    tests = [row_test(part, ladder, read) for part in sorted(query.parts, key=_cost)]
+    decisive = query.join == "or"
 
-
-def _opposite(test: Test) -> Test:
     def opposite(number: int) -> Verdict:
-        verdict = test(number)
+        verdict = tests[0](number)
         return None if verdict is None else not verdict
-
-    return opposite
-
-
-def _combined(tests: Sequence[Test], *, decisive: bool) -> Test:
-    """Return a test that takes the value of the first decisive part, or is unknown as long as a part is."""
 
     def combined(number: int) -> Verdict:
         verdict: Verdict = not decisive
-        for test in tests:
+        for test in tests:  # the first decisive part decides; as long as a part is unknown, all may be
             part = test(number)
             if part is decisive:
                 return decisive
@@ -106,7 +96,7 @@ def _combined(tests: Sequence[Test], *, decisive: bool) -> Test:
                 verdict = None
         return verdict
 
-    return combined
+    return opposite if query.join == "not" else combined
 
 
 def needs_values(query: Query | None) -> bool:
@@ -121,51 +111,66 @@ def _cost(query: Query) -> int:
 def read_filter(text: str) -> Reading:
     """Read a filter. A term that is unfinished or wrong never removes rows: only a sentence tells of it."""
     parser = _Parser(text)
-    parts = [parser.either()]
-    while parser.tokens:  # a bracket that closes nothing
-        parser.tokens.popleft()
-        parts.append(parser.either())
-    return Reading(_joined("and", parts), tuple(dict.fromkeys(parser.mistakes)))
+    return Reading(parser.whole(), tuple(dict.fromkeys(parser.mistakes)))
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self.tokens = deque(_tokens(text))
         self.mistakes: list[str] = []
+        self._tokens = deque(self._read(text))
 
-    def either(self) -> Query | None:
+    def whole(self) -> Query | None:
+        parts = [self._either()]
+        while self._tokens:  # a bracket that closes nothing
+            self._tokens.popleft()
+            parts.append(self._either())
+        return _joined("and", parts)
+
+    def _either(self) -> Query | None:
         parts = [self._both()]
-        while self._joiner() == "or":
-            self.tokens.popleft()
+        while self._next_is("or"):
+            self._tokens.popleft()
             parts.append(self._both())
         return _joined("or", parts)
 
     def _both(self) -> Query | None:
         parts: list[Query | None] = []
-        while self.tokens and self._joiner() not in {"or", ")"}:
+        while self._tokens and not self._next_is("or", ")"):
             parts.append(self._one())
         return _joined("and", parts)
 
     def _one(self) -> Query | None:
-        joiner, (kind, text) = self._joiner(), self.tokens.popleft()
-        if joiner == "not":
-            is_typed = self.tokens and self._joiner() not in {"or", ")"}
-            part = self._one() if is_typed else None
+        following = self._tokens.popleft()
+        if following == "not":
+            part = self._one() if self._tokens and not self._next_is("or", ")") else None
             return None if part is None else Group("not", (part,))
-        if joiner == "(":
-            query = self.either()
-            if self._joiner() == ")":
-                self.tokens.popleft()
+        if following == "(":
+            query = self._either()
+            if self._next_is(")"):
+                self._tokens.popleft()
             return query
-        if kind == "quoted":
-            return Term(QUOTED, text) if text.strip() else None
-        return self._term(text) if kind == "term" else None
+        return None if isinstance(following, str) else following
 
-    def _joiner(self) -> str:
-        """Return the joiner or bracket that comes next, in lower case; empty for a term."""
-        return self.tokens[0][1].lower() if self.tokens and self.tokens[0][0] == "joiner" else ""
+    def _next_is(self, *joiners: str) -> bool:
+        return bool(self._tokens) and self._tokens[0] in joiners
 
-    def _term(self, text: str) -> Query | None:
+    def _read(self, text: str) -> Iterator[Term | str | None]:
+        """Yield terms, joiners and brackets, and None for a term that is unfinished or wrong."""
+        place, depth = 0, 0
+        while match := _TOKEN.search(text, place):
+            place, word, closing = match.end(), match["word"] or "", 0
+            if match["field"] is not None:
+                yield self._term(f"{match['field']}{match['quoted']}")
+            elif match["quoted"] is not None:
+                yield Term(QUOTED, match["quoted"]) if match["quoted"].strip() else None
+            else:
+                while closing < depth and len(word) > 1 and word.endswith(")"):  # it closes what stands before the word
+                    word, closing = word[:-1], closing + 1
+                yield word.lower() if word in _JOINERS else self._term(word)
+                yield from ")" * closing
+                depth = max(0, depth + (word == "(") - (word == ")") - closing)
+
+    def _term(self, text: str) -> Term | None:
         match = _FIELD.fullmatch(text)
         field = FIELDS.get(match[1].lower()) if match is not None else None
         if match is None or field is None:
@@ -183,27 +188,6 @@ class _Parser:
         elif value:
             return Term(name, value)
         return None
-
-
-def _tokens(text: str) -> list[tuple[str, str]]:
-    """Return the terms, joiners and brackets, each with `quoted`, `term` or `joiner`."""
-    tokens: list[tuple[str, str]] = []
-    place, depth = 0, 0
-    while match := _TOKEN.search(text, place):
-        place = match.end()
-        if match["quoted"] is not None:
-            field = match["field"]
-            tokens.append(("term", f"{field}{match['quoted']}") if field else ("quoted", match["quoted"]))
-            continue
-        word: str = match["bracket"] or match["word"]
-        closing = 0
-        if match["word"]:  # brackets belong to a word unless they close what stands before it
-            while closing < depth and len(word) > 1 and word.endswith(")"):
-                word, closing = word[:-1], closing + 1
-        tokens.append(("joiner" if word in _JOINERS or match["bracket"] else "term", word))
-        tokens += [("joiner", ")")] * closing
-        depth = max(0, depth + (word == "(") - (word == ")") - closing)
-    return tokens
 
 
 def _joined(join: Literal["and", "or"], parts: Sequence[Query | None]) -> Query | None:

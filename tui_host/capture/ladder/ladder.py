@@ -11,7 +11,6 @@ from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.exchange_rows import ExchangeRows
 from tui_host.capture.ladder.frame_rows import FrameRows
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.row_numbers import RowNumbers
 from tui_host.capture.ladder.rows import LadderRows, Value
 from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import Place, Record
@@ -27,13 +26,11 @@ class Ladder(LadderRows):
         clock: Name of the common clock of all captures; empty if each has its own.
 
     Attributes:
-        numbers: The numbers of requests and connections.
         hosts: Whose each turn is, where it is of several hosts: anew by whoever finds that out.
     """
 
     def __init__(self, clock: str = "") -> None:
         super().__init__(clock)
-        self.numbers = RowNumbers(self)
         self._exchanges = ExchangeRows(self)
         self._frames = FrameRows(self)
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}  # for the rows of their exchanges
@@ -45,16 +42,11 @@ class Ladder(LadderRows):
         """Read the next records in order; several captures may follow each other."""
         for record in records:
             self._take(record)
-        self.numbers.take()
         self.settle()
 
     def close(self, running: Container[str] = ()) -> None:
-        """End what is open in captures that are over: their requests have no answer.
-
-        Args:
-            running: The captures to which more may come.
-        """
-        for capture in self.captures:
+        """End what is open in captures that are over, to which no more may come: their requests have no answer."""
+        for capture in self._by_seq:
             if capture not in running:
                 self._frames.close(capture)
                 self._exchanges.close(capture)
@@ -81,7 +73,9 @@ class Ladder(LadderRows):
             case "link":
                 self._link(record)
             case "end" if record.exchange is None:
-                self._connection_end(record)
+                reason = reason_of_end(record)
+                self.add(record, "mcp", "end", outward=False, words=reason, size=0, error=not is_orderly(reason))
+                self._frames.close(record.capture, record.connection or "", why_unanswered(record.peer, reason))
             case _:
                 self._exchanges.take(record)
                 key = (record.capture, record.exchange or "")
@@ -92,26 +86,18 @@ class Ladder(LadderRows):
 
     def _line(self, record: Record) -> None:
         words = record.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
-        last = self._lines
-        if last >= 0 and last == len(self.rows) - 1:
-            row = self.rows[last]
+        if 0 <= self._lines == len(self.rows) - 1:
+            row = self.rows[self._lines]
             if (row.capture, row.peer, row.connection) == (record.capture, record.peer, record.connection or ""):
-                self.repeat(last, record, words)
+                self.repeat(self._lines, record, words)
                 return
         self._lines = self.add(record, "mcp", "line", outward=False, words=words, events=1)
 
-    def _connection_end(self, record: Record) -> None:
-        reason = reason_of_end(record)
-        self.add(record, "mcp", "end", outward=False, words=reason, size=0, error=not is_orderly(reason))
-        self._frames.close(record.capture, record.connection or "", why_unanswered(record.peer, reason))
-
     def _decision(self, record: Record) -> None:
         value = read_object(record.data)
-        server, tool, words, decision, by = (
-            text_or_empty(value.get(name)) for name in ("server", "tool", "words", "decision", "by")
-        )
-        words = (words or f"{decision} by {by}")[:WORDS]
-        self.add(record, "host", "decision", peer=server, tool=tool, words=words)
+        names = ("server", "tool", "words", "decision", "by")
+        server, tool, words, decision, by = (text_or_empty(value.get(name)) for name in names)
+        self.add(record, "host", "decision", peer=server, tool=tool, words=(words or f"{decision} by {by}")[:WORDS])
         if record.place.call:
             self.tools.setdefault(record.place.call, f"{server}.{tool}")
 
@@ -130,23 +116,22 @@ class Ladder(LadderRows):
         self._join_or_wait(record.capture, link, record.place)
 
     def _join_or_wait(self, capture: str, link: Link, place: Place) -> None:
-        number = self._row_of_span(capture, link)
+        """Add a link's call to the row of its bytes; a link may come before the rows of its exchange."""
+        span = link.span
+        if span.exchange is None:
+            number = None if span.seq is None else self.row_of((capture, span.seq))
+        else:
+            number = self._exchanges.half(capture, span.exchange, is_request=span.side == "request")
         if number is not None:
-            self._join(number, link, place)
-        elif link.span.exchange is not None:  # links may come before the rows of their exchange
-            self._waiting.setdefault((capture, link.span.exchange), []).append((link, place))
+            self._join(self.rows[number], link, place)
+        elif span.exchange is not None:
+            self._waiting.setdefault((capture, span.exchange), []).append((link, place))
 
-    def _row_of_span(self, capture: str, link: Link) -> int | None:
-        if link.span.exchange is not None:
-            return self._exchanges.half(capture, link.span.exchange, is_request=link.span.side == "request")
-        return None if link.span.seq is None else self.row_of((capture, link.span.seq))
-
-    def _join(self, number: int, link: Link, place: Place) -> None:
-        """Add a link's call to a row, the turn to a message to a server, and the call's words to a response."""
-        row = self.rows[number]
+    def _join(self, row: Row, link: Link, place: Place) -> None:
+        """Add a call to a row, the turn to a message to a server, and the call's words to a response."""
         if link.call in row.calls:
             return
-        self.join(number, link.call)
+        self.join(row.number, link.call)
         changes: dict[str, Value] = {}
         if link.relation == "asked":
             asked = f"{self.tools.get(link.call, link.tool)} {link.words}".strip()
@@ -156,5 +141,5 @@ class Ladder(LadderRows):
             changes[_DEGREES[link.known]] = True
         if row.lane == "mcp" and place.turn is not None:  # until then it only seemed to be of one, or of none
             changes |= {"turn": place.turn, "step": place.step or 0}
-            self.sections.move(number, (row.clock, place.turn, place.step or 0))
-        self.change(number, **changes)
+            self.sections.move(row.number, (row.clock, place.turn, place.step or 0))
+        self.change(row.number, **changes)

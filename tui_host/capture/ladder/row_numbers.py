@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
 
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.rows import LadderRows
 from tui_host.capture.visible import line
 
 _NAME_CHARACTERS = 60
@@ -15,46 +15,28 @@ _NAME_CHARACTERS = 60
 class RowNumbers:
     """Numbers of requests and connections, in the order in which they began.
 
-    Args:
-        ladder: The rows; more of them may come.
-
     Attributes:
         requests: The rows of all requests to models; the first one is that of `LLM 1`.
         widest: Characters of the longest `lab` or `lab/2`.
     """
 
-    def __init__(self, ladder: LadderRows) -> None:
-        self._ladder = ladder
-        self._seen = 0
+    def __init__(self, rows: Sequence[Row], partner: Callable[[int], int | None]) -> None:
+        self._rows = rows
+        self._partner = partner
         self._connections: dict[str, dict[tuple[str, str], int]] = {}
         self.requests = array("i")
         self.widest = 0
 
-    def take(self) -> None:
-        """Count the new rows."""
-        rows = self._ladder.rows
-        last: tuple[str, str, str] | None = None
-        for number in range(self._seen, len(rows)):
-            lane = rows.choice("lane", number)
-            if lane == "llm" and rows.choice("kind", number) == "request" and rows.text("method", number) != "GET":
-                self.requests.append(number)  # GET lists models
-            elif lane == "mcp":
-                peer, capture = rows.text("peer", number), rows.text("capture", number)
-                connection = rows.text("connection", number)
-                if last != (peer, capture, connection):
-                    last = peer, capture, connection
-                    self._connect(peer, capture, connection)
-        self._seen = len(rows)
-
-    def _connect(self, peer: str, capture: str, connection: str) -> None:
+    def count(self, peer: str, capture: str, connection: str) -> None:
+        """Count the connection of a new row to a server."""
         connections = self._connections.setdefault(peer, {})
-        if connection:
-            connections.setdefault((capture, connection), len(connections) + 1)
+        if connection and (capture, connection) not in connections:
+            connections[capture, connection] = len(connections) + 1
         self.widest = max(self.widest, len(peer) + 2 * (len(connections) > 1))
 
     def request(self, number: int) -> Row | None:
         """Return the row of `LLM number`; None if there is none."""
-        return self._ladder.rows[self.requests[number - 1]] if 1 <= number <= len(self.requests) else None
+        return self._rows[self.requests[number - 1]] if 1 <= number <= len(self.requests) else None
 
     def connection(self, row: Row) -> int:
         """Return the number of the connection among those to the row's server; 0 without one."""
@@ -63,7 +45,7 @@ class RowNumbers:
     def side(self, row: Row) -> str:
         """Return with whom a row is exchanged: `LLM 3`, `lab`, or `lab/2` on the second connection."""
         if row.lane == "llm":
-            request = row.number if row.kind == "request" else self._ladder.partner(row.number)
+            request = row.number if row.kind == "request" else self._partner(row.number)
             before = 0 if request is None else bisect_left(self.requests, request)
             is_counted = before < len(self.requests) and self.requests[before] == request
             return f"LLM {before + 1}" if is_counted else "LLM"

@@ -4,39 +4,30 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, TypeAlias, overload
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias, overload
 
 from typing_extensions import override
 
 from tui_host.capture.ladder.row import KINDS, LANES, STATES, Lane, Row, RowKind
+from tui_host.capture.ladder.row_numbers import RowNumbers
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.record import Record
 
 Value: TypeAlias = "int | str | tuple[str, ...] | frozenset[str] | None"
 
 UNKNOWN_TIME = -1
-_OF_ONE_RECORD = {"request", "frame", "decision"}
 CHOICES: Mapping[str, tuple[str, ...]] = {"lane": LANES, "kind": KINDS, "state": STATES}
-COLUMNS: Mapping[str, str] = {
-    **dict.fromkeys(CHOICES, "choice"),
-    **dict.fromkeys(("outward", "answer", "error", "redacted", "missing", "inferred", "maybe"), "flag"),
-    **dict.fromkeys(("turn", "step", "status", "events"), "number"),
-    **dict.fromkeys(("seq", "last_seq", "request_seq", "response_seq", "time_ns", "size"), "long number"),
-    **dict.fromkeys(("mono_ns", "end_mono_ns"), "time"),
-    **dict.fromkeys(("capture", "clock", "peer", "connection", "method", "url"), "shared text"),
-    **dict.fromkeys(("tool", "malformed", "ending"), "shared text"),
-    **dict.fromkeys(("exchange", "rpc_id", "words"), "own text"),
+_TIMES = ("mono_ns", "end_mono_ns")
+_FLAGS = ("outward", "answer", "error", "redacted", "missing", "inferred", "maybe")
+_SHARED = ("capture", "clock", "peer", "connection", "method", "url", "tool", "malformed", "ending")
+_OWN = ("exchange", "rpc_id", "words")
+_TYPES: Mapping[str, str] = {
+    **dict.fromkeys((*CHOICES, *_FLAGS), "b"),
+    **dict.fromkeys((*_SHARED, "turn", "step", "status", "events"), "i"),
+    **dict.fromkeys((*_TIMES, "seq", "last_seq", "request_seq", "response_seq", "time_ns", "size"), "q"),
 }
 """How each field of a row is stored. A text that many rows share is stored once, and stands in its column by number."""
-_TYPES: Mapping[str, Literal["b", "i", "q"]] = {
-    "choice": "b",
-    "flag": "b",
-    "number": "i",
-    "long number": "q",
-    "time": "q",
-    "shared text": "i",
-}
 
 
 class RowTable(Sequence[Row]):
@@ -47,35 +38,24 @@ class RowTable(Sequence[Row]):
         texts: The texts that rows share; number 0 is the empty text.
         own: The fields whose texts hardly two rows share.
         heads: The headers of each row, by the numbers of their lines: most lines are those of the request before.
+        calls: The calls of each row.
     """
 
     def __init__(self) -> None:
-        self.columns: dict[str, array[int]] = {
-            name: array(_TYPES[kind]) for name, kind in COLUMNS.items() if kind in _TYPES
-        }
+        self.columns: dict[str, array[int]] = {name: array(code) for name, code in _TYPES.items()}
         self.texts = [""]
-        self.own: dict[str, list[str]] = {name: [] for name, kind in COLUMNS.items() if kind == "own text"}
+        self.own: dict[str, list[str]] = {name: [] for name in _OWN}
         self.heads: list[tuple[int, ...]] = []
         self._numbers = {"": 0}
-        self._calls: list[str | frozenset[str]] = []  # most rows have no call or one
-        self._readers = [(name, column, self._reader(name)) for name, column in self.columns.items()]
-
-    def _reader(self, name: str) -> Callable[[int], object]:
-        match COLUMNS[name]:
-            case "choice":
-                return CHOICES[name].__getitem__
-            case "flag":
-                return bool
-            case "time":
-                return lambda time: None if time == UNKNOWN_TIME else time
-            case "shared text":
-                return self.texts.__getitem__
-            case _:
-                return int
+        self.calls: list[tuple[str, ...]] = []
+        readers: dict[str, Callable[[int], object]] = {name: choices.__getitem__ for name, choices in CHOICES.items()}
+        readers |= dict.fromkeys(_FLAGS, bool) | dict.fromkeys(_SHARED, self.texts.__getitem__)
+        readers |= dict.fromkeys(_TIMES, lambda time: None if time == UNKNOWN_TIME else time)
+        self._readers = [(name, column, readers.get(name, int)) for name, column in self.columns.items()]
 
     @override
     def __len__(self) -> int:
-        return len(self._calls)
+        return len(self.heads)
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
@@ -85,13 +65,24 @@ class RowTable(Sequence[Row]):
 
     @override
     def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        if isinstance(index, slice):
-            return [self._row(number) for number in range(*index.indices(len(self)))]
-        return self._row(range(len(self))[index])
+        numbers = range(len(self))[index]
+        return self._row(numbers) if isinstance(numbers, int) else [self._row(number) for number in numbers]
 
     @override
     def __iter__(self) -> Iterator[Row]:
         return map(self._row, range(len(self)))
+
+    def _row(self, number: int) -> Row:
+        row = object.__new__(Row)
+        put = object.__setattr__  # `Row` is frozen, and its constructor with all names takes three times as long
+        put(row, "number", number)
+        for name, column, read in self._readers:
+            put(row, name, read(column[number]))
+        for name, texts in self.own.items():
+            put(row, name, texts[number])
+        put(row, "head", tuple(map(self.texts.__getitem__, self.heads[number])))
+        put(row, "calls", frozenset(self.calls[number]))
+        return row
 
     def append(self, values: Mapping[str, Value]) -> None:
         """Add a row with the next number; fields without a value are 0 or empty."""
@@ -100,7 +91,7 @@ class RowTable(Sequence[Row]):
         for texts in self.own.values():
             texts.append("")
         self.heads.append(())
-        self._calls.append("")
+        self.calls.append(())
         self.put(len(self) - 1, values)
 
     def put(self, number: int, values: Mapping[str, Value]) -> None:
@@ -111,7 +102,7 @@ class RowTable(Sequence[Row]):
             elif value is None:
                 self.columns[name][number] = UNKNOWN_TIME
             elif isinstance(value, frozenset):
-                self._calls[number] = value if len(value) > 1 else next(iter(value), "")
+                self.calls[number] = tuple(value)
             elif isinstance(value, tuple):
                 self.heads[number] = tuple(map(self._shared, value))
             elif name in self.own:  # half a surrogate pair could be neither shown nor saved
@@ -129,31 +120,8 @@ class RowTable(Sequence[Row]):
         return number
 
     def text(self, name: str, number: int) -> str:
-        """Return a shared text of a row, for which no row is made."""
-        return self.texts[self.columns[name][number]]
-
-    def choice(self, name: str, number: int) -> str:
-        """Return the lane, kind or state of a row, for which no row is made."""
-        return CHOICES[name][self.columns[name][number]]
-
-    def calls_of(self, number: int) -> Iterable[str]:
-        """Return the calls of a row."""
-        calls = self._calls[number]
-        if isinstance(calls, str):
-            return (calls,) if calls else ()
-        return calls
-
-    def _row(self, number: int) -> Row:
-        row = object.__new__(Row)
-        put = object.__setattr__  # `Row` is frozen, and its constructor with all names takes three times as long
-        put(row, "number", number)
-        for name, column, read in self._readers:
-            put(row, name, read(column[number]))
-        for name, texts in self.own.items():
-            put(row, name, texts[number])
-        put(row, "head", tuple(map(self.texts.__getitem__, self.heads[number])))
-        put(row, "calls", frozenset(self.calls_of(number)))
-        return row
+        """Return a shared text of a row, or its lane, kind or state; no row is made for it."""
+        return CHOICES.get(name, self.texts)[self.columns[name][number]]
 
 
 class LadderRows:
@@ -162,18 +130,21 @@ class LadderRows:
     Attributes:
         rows: All rows, in the order of their first bytes. A row's index is its number.
         sections: The section of each row, up to the last finished revision: a step of a turn, or connections.
+        numbers: The numbers of requests and connections.
         revision: Grows when rows were added or changed.
+        calls: The rows of each call, as they got it.
         tools: `server.tool` of each call, if known.
     """
 
     def __init__(self, clock: str = "") -> None:
         self.rows = RowTable()
         self.sections = Sections()
+        self.numbers = RowNumbers(self.rows, self.partner)
         self.revision = 0
+        self.calls: dict[str, array[int]] = {}
         self.tools: dict[str, str] = {}
         self._clock = clock
         self._partners = array("i")
-        self._by_call: dict[str, array[int]] = {}
         self._by_seq: dict[str, tuple[array[int], array[int]]] = {}  # the records that rows begin with, by capture
         self._changes = array("q"), array("i")  # revisions, and the row that changed in each
 
@@ -208,8 +179,12 @@ class LadderRows:
         if not seqs or seqs[-1] < record.seq:
             seqs.append(record.seq)
             numbers.append(number)
-        for call in self.rows.calls_of(number):
-            self._by_call.setdefault(call, array("i")).append(number)
+        for call in self.rows.calls[number]:
+            self.calls.setdefault(call, array("i")).append(number)
+        if lane == "mcp":
+            self.numbers.count(record.peer, record.capture, record.connection or "")
+        elif kind == "request" and values.get("method") != "GET":  # GET lists models
+            self.numbers.requests.append(number)
         self._note(number)
         return number
 
@@ -220,8 +195,8 @@ class LadderRows:
 
     def join(self, number: int, call: str) -> None:
         """Add a call to those of a row."""
-        self.change(number, calls=frozenset((*self.rows.calls_of(number), call)))
-        self._by_call.setdefault(call, array("i")).append(number)
+        self.change(number, calls=frozenset((*self.rows.calls[number], call)))
+        self.calls.setdefault(call, array("i")).append(number)
 
     def grow(self, number: int, record: Record, events: int) -> None:
         """Add a record's bytes, and a number of events, to a row."""
@@ -238,10 +213,6 @@ class LadderRows:
         if words:
             self.change(number, words=words)
 
-    def is_open(self, number: int) -> bool:
-        """Whether bytes of a row, or its answer, may still come."""
-        return self.rows.choice("state", number) == "open"
-
     def pair(self, first: int, second: int) -> None:
         """Make two rows partners; a row keeps the first partner."""
         for number, partner in ((first, second), (second, first)):
@@ -256,26 +227,15 @@ class LadderRows:
 
     def relatives(self, number: int) -> Sequence[int]:
         """Return the rows that share a call with a row, nearest first; for a row without calls its partner."""
-        numbers = {other for call in self.rows.calls_of(number) for other in self._by_call[call] if other != number}
+        numbers = {row for call in self.rows.calls[number] for row in self.calls[call]} - {number}
         partner = self.partner(number)
         if not numbers and partner is not None:
             return (partner,)
-        return tuple(sorted(numbers, key=lambda other: (abs(other - number), other)))
+        return tuple(sorted(numbers, key=lambda row: (abs(row - number), row)))
 
     def rows_of_call(self, call: str) -> Sequence[int]:
         """Return the rows of a call, in the order of their first bytes."""
-        return sorted(self._by_call.get(call, ()))
-
-    def only_record(self, number: int) -> tuple[str, int] | None:
-        """Return capture and number of the record with the whole body of a row; None if more records may have a part."""
-        if self.rows.choice("kind", number) not in _OF_ONE_RECORD:
-            return None
-        return self.rows.text("capture", number), self.rows.columns["seq"][number]
-
-    @property
-    def captures(self) -> Iterable[str]:
-        """The captures with rows."""
-        return self._by_seq
+        return sorted(self.calls.get(call, ()))
 
     def row_of(self, key: tuple[str, int]) -> int | None:
         """Return the row whose first record has this capture and number."""

@@ -23,9 +23,8 @@ class Sections:
         self.turns: dict[int, int] = {}
         self.starts: set[int] = set()
         self._clocks: set[str] = set()  # on which a turn has begun
-        self._begun = array("q")  # the rows that sections begin with
         self._steps: dict[tuple[str, int, int], int] = {}
-        self._of_turn: int | None = None  # the last row of a turn, as times go
+        self._of_turn: Row | None = None  # the last row of a turn, as times go
 
     @property
     def has_turns(self) -> bool:
@@ -37,62 +36,50 @@ class Sections:
         return self.turns[self.homes[number]]
 
     def take(self, rows: Sequence[Row], partner: Callable[[int], int | None]) -> None:
-        """Assign new rows to sections.
-
-        Args:
-            rows: All rows.
-            partner: Returns the other half of a row.
-        """
+        """Assign new rows to sections; `partner` returns the other half of a row."""
         for number in range(len(self.homes), len(rows)):
-            self.homes.append(self._home(rows[number], rows, partner(number)))
+            row, half = rows[number], partner(number)
+            if row.turn:
+                home = self._steps.setdefault((row.clock, row.turn, row.step), number)
+                if self._of_turn is None or not _is_before(row, self._of_turn):
+                    self._of_turn = row
+            elif half is not None and half < number:
+                home = self.homes[half]  # an answer stands with what it answers
+            else:
+                home = self._of_connection(row, rows)
+            self.homes.append(home)
+            if home != number:
+                continue
+            self.turns[home] = row.turn
+            if row.turn:
+                self._clocks.add(row.clock)
+            elif row.clock not in self._clocks:
+                self.starts.add(home)
 
     def move(self, number: int, step: tuple[str, int, int]) -> None:
         """Move a row into a step of a turn, named by clock, turn and step, if that step has a section."""
         if number < len(self.homes) and step[1]:
             self.homes[number] = self._steps.get(step, self.homes[number])
 
-    def _home(self, row: Row, rows: Sequence[Row], partner: int | None) -> int:
-        """Return the first row of a row's section; the row itself for a new section."""
-        if row.turn:
-            home = self._steps.setdefault((row.clock, row.turn, row.step), row.number)
-            if self._of_turn is None or not _is_before(row, rows[self._of_turn]):
-                self._of_turn = row.number
-        elif partner is not None and partner < row.number:
-            return self.homes[partner]  # an answer stands with what it answers
-        else:
-            home = self._of_connection(row, rows)
-        if home == row.number:
-            self._begun.append(home)
-            self.turns[home] = row.turn
-            if row.turn:
-                self._clocks.add(row.clock)
-            elif row.clock not in self._clocks:
-                self.starts.add(home)
-        return home
-
     def _of_connection(self, row: Row, rows: Sequence[Row]) -> int:
-        last = rows[self._begun[-1]] if self._begun else None
-        if last is None or last.clock != row.clock or (self.turns[last.number] and _is_asked_for(row)):
+        """Return the section of a row outside turns; the row itself for a new one."""
+        is_asked_for = row.method == "tools/call" and not row.answer  # by a model, in another capture
+        last = rows[next(reversed(self.turns))] if self.turns else None
+        if last is None or last.clock != row.clock or (self.turns[last.number] and is_asked_for):
             return row.number
-        if _is_before(row, last):
-            earlier = (rows[number] for number in reversed(self._begun))
-            may_be = (candidate for candidate in earlier if not (self.turns[candidate.number] and _is_asked_for(row)))
-            same = [candidate for candidate in may_be if candidate.clock == row.clock]
-            return next((candidate for candidate in same if not _is_before(row, candidate)), same[-1]).number
-        return last.number if self.turns[last.number] == 0 or self._is_at_work(row, rows) else row.number
+        if not _is_before(row, last):
+            return last.number if self.turns[last.number] == 0 or self._is_at_work(row, rows) else row.number
+        earlier = (rows[number] for number in reversed(self.turns) if not (self.turns[number] and is_asked_for))
+        same = [candidate for candidate in earlier if candidate.clock == row.clock]
+        return next((candidate for candidate in same if not _is_before(row, candidate)), same[-1]).number
 
     def _is_at_work(self, row: Row, rows: Sequence[Row]) -> bool:
         """Whether a turn is running when a row comes: the model has not answered yet, or has asked for calls."""
-        latest = None if self._of_turn is None else rows[self._of_turn]
+        latest = None if self._of_turn is None else rows[self._of_turn.number]  # it may have grown since
         if latest is None or latest.lane != "llm" or latest.kind == "request":
             return True  # the turn's first rows are not the model's, and its last ones are
         since = lasted(row.mono_ns, latest.end_mono_ns)
         return bool(latest.calls) or latest.state == "open" or (since is not None and since >= 0)
-
-
-def _is_asked_for(row: Row) -> bool:
-    """Whether a row is a tool call that a model asked for."""
-    return row.method == "tools/call" and not row.answer
 
 
 def _is_before(row: Row, other: Row) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.json.narrowing import number_or_zero
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.filter_fields import Needles
+from tui_host.capture.ladder.filter_fields import TOKENS, Term, WantedTexts
 from tui_host.capture.ladder.filter_language import Reading, read_filter, row_test, terms
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Head, Record
@@ -61,7 +61,7 @@ def search_chats(sessions: StoredSessions, words: str) -> Iterator[Found]:
 
     A filter with conditions on rows matches no chat: `RecordSearch` searches rows.
     """
-    needles = Needles(read_filter(words).whole_texts)
+    needles = WantedTexts(read_filter(words).whole_texts)
     for session in sessions.list() if needles.texts else ():
         missing = needles.texts - needles.contained(session.title.encode("utf-8", "replace"))
         excerpt, turn = "", 0
@@ -113,22 +113,6 @@ class _Body(NamedTuple):
     tokens: int
 
 
-class _RowTexts:
-    """The wanted texts in the bodies of rows, and their tokens."""
-
-    def __init__(self, rows: Mapping[int | None, tuple[frozenset[str], int]]) -> None:
-        self._rows = rows
-
-    def contains(self, number: int, text: str) -> bool:
-        return number in self._rows and text in self._rows[number][0]
-
-    def shows(self, number: int, word: str) -> bool:
-        return self.contains(number, word)
-
-    def tokens(self, number: int) -> int:
-        return self._rows[number][1] if number in self._rows else 0
-
-
 class RecordSearch:
     """Searches the records of sessions one by one, within a limit for all of them.
 
@@ -159,8 +143,8 @@ class RecordSearch:
         self._query = reading.query
         self._texts = frozenset(reading.whole_texts)
         wanted = list(terms(reading.query, negated=True))
-        self._needles = Needles(term.value for term in wanted if term.is_text)
-        self._estimate = estimate if any(term.field == "tokens" for term in wanted) else None
+        self._needles = WantedTexts(term.value for term in wanted if term.is_text)
+        self._estimate = estimate if any(term.field == TOKENS for term in wanted) else None
         self._read_answer = answer
         self._left = most_bytes
         self._goes_on = goes_on
@@ -203,8 +187,13 @@ class RecordSearch:
             if texts or body.tokens:
                 facts[body.key] = texts, body.tokens
         ladder.close()
-        row_texts = _RowTexts({ladder.row_of(key): row for key, row in facts.items()})
-        matches = [*filter(row_test(self._query, ladder, row_texts), range(len(ladder.rows)))]
+        by_row = {ladder.row_of(key): row for key, row in facts.items()}
+
+        def read(term: Term, number: int) -> int:
+            texts, tokens = by_row.get(number, (frozenset[str](), 0))
+            return tokens if term.field == TOKENS else term.value in texts
+
+        matches = [*filter(row_test(self._query, ladder, read), range(len(ladder.rows)))]
         if not matches:
             return None
         first = ladder.rows[matches[0]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from tui_host.capture.ladder.filter_fields import RowTexts, Test, Verdict
+from tui_host.capture.ladder.filter_fields import Term, Test, Verdict
 from tui_host.capture.ladder.filter_language import Reading, needs_values, read_filter, row_test
 from tui_host.capture.ladder.ladder import Ladder
 
@@ -23,8 +23,12 @@ _BLOCK = 256
 """Rows between two looks at the clock while values are tested."""
 
 
-class TextReader(RowTexts, Protocol):
+class TextReader(Protocol):
     """Reads the texts of rows in steps."""
+
+    def read(self, term: Term, number: int) -> int | None:
+        """Return what a term asks of a row, as a `TermReader`."""
+        ...
 
     def begin(self, ladder: Ladder, reading: Reading) -> None:
         """Prepare for another filter."""
@@ -206,5 +210,5 @@ class Filtering:
     def _tests_of(self, ladder: Ladder) -> tuple[Test, Test]:
         if self._tests is None or self._tests[0] != ladder.revision:
             query = self.reading.query
-            self._tests = ladder.revision, row_test(query, ladder, None), row_test(query, ladder, self._texts)
+            self._tests = ladder.revision, row_test(query, ladder, None), row_test(query, ladder, self._texts.read)
         return self._tests[1:]

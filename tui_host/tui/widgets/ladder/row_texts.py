@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from tui_host.answers.steps import PIECE, Making, Steps
-from tui_host.capture.ladder.filter_fields import QUOTED, Needles, Verdict
+from tui_host.capture.ladder.filter_fields import QUOTED, TOKENS, WORD, Term, WantedTexts
 from tui_host.capture.ladder.filter_language import Reading, terms
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
@@ -17,6 +17,7 @@ from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.ladder_filter import TextReader
 
+_OF_ONE_RECORD = {"request", "frame", "decision"}
 _SMALL = 64 << 10
 """Bytes of a body that is searched in one go."""
 
@@ -37,7 +38,7 @@ class BodyFacts:
 _NOTHING = BodyFacts()
 
 
-def body_facts(source: SessionSource, row: Row, needles: Needles, *, counts: bool) -> Steps[BodyFacts]:
+def body_facts(source: SessionSource, row: Row, needles: WantedTexts, *, counts: bool) -> Steps[BodyFacts]:
     """Read a body for the quoted texts of a filter, an answer's events put together too, and its tokens if wanted."""
     from tui_host.answers.bodies import head_of, reading
     from tui_host.llm.exchange_summary import ResponseWords
@@ -83,7 +84,7 @@ class LadderTexts(TextReader):
         self._source = source
         self._shown = shown
         self._clock = clock
-        self._needles = Needles(())
+        self._needles = WantedTexts(())
         self._counts = False
         self._last_shown: tuple[int, str] = (-1, "")
         self._plain: dict[int, bytes] = {}
@@ -93,8 +94,8 @@ class LadderTexts(TextReader):
     @override
     def begin(self, ladder: Ladder, reading: Reading) -> None:
         wanted = list(terms(reading.query, negated=True))
-        self._needles = Needles(term.value for term in wanted if term.field == QUOTED)
-        self._counts = any(term.field == "tokens" for term in wanted)
+        self._needles = WantedTexts(term.value for term in wanted if term.field == QUOTED)
+        self._counts = any(term.field == TOKENS for term in wanted)
         self._last_shown, self._making = (-1, ""), None
         self._plain.clear()
         self._facts.clear()
@@ -118,9 +119,9 @@ class LadderTexts(TextReader):
         ladder = self._source.ladder
         by_capture: dict[str, dict[int, int]] = {}
         for number in numbers:
-            record = None if number in self._facts else ladder.only_record(number)
-            if record is not None:
-                by_capture.setdefault(record[0], {})[record[1]] = number
+            row = ladder.rows[number]
+            if number not in self._facts and row.kind in _OF_ONE_RECORD:
+                by_capture.setdefault(row.capture, {})[row.seq] = number
         for capture, rows in by_capture.items():
             try:
                 plain = self._source.plain_data(capture, list(rows))
@@ -129,26 +130,21 @@ class LadderTexts(TextReader):
             self._plain.update((rows[seq], data) for seq, data in plain.items() if len(data) <= _SMALL)
 
     @override
-    def shows(self, number: int, word: str) -> Verdict:
+    def read(self, term: Term, number: int) -> int | None:
+        if term.field != WORD:
+            row = self._row(number)
+            if term.field == TOKENS and (row.lane != "llm" or row.kind not in {"request", "response"}):
+                return 0
+            facts = self._facts_of(number)
+            if facts is None:
+                return None
+            return facts.tokens if term.field == TOKENS else term.value in facts.texts
         if self._last_shown[0] != number:
             shown = self._shown(self._row(number))
             if shown is None:
                 return None
             self._last_shown = number, shown.casefold()
-        return word in self._last_shown[1]
-
-    @override
-    def contains(self, number: int, text: str) -> Verdict:
-        facts = self._facts_of(number)
-        return None if facts is None else text in facts.texts
-
-    @override
-    def tokens(self, number: int) -> int | None:
-        row = self._row(number)
-        if row.lane != "llm" or row.kind not in {"request", "response"}:
-            return 0
-        facts = self._facts_of(number)
-        return None if facts is None else facts.tokens
+        return term.value in self._last_shown[1]
 
     @property
     @override
