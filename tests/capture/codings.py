@@ -7,7 +7,7 @@ import zlib
 from typing import Literal
 
 from tui_host.capture.content_codings import codings_of, compress, decode_records
-from tui_host.capture.http.exchange import Exchange
+from tui_host.capture.http.exchange_end import Exchange
 
 
 def coded(data: bytes, encoding: str) -> bytes:

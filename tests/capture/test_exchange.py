@@ -6,6 +6,7 @@ import gzip
 import tracemalloc
 import zlib
 from collections.abc import Callable
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -13,16 +14,12 @@ from hypothesis import strategies as st
 
 from tests.capture.codings import coded
 from tests.capture.wires import Kept
-from tests.cases import first_values
 from tui_host.capture.content_codings import CodingError, decoder, encoding_of
-from tui_host.capture.http.exchange import fold_exchanges
-from tui_host.capture.http.exchange_end import Ending, read_ending
+from tui_host.capture.http.exchange_end import Ending, Reason, fold_exchanges, read_ending
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE
 
 EVENTS = b'data: {"a":1}\n\n: ping\n\ndata: [DONE]\n\n'
-
-
 ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "x-gzip": gzip.compress,
@@ -42,13 +39,20 @@ def test_an_exchange_has_its_heads_its_bodies_and_its_end() -> None:
     (open_exchange,) = fold_exchanges(kept.records()).values()
     live.end()
     (found,) = fold_exchanges(kept.records()).values()
-
     assert found.request is not None
     assert found.request.head is not None
     assert (found.request.head.method, found.request.head.url) == ("POST", "http://x")
-    assert (found.body("request"), found.body()) == (b'{"q":1}', EVENTS)
+    assert (found.request.data, found.body) == (b'{"q":1}', EVENTS)
     assert found.ending == Ending(size=len(EVENTS), kept=len(EVENTS))
     assert open_exchange.ending is None
+
+
+def test_an_end_is_read_as_it_was_written_and_one_in_other_words_is_a_failure() -> None:
+    for reason in get_args(Reason):
+        ending = Ending(reason=reason, error="工", size=3, kept=2)
+        assert read_ending(ending.to_bytes()) == ending
+    for data in (b"", b"ConnectError: refused", b"[]", b'{"reason": 3, "bytes": "x"}', b"\xff", b"[" * 5000):
+        assert read_ending(data).reason == "failed"
 
 
 def decoded(body: bytes, encoding: str, *, size: int = 10, ended: bool = True) -> tuple[bytes, str]:
@@ -66,9 +70,10 @@ def decoded(body: bytes, encoding: str, *, size: int = 10, ended: bool = True) -
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("size", first_values([1, 7, 1000]))
-def test_the_decoded_body_is_what_was_encoded(encoding: str, size: int) -> None:
-    assert decoded(ENCODINGS[encoding](EVENTS * 50), encoding, size=size) == (EVENTS * 50, "")
+def test_the_decoded_body_is_what_was_encoded(encoding: str) -> None:
+    for size in (1, 7, 1000):
+        assert decoded(ENCODINGS[encoding](EVENTS * 50), encoding, size=size) == (EVENTS * 50, "")
+    assert encoding_of([("Content-Encoding", "gzip"), ("content-encoding", "identity, BR")]) == "gzip, br"
 
 
 @pytest.mark.parametrize(
@@ -76,10 +81,8 @@ def test_the_decoded_body_is_what_was_encoded(encoding: str, size: int) -> None:
     [
         (gzip.compress(EVENTS, mtime=0)[:-4], "gzip", EVENTS, "not complete"),
         (b"no gzip at all", "gzip", b"", "broken"),
-        (b"\xff\xff\xff\xff", "deflate", b"", "broken"),
         (b"\x78", "deflate", b"", "not complete"),
-        (b"bytes", "compress", b"", "compress cannot be decoded here"),
-        (b"bytes", "gzip, compress", b"", "cannot be decoded here"),
+        (b"bytes", "gzip, compress", b"", "compress cannot be decoded here"),
         (coded(EVENTS, "br")[:-1], "br", EVENTS, "not complete"),
         (b"no brotli at all", "br", b"", "broken"),
         (coded(EVENTS, "zstd")[:-1], "zstd", EVENTS, "not complete"),
@@ -93,15 +96,13 @@ def test_a_body_that_cannot_be_decoded_whole_says_why(body: bytes, encoding: str
     assert found == data
     assert problem in why
     assert bool(problem) == bool(why)
+    assert not decoded(gzip.compress(EVENTS)[:-4], "gzip", ended=False)[1]  # it is still coming
 
 
-def test_a_compressed_body_that_is_still_coming_has_no_problem() -> None:
-    assert decoded(gzip.compress(EVENTS)[:-4], "gzip", ended=False)[1] == ""
-
-
-def test_codings_that_several_fields_name_are_undone_together() -> None:
-    headers = [("Content-Encoding", "gzip"), ("content-encoding", "identity, BR")]
-    assert encoding_of(headers) == "gzip, br"
+def test_a_limit_holds_whatever_the_ratio() -> None:
+    decode = decoder("gzip", limit=1000)
+    with pytest.raises(CodingError, match="0 MB"):
+        decode.feed(gzip.compress(bytes(range(256)) * 10))
 
 
 @pytest.mark.exhaustive
@@ -116,12 +117,6 @@ def test_a_body_that_would_become_too_large_is_refused_early(encoding: str) -> N
     assert peak < 30 << 20
 
 
-def test_a_limit_holds_whatever_the_ratio() -> None:
-    decode = decoder("gzip", limit=1000)
-    with pytest.raises(CodingError, match="0 MB"):
-        decode.feed(gzip.compress(bytes(range(256)) * 10))
-
-
 @pytest.mark.exhaustive
 @given(st.binary(max_size=300), st.sampled_from(sorted(ENCODINGS)), st.integers(1, 50))
 def test_any_bytes_and_any_cut_are_decoded_or_refused(body: bytes, encoding: str, size: int) -> None:
@@ -129,19 +124,3 @@ def test_any_bytes_and_any_cut_are_decoded_or_refused(body: bytes, encoding: str
     assert decoded(ENCODINGS[encoding](body), encoding, size=size)[0] == body
     if not problem:
         assert decoded(body, encoding, size=size)[0] == whole
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"ConnectError: refused", b"[]", b'{"reason": 3, "bytes": "x"}', b"\xff", b"[" * 5000]
-)
-def test_an_end_told_in_other_words_is_a_failure_in_these_words(data: bytes) -> None:
-    assert read_ending(data).reason == "failed"
-
-
-@pytest.mark.parametrize(
-    "reason", ["complete", "closed by host", "cut by peer", "timed out", "not connected", "failed"]
-)
-def test_an_end_is_read_as_it_was_written(reason: str) -> None:
-    written = read_ending(b'{"reason": "' + reason.encode() + b'", "bytes": 3, "kept": 2, "error": "\xe5\xb7\xa5"}')
-    assert read_ending(written.to_bytes()) == written
-    assert (written.kind == "end") == (reason in {"complete", "closed by host"})

@@ -12,9 +12,9 @@ import pytest
 
 from tests.capture.wires import Kept
 from tests.kit.peer import Answer, Exchange, Peer, chunked, cuts, hangs, peer, response, rpc
-from tui_host.capture.http.httpx2_tap import RecordingTransport
+from tui_host.capture.http.httpx2_tap import Httpx2Transport
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.record import NOWHERE, Place, Record, current_place
+from tui_host.capture.record import NOWHERE, Place, current_place
 
 CALL = Place(session="s", turn=1, step=1, call="c1")
 ASK = rpc(id=4, method="tools/call", params={"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": 4}})
@@ -24,17 +24,17 @@ PROGRESS = rpc(method="notifications/progress", params={"progressToken": 4, "pro
 
 @asynccontextmanager
 async def client(kept: Kept) -> AsyncGenerator[httpx2.AsyncClient]:
-    observer = Observer(kept, wire="mcp", peer="math", connection="math#1")
-    async with httpx2.AsyncClient(transport=RecordingTransport(observer), timeout=90) as opened:
-        yield opened
+    transport = Httpx2Transport(Observer(kept, wire="mcp", peer="math", connection="math#1"))
+    with anyio.fail_after(90):
+        async with httpx2.AsyncClient(transport=transport, timeout=90) as opened:
+            yield opened
 
 
-async def post(kept: Kept, there: Peer, body: bytes = ASK) -> httpx2.Response:
-    token = current_place.set(CALL)
+async def post(kept: Kept, there: Peer, body: bytes = ASK, place: Place = CALL) -> httpx2.Response:
+    token = current_place.set(place)
     try:
-        with anyio.fail_after(90):
-            async with client(kept) as opened:
-                return await opened.post(there.url, content=body)
+        async with client(kept) as opened:
+            return await opened.post(there.url, content=body)
     finally:
         current_place.reset(token)
 
@@ -54,26 +54,35 @@ def event(data: bytes) -> bytes:
     return b"event: message\r\nid: 1\r\ndata: " + data + b"\r\n\r\n"
 
 
+FIRST, SECOND = rpc(id=1, method="ping"), rpc(id=2, method="ping", params={"x": ["]", "工"]})
+ANSWERS = [rpc(id=2, result={}), rpc(id=1, result={})]
+REFUSED = rpc(id=4, error={"code": 1})
+
+
 @pytest.mark.parametrize(
-    ("said", "frames_in_it"),
+    ("asked", "answer", "expected"),
     [
-        (b'{"error":"invalid_token","error_description":"Authentication required"}', 0),
-        (rpc(id=4, error={"code": 1}), 1),
+        (ASK, response(RESULT), [("out", ASK), ("in", RESULT)]),
+        (ASK, response(b'{"error":"invalid_token"}', status="401 No"), [("out", ASK)]),
+        (ASK, response(REFUSED, status="401 No"), [("out", ASK), ("in", REFUSED)]),
+        (
+            b"[" + FIRST + b"," + SECOND + b"]",
+            response(b" [" + b" ,\n".join(ANSWERS) + b"] "),
+            [("out", FIRST), ("out", SECOND), *(("in", answer) for answer in ANSWERS)],
+        ),
+        (ASK, chunked(b"event: endpoint\ndata: /messages?s=1\n\n", event(RESULT)), [("out", ASK), ("in", RESULT)]),
+        (b"grant_type=authorization_code", response(b'{"access_token":"t"}'), []),
     ],
+    ids=["json", "refusal of its own", "refusal", "batch", "endpoint", "login"],
 )
-async def test_a_refusal_in_a_form_of_its_own_gives_no_frame(said: bytes, frames_in_it: int) -> None:
-    kept = await recorded(response(said, status="401 No"))
-    assert b"".join(draft.data for draft in kept.of("chunk")) == said
-    assert frames(kept) == [("out", ASK), *[("in", said)] * frames_in_it]
-
-
-async def test_a_json_answer_gives_a_frame_each_way_beside_the_bytes() -> None:
-    kept = await recorded(response(RESULT))
-    assert [draft.kind for draft in kept.drafts] == ["request", "frame", "response", "chunk", "frame", "end"]
-    assert frames(kept) == [("out", ASK), ("in", RESULT)]
-    assert {draft.place for draft in kept.drafts} == {CALL}
-    assert {(draft.wire, draft.peer, draft.connection, draft.exchange) for draft in kept.drafts} == {
-        ("mcp", "math", "math#1", "x1")
+async def test_a_body_gives_a_frame_for_each_message_beside_its_bytes(
+    asked: bytes, answer: Answer, expected: list[tuple[str, bytes]]
+) -> None:
+    kept = await recorded(answer, asked)
+    assert frames(kept) == expected
+    assert {draft.kind for draft in kept.drafts} - {"frame", "chunk"} == {"request", "response", "end"}
+    assert {(draft.place, draft.wire, draft.peer, draft.connection, draft.exchange) for draft in kept.drafts} == {
+        (CALL, "mcp", "math", "math#1", "x1")
     }
 
 
@@ -90,36 +99,17 @@ async def test_an_event_stream_gives_a_frame_for_each_event_as_it_comes(size: in
     assert kept.body() == sent
 
 
-async def test_the_address_that_an_older_server_sends_is_no_frame() -> None:
-    kept = Kept()
-    async with (
-        peer(chunked(b"event: endpoint\ndata: /messages?s=1\n\n", event(RESULT))) as there,
-        client(kept) as opened,
-    ):
-        await opened.get(there.url)
-    assert frames(kept) == [("in", RESULT)]
-
-
-async def test_every_message_of_a_batch_is_a_frame() -> None:
-    first, second = rpc(id=1, method="ping"), rpc(id=2, method="ping", params={"x": ["]", "工"]})
-    answers = [rpc(id=2, result={}), rpc(id=1, result={})]
-    batch = response(b" [" + b" ,\n".join(answers) + b"] ")
-    kept = await recorded(batch, b"[" + first + b"," + second + b"]")
-    assert frames(kept) == [("out", first), ("out", second), ("in", answers[0]), ("in", answers[1])]
-
-
 async def test_an_answer_that_comes_on_another_stream_is_in_the_place_of_its_request() -> None:
     kept = Kept()
     late = rpc(id=9, result={})
-    with anyio.fail_after(90):
-        async with (
-            peer(response(b"", status="202 Accepted"), chunked(event(RESULT), event(late))) as there,
-            client(kept) as opened,
-        ):
-            token = current_place.set(CALL)
-            await opened.post(there.url, content=ASK)
-            current_place.reset(token)
-            await opened.get(there.url)
+    async with (
+        peer(response(b"", status="202 Accepted"), chunked(event(RESULT), event(late))) as there,
+        client(kept) as opened,
+    ):
+        token = current_place.set(CALL)
+        await opened.post(there.url, content=ASK)
+        current_place.reset(token)
+        await opened.get(there.url)
     assert [draft.place for draft in kept.of("frame")] == [CALL, CALL, NOWHERE]
     assert kept.of("frame")[2].malformed == "an answer to nothing that was asked"
 
@@ -132,33 +122,37 @@ async def test_calls_at_the_same_time_keep_apart() -> None:
         said = rpc(method="notifications/message", params={"data": asked})
         await exchange.send(*chunked(event(said), event(rpc(id=asked, result={}))))
 
-    async def call(number: int, opened: httpx2.AsyncClient, url: str) -> None:
+    async def call(number: int) -> None:
         current_place.set(Place(session="s", turn=1, step=1, call=str(number)))
-        await opened.post(url, content=rpc(id=number, method="tools/call", params={"name": "add"}))
+        await opened.post(there.url, content=rpc(id=number, method="tools/call", params={"name": "add"}))
 
-    with anyio.fail_after(90):
-        async with peer(always=answer) as there, client(kept) as opened, anyio.create_task_group() as group:
-            for number in range(5):
-                group.start_soon(call, number, opened, there.url)
+    async with peer(always=answer) as there, client(kept) as opened, anyio.create_task_group() as group:
+        for number in range(5):
+            group.start_soon(call, number)
     for number in range(5):
         own = [draft for draft in kept.of("frame") if draft.place.call == str(number)]
         assert len(own) == 3
         assert all(str(number).encode() in draft.data for draft in own)
 
 
-async def test_half_a_message_is_no_frame() -> None:
+async def test_half_a_message_is_no_frame_nor_what_the_client_leaves() -> None:
     kept = Kept()
     cut = cuts(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n" + RESULT)
-    async with peer(cut) as there:
+    async with peer(cut, hangs(*chunked(event(RESULT), is_whole=False))) as there, client(kept) as opened:
         with pytest.raises(httpx2.RemoteProtocolError):
-            await post(kept, there)
-    assert frames(kept) == [("out", ASK)]
-    assert kept.body() == RESULT
-    assert (kept.ending().reason, kept.ending().size) == ("cut by peer", len(RESULT))
+            await opened.post(there.url, content=ASK)
+        assert frames(kept) == [("out", ASK)]
+        assert kept.body() == RESULT
+        assert (kept.ending().reason, kept.ending().size) == ("cut by peer", len(RESULT))
+        async with opened.stream("POST", there.url, content=ASK) as answer:
+            async for _ in answer.aiter_raw():
+                break
+    assert kept.ending("x2").reason == "closed by host"
+    assert kept.of("end")
 
 
 @pytest.mark.parametrize("body", [b"\x1f\x8bnothing", gzip.compress(b"[" * 4_000_000)], ids=["cut", "bomb"])
-async def test_a_body_that_cannot_be_decoded_gives_no_frame_and_no_error(body: bytes) -> None:
+def test_a_body_that_cannot_be_decoded_gives_no_frame_and_no_error(body: bytes) -> None:
     kept = Kept()
     observed = Observer(kept, wire="mcp", peer="math").begin("POST", "http://x", [], ASK, CALL)
     observed.response(200, [("content-type", "text/event-stream"), ("content-encoding", "gzip")])
@@ -168,46 +162,14 @@ async def test_a_body_that_cannot_be_decoded_gives_no_frame_and_no_error(body: b
     assert frames(kept) == [("out", ASK)]
 
 
-async def test_a_login_is_recorded_and_gives_no_frame() -> None:
-    kept = await recorded(response(b'{"access_token":"t"}'), body=b"grant_type=authorization_code")
-    assert frames(kept) == []
-
-
-async def test_a_stream_that_the_client_leaves_after_its_answer_was_closed_by_the_host() -> None:
-    kept = Kept()
-    async with peer(hangs(*chunked(event(RESULT), is_whole=False))) as there, client(kept) as opened:
-        with anyio.fail_after(90):
-            async with opened.stream("POST", there.url, content=ASK) as answer:
-                async for _ in answer.aiter_raw():
-                    break
-    assert kept.ending().reason == "closed by host"
-    assert kept.of("end")
-
-
-def test_what_comes_after_the_end_is_not_recorded() -> None:
-    kept = Kept()
-    observed = Observer(kept, wire="llm", peer="demo").begin("POST", "http://x", [], b"{}", NOWHERE)
-    observed.response(200, [])
-    observed.chunk(b"one")
-    observed.end()
-    observed.chunk(b"two")
-    observed.fail("late")
-    observed.close()
-    assert [draft.kind for draft in kept.drafts] == ["request", "response", "chunk", "end"]
-
-
 def test_a_secret_cut_between_chunks_is_kept_from_the_records_whole_exchange() -> None:
     kept = Kept(("KEY", "abcdefghij-secret"))
-    observed = Observer(kept, wire="mcp", peer="math").begin(
-        "POST", "http://x/?api_key=zz", [("x-api-key", "zz")], ASK, CALL
-    )
+    headers = [("x-api-key", "zz")]
+    observed = Observer(kept, wire="mcp", peer="math").begin("POST", "http://x/?api_key=zz", headers, ASK, CALL)
     observed.response(200, [("content-type", "text/event-stream")])
     for piece in (b'data: {"jsonrpc":"2.0","id":4,"result":"abcdef', b"ghij-sec", b'ret"}\n\n'):
         observed.chunk(piece)
     observed.end()
     assert "ghij" not in repr(kept.drafts)
-    (_, answer) = kept.of("frame")
-    assert answer.redacted
-    request: Record = kept.of("request")[0]
-    assert request.head is not None
-    assert "zz" not in repr(request.head)
+    assert kept.of("frame")[1].redacted
+    assert "zz" not in repr(kept.of("request")[0].head)

@@ -77,9 +77,9 @@ def ends(how: str, words: str = "") -> Callable[[Wires], None]:
             case "complete":
                 exchange.end()
             case "closed by host":
-                exchange.close()
+                exchange.end("closed by host")
             case "cut by peer" | "timed out" | "failed":
-                exchange.fail(words, how)
+                exchange.end(how, words)
             case _:
                 raise ValueError(how)
 
@@ -111,7 +111,7 @@ def listens(wires: Wires) -> None:
     listening = wires.server.begin("GET", "http://docs/mcp", [], b"", NOWHERE)
     listening.response(200, EVENT_STREAM)
     listening.chunk(b"data: " + CHANGED + b"\n\n")
-    listening.close()
+    listening.end("closed by host")
 
 
 def waits(wires: Wires) -> None:
@@ -192,7 +192,7 @@ SCENES: Mapping[str, Callable[[Wires], None]] = {
     "numbers in the order in which requests and connections began": with_more_beside,
     **{f"an answer, {how}": ends(how, "ReadError: gone") for how in ("cut by peer", "timed out", "failed")},
     **{f"an answer, {how}": ends(how) for how in ("complete", "closed by host")},
-    "no answer": lambda wires: wires.ask().fail("ConnectError: refused", "not connected"),
+    "no answer": lambda wires: wires.ask().end("not connected", "ConnectError: refused"),
     "a refusal in the provider's own words": refused,
     "frames over HTTP": answers(200, JSON_TYPE, result_of(1)),
     "a server that refuses in text": answers(404, [("content-type", "text/plain")], b"no such session"),
@@ -201,7 +201,7 @@ SCENES: Mapping[str, Callable[[Wires], None]] = {
     ),
     "a server that is gone": lambda wires: wires.server.begin(
         "POST", "http://docs/mcp", JSON_TYPE, call_of(1), at(call="c1")
-    ).fail("RemoteProtocolError: gone", "cut by peer"),
+    ).end("cut by peer", "RemoteProtocolError: gone"),
     "a stream of a server's own": listens,
     "no stream offered": answers(405, [], b"", "GET"),
     "no stream found": answers(404, [], b"", "GET"),

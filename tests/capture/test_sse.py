@@ -12,45 +12,33 @@ from tui_host.capture.http.sse import SseDecoder, SseEvent
 
 PIECES = st.sampled_from(
     [
-        b'data: {"a":1}',
-        b"data:{}",
-        b"data",
-        b"data: ",
-        b"data:  two",
-        b": ping",
-        b":",
-        b"event: done",
-        b"id: 7",
-        b"id: a\0b",
-        b"retry: 30",
-        b"retry: x",
-        b"other: field",
-        "data: \u2028工\x85\x0b\x0c".encode(),
-        b"data: [DONE]",
-        b"\xef\xbb\xbf",
-        b"\xff",
-        b"\n",
-        b"\r",
-        b"\r\n",
-        b"\n\n",
-        b"\r\r",
-        b"\r\n\r\n",
+        *(b'data: {"a":1}', b"data:{}", b"data", b"data: ", b"data:  two", b": ping", b":", b"event: done", b"id: 7"),
+        *(b"id: a\0b", b"retry: 30", b"retry: x", b"other: field", b"data: [DONE]", b"\xef\xbb\xbf", b"\xff"),
+        *("data: \u2028工\x85\x0b\x0c".encode(), b"\n", b"\r", b"\r\n", b"\n\n", b"\r\r", b"\r\n\r\n"),
     ]
 )
 STREAMS = st.lists(PIECES, max_size=30).map(b"".join)
 
 
-def events(*chunks: bytes) -> list[SseEvent]:
-    decoder = SseDecoder()
+def events(*chunks: bytes, limit: int = 64 << 20) -> list[SseEvent]:
+    decoder = SseDecoder(limit)
     return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.finish()
 
 
-@given(STREAMS, st.lists(st.integers(0, 200), max_size=20))
-def test_any_cut_of_the_bytes_gives_the_same_events_and_offsets(stream: bytes, cuts: list[int]) -> None:
+def cut_at(stream: bytes, cuts: list[int]) -> list[bytes]:
     bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    chunks = [stream[start:end] for start, end in itertools.pairwise(bounds)]
-    assert events(*chunks) == events(stream)
-    assert events(*(bytes([byte]) for byte in stream)) == events(stream)
+    return [stream[start:end] for start, end in itertools.pairwise(bounds)]
+
+
+@given(STREAMS, st.lists(st.integers(0, 200), max_size=20), st.integers(1, 40))
+def test_any_cut_of_the_bytes_gives_the_same_events_and_offsets_of_which_none_is_too_large(
+    stream: bytes, cuts: list[int], limit: int
+) -> None:
+    whole = events(stream)
+    assert events(*cut_at(stream, cuts)) == events(*(bytes([byte]) for byte in stream)) == whole
+    limited = events(stream, limit=limit)
+    assert events(*cut_at(stream, cuts), limit=limit) == limited
+    assert all(len(event.data) <= limit for event in limited)
 
 
 @given(STREAMS)
@@ -113,16 +101,3 @@ def test_crlf_may_be_cut_in_the_middle_and_does_not_delay_the_event() -> None:
 )
 def test_a_last_block_without_its_blank_line_counts_if_it_is_complete(last: bytes, kind: str) -> None:
     assert [event.kind for event in events(b"data: 1\n\n", last)] == ["event", kind]
-
-
-@given(STREAMS, st.integers(1, 40), st.lists(st.integers(0, 200), max_size=20))
-def test_too_large_an_event_is_cut_however_it_came(stream: bytes, limit: int, cuts: list[int]) -> None:
-    bounds = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-
-    def limited(*chunks: bytes) -> list[SseEvent]:
-        decoder = SseDecoder(limit)
-        return [event for chunk in chunks for event in decoder.feed(chunk)] + decoder.finish()
-
-    whole = limited(stream)
-    assert limited(*(stream[start:end] for start, end in itertools.pairwise(bounds))) == whole
-    assert all(len(event.data) <= limit for event in whole)

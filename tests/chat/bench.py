@@ -22,7 +22,7 @@ from tui_host.answers.call_chain import chain_of
 from tui_host.answers.chain_steps import CallStep
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import made as finished
-from tui_host.capture.http.exchange import fold_exchanges
+from tui_host.capture.http.exchange_end import fold_exchanges
 from tui_host.capture.link import Link, Relation, read_link
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder

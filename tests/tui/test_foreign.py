@@ -12,7 +12,7 @@ from tests.kit.app import MATH, NARROW, OFF, WIDE, Running, running
 from tests.kit.bodies import Answer, Call, Results, User
 from tests.opening.captured import ASK, CHAT, TELL
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.record import Direction, Place, Record
+from tui_host.capture.record import MISSING, Direction, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.deletion import delete_session
@@ -55,7 +55,7 @@ class BeingRead:
     def ask(self, value: JSON) -> None:
         observer = Observer(self.intake, wire="llm", peer="sums", is_decoded=True)
         exchange = observer.begin("", "openai:", (), json.dumps(value).encode(), Place(session=self.info.id))
-        exchange.not_in_file()
+        exchange.end(MISSING)
         self.flush()
 
     def flush(self) -> None:

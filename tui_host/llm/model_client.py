@@ -18,7 +18,7 @@ import httpx
 from anyio.abc import TaskGroup
 
 from tui_host.capture import content_codings as codings
-from tui_host.capture.http.httpx_tap import BEGAN, RecordingTransport, exchange_of, observed
+from tui_host.capture.http.httpx_tap import BEGAN, HttpxTransport, exchange_of, observed
 from tui_host.capture.http.observer import Observer, header_pairs
 from tui_host.capture.record import NOWHERE, Head, Place, Record, Shift, current_place
 from tui_host.capture.recording import Recording
@@ -111,7 +111,7 @@ class ModelClient:
             response = await client.send(request, stream=True)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             fault = fault_of(provider, outgoing, error, 0)
-            fault.exchange = exchange_of(request) if request is not None else None
+            fault.exchange = exchange_of(request)
             raise fault from error
         finally:
             current_place.reset(token)
@@ -144,7 +144,7 @@ class ModelClient:
             except (OSError, ValueError, ImportError) as error:
                 what, remedy = "the proxy or the certificates cannot be used", "check ca_file and the proxy"
                 raise ModelError(f"{what}: {error}", where(provider, outgoing), remedy) from error
-            transport = RecordingTransport(Observer(self._recorder, wire="llm", peer=provider.name), inner)
+            transport = HttpxTransport(Observer(self._recorder, wire="llm", peer=provider.name), inner)
             client = httpx.AsyncClient(transport=transport, trust_env=False, follow_redirects=False)
             client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
             self._clients.setdefault(way, client)
@@ -162,7 +162,7 @@ class ModelClient:
             error.passes, error.remedy = True, "ask again: calls get ids of nine letters and digits from now on"
         error.what = redacted(error.what, outgoing)
         error.where = where(provider, outgoing)
-        error.exchange = exchange_of(response)
+        error.exchange = exchange_of(response.request)
         if response.status_code in {401, 403}:
             error.remedy = f"check the credential: {credential_place(provider)}"
         return error
@@ -197,7 +197,7 @@ class Stream:
     @property
     def shifts(self) -> Sequence[Shift]:
         """The places of secrets taken out of the body before storage."""
-        exchange = observed(self._response) if self._response is not None else None
+        exchange = observed(self._response.request) if self._response is not None else None
         return exchange.shifts if exchange is not None else ()
 
     def batches(self) -> AsyncIterator[Sequence[ModelEvent]]:
@@ -231,7 +231,7 @@ class Stream:
             answer = AnswerBody(self.provider, response, self.reader)
             try:
                 while answer.stop is None and not answer.is_made_up and (data := await body.take()):
-                    events = answer.feed(data + await body.rest_of_secret(observed(response)))
+                    events = answer.feed(data + await body.rest_of_secret(observed(response.request)))
                     if events:
                         yield events
                 if answer.stop is not None:
@@ -247,7 +247,7 @@ class Stream:
         error = self._error(outgoing, answer, fault)
         if error is not None:
             error.where = where(self.provider, outgoing)
-            error.status, error.exchange = response.status_code, exchange_of(response)
+            error.status, error.exchange = response.status_code, exchange_of(response.request)
             raise error from fault
 
     def _error(self, outgoing: Outgoing, answer: AnswerBody, fault: Exception | None) -> ModelError | None:

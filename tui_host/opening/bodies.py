@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.spans import VALUE_LIMIT, BrokenError, elements
+from tui_host.capture.record import MISSING
 from tui_host.errors import JSON
 from tui_host.llm.body_kinds import AnswerPart, answer_part, are_objects, request_kinds
 from tui_host.opening.file_wires import FileWires, lacks
@@ -90,7 +91,7 @@ def read(file: CapturedFile, wires: FileWires) -> None:
         body = b'{"messages":[%s]}' % data[places[0][1] : places[at - 1][2]]
         exchange = wires.model(file.peer).begin("", f"{dialect}:", (lacks(_ONLY_MESSAGES),), body, wires.place)
         if at == len(messages):
-            exchange.not_in_file()
+            exchange.end(MISSING)
             continue
         wires.at(times[at] if all(times) else None)
         exchange.response(0, (lacks(_ONLY_AN_ANSWER), ("content-type", "application/json")))

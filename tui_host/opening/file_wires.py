@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOT_KNOWN, Place
-from tui_host.capture.stdio.stdio_tap import StdioTap
+from tui_host.capture.stdio.lines import Lines
 from tui_host.opening.files import LATEST_NS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class FileWires:
         self.messages: list[str] = []
         self._intake = intake
         self._models: dict[str, Observer] = {}
-        self._pipes: dict[str, StdioTap] = {}
+        self._pipes: dict[str, Lines] = {}
         self._left_out: dict[str, tuple[int, str]] = {}  # how many of each kind, and where the first stands
 
     def at(self, time_ns: int | None) -> None:
@@ -36,10 +36,6 @@ class FileWires:
             self.leave_out("times after the year 2099")
             time_ns = None
         self._intake.at(time_ns)
-
-    def now(self) -> int:
-        """Return the time that was set last."""
-        return self._intake.now()
 
     def model(self, peer: str) -> Observer:
         """Return the observer of a provider of models."""
@@ -52,13 +48,11 @@ class FileWires:
         connection = self._intake.new_connection(peer)
         return Observer(self._intake, wire="mcp", peer=peer, connection=connection, is_whole=is_whole, is_decoded=True)
 
-    def pipe(self, peer: str) -> StdioTap:
+    def pipe(self, peer: str) -> Lines:
         """Return what records the lines of a server."""
         if peer not in self._pipes:
             connection = self._intake.new_connection(peer)
-            self._pipes[peer] = StdioTap(
-                self._intake, peer=peer, connection=connection, place=self.place, is_whole=False
-            )
+            self._pipes[peer] = Lines(self._intake, peer=peer, connection=connection, place=self.place, is_whole=False)
         return self._pipes[peer]
 
     def leave_out(self, what: str, where: Callable[[], str] = str) -> None:

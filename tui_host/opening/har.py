@@ -161,11 +161,11 @@ class _Entry:
         # browsers state a size of 0 for streams that they did not keep
         has_none = self._content.get("size") == 0 and not media.lower().startswith("text/event-stream")
         if not status and not self._came:
-            observed.fail(_text(self._response.get("_error")) or "no response came")
+            observed.end("failed", _text(self._response.get("_error")) or "no response came")
         elif self._came or has_none or "text" in self._content or status in {204, 304}:
             observed.end()
         else:
-            observed.not_in_file(size)
+            observed.end(MISSING, missed=size)
 
 
 def _is_rpc_answer(body: bytes) -> bool:

@@ -193,8 +193,8 @@ class LineExchanges:
         self._last = None if self._last is exchange else self._last
         self._wires.at(exchange.at_ns)
         if exchange.is_mixed:
-            observed.fail(MIXED)
+            observed.end("failed", MIXED)
         elif exchange.form:
             observed.end()
         else:
-            observed.not_in_file()
+            observed.end(MISSING)

@@ -186,7 +186,7 @@ class _LineReader:
         if _STDERR.search(words[:80]):
             self.exchanges.settle()
             self._wires.at(self._time(words))
-            self._wires.pipe(self._file.peer).error(text.encode("utf-8", "surrogateescape"), None, self._wires.now())
+            self._wires.pipe(self._file.peer).error(text.encode("utf-8", "surrogateescape"))
             return True
         is_known = words.endswith((":", "：")) or bool(_address_in(words)) or not words.strip("[]{},-=")
         stamp = _TIME.search(words)
@@ -203,7 +203,7 @@ class _LineReader:
             self._requests[peer, f"{message['id']!r}"] = direction
         self.exchanges.settle()
         self._wires.at(self._time(words))
-        self._wires.pipe(peer).passed(direction, data + b"\n", None, self._wires.now())
+        self._wires.pipe(peer).take(direction, data + b"\n")
 
     def _direction(self, peer: str, message: Mapping[str, JSON], words: str) -> Direction:
         """Return which way a message went: as only it can, else as its request did not, else as the words say."""

@@ -29,13 +29,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_host.capture.content_codings import CodingError, codings_of
 from tui_host.capture.frames.frame_heads import read_frame
-from tui_host.capture.http.httpx2_tap import RecordingTransport
+from tui_host.capture.http.httpx2_tap import Httpx2Transport
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.http.sse import SseDecoder, SseEvent
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import current_place
-from tui_host.capture.stdio.stdio_tap import StdioTap
+from tui_host.capture.stdio.lines import Lines
 from tui_host.errors import JSON, ServerError
 from tui_host.guard.child_process import Process
 from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
@@ -93,7 +93,7 @@ async def http_transport(
         verify = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_ours else await to_thread.run_sync(_trusting)
         inner = httpx2.AsyncHTTPTransport(verify=verify)
         observer = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id)
-        tap = RecordingTransport(observer, inner)
+        tap = Httpx2Transport(observer, inner)
         async with httpx2.AsyncClient(transport=tap, headers=headers, timeout=timeout) as http:
             link = (StreamableHttp if kind == "http" else SseHttp)(wire, http, url, group)
             if not is_ours and "authorization" not in http.headers:
@@ -409,7 +409,7 @@ async def _address(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[str]:
     except BaseException:
         process.kill()
         raise
-    async with running(process, wire, StdioTap(wire.recorder, peer=wire.server, connection=wire.id)):
+    async with running(process, wire, Lines(wire.recorder, peer=wire.server, connection=wire.id)):
         url = text_or_empty(read_object(printed).get("url"))
         if not url:
             raise ServerError("its program told no URL", wire.server, "look at its standard error")

@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING
 import anyio
 
 from tui_host.capture.record import current_place
+from tui_host.capture.stdio.lines import Lines
 from tui_host.capture.stdio.server_pipes import StdioChild
-from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import ServerError
 from tui_host.guard.child_process import Process, ending
 from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
@@ -31,8 +31,8 @@ async def stdio_transport(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[Peer
     """Start a server and connect to its pipes."""
     if endpoint.command is None:
         raise ServerError("there is no command to start", wire.server)
-    tap = wire.tap = StdioTap(wire.recorder, peer=wire.server, connection=wire.id)
-    async with running(Process.start(endpoint.command), wire, tap) as child:
+    lines = wire.tap = Lines(wire.recorder, peer=wire.server, connection=wire.id)
+    async with running(Process.start(endpoint.command), wire, lines) as child:
 
         async def send(message: OutgoingMessage) -> None:
             await child.send(message.data + b"\n", message.frame, current_place.get())
@@ -52,11 +52,11 @@ async def stdio_transport(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[Peer
 
 
 @asynccontextmanager
-async def running(process: Process, wire: Wire, tap: StdioTap) -> AsyncGenerator[StdioChild]:
+async def running(process: Process, wire: Wire, lines: Lines) -> AsyncGenerator[StdioChild]:
     """Run a process for the duration of the block; leaving takes at most 5 seconds and ends the process's whole group."""
     _widen(process.stdout)
     wire.shared.guard.add(process.pid)
-    child = wire.child = StdioChild(process, tap, wire.shared.changed)
+    child = wire.child = StdioChild(process, lines, wire.shared.changed)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(child.run)

@@ -24,8 +24,8 @@ from tui_host.settings.schema import LOG_LEVELS
 
 if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
+    from tui_host.capture.stdio.lines import Lines
     from tui_host.capture.stdio.server_pipes import StdioChild
-    from tui_host.capture.stdio.stdio_tap import StdioTap
     from tui_host.servers.server_questions import Answering
     from tui_host.settings.schema import ServerSpec
 
@@ -63,7 +63,7 @@ class Wire(ABC):
         self.shared = shared
         self.recorder = shared.recorder
         self.id = ""  # in the capture
-        self.tap: StdioTap | None = None  # of a program over stdio alone
+        self.tap: Lines | None = None  # of a program over stdio alone
         self.child: StdioChild | None = None  # also of a program that serves over HTTP
         self.gate = HttpState()
         self.cause = ""  # why the wire ended

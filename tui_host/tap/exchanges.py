@@ -117,7 +117,7 @@ class TappedExchanges:
     def _cut(self, words: str) -> None:
         for number, exchange in self._open.items():
             self._recorder.number = number
-            exchange.begin()[1].fail(words, "failed")
+            exchange.begin()[1].end("failed", words)
         self._open.clear()
 
 
@@ -155,10 +155,10 @@ class _TappedExchange:
         elif kind == kinds.COMPLETE:
             observed.end()
         elif kind == kinds.CLOSED:
-            observed.close()
+            observed.end("closed by host")
         elif kind == kinds.FAILED:
             ending = read_ending(data)
-            observed.fail(ending.error, ending.reason)
+            observed.end(ending.reason, ending.error)
         return kind in {kinds.COMPLETE, kinds.CLOSED, kinds.FAILED}
 
     def begin(self) -> tuple[Observer, ObservedExchange]:

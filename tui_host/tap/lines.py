@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Recorder
-from tui_host.capture.stdio.line_splitter import LINE_KEPT, LINE_LIMIT, Splitter
-from tui_host.capture.stdio.stdio_tap import StdioTap
+from tui_host.capture.stdio.lines import LINE_KEPT, LINE_LIMIT, Lines, Splitter
 from tui_host.guard.child_process import ending
 from tui_host.tap.relay import ERROR, EXITED, GAP, IN, OUT
 from tui_host.tap.ring import Item
@@ -22,7 +21,7 @@ class TappedLines:
 
     def __init__(self, recorder: Recorder, place: Place, peer: str, *, is_whole: bool) -> None:
         connection = recorder.new_connection(peer)
-        self._tap = StdioTap(recorder, peer=peer, connection=connection, place=place, is_whole=is_whole)
+        self._lines = Lines(recorder, peer=peer, connection=connection, place=place, is_whole=is_whole)
         self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
         self._last_ns = 0
         self._exit: tuple[str, int] | None = None
@@ -36,7 +35,7 @@ class TappedLines:
         elif splitter := self._splitters.get(item.kind):
             self._last_ns = item.at_ns
             for line in splitter.feed(item.data):
-                self._keep(item.kind, line, None, item.at_ns)
+                self._keep(item.kind, line, "", item.at_ns)
             if splitter.too_long:
                 limit = LINE_KEPT if item.kind == ERROR else LINE_LIMIT
                 words = f"cut: over {limit:,} bytes without a line end; the line continues"
@@ -46,7 +45,7 @@ class TappedLines:
         """Record the lines without a line end, and how the connection ended."""
         self._end_lines("", self._last_ns)
         if self._exit is not None:
-            self._tap.ended(*self._exit)
+            self._lines.ended(*self._exit)
 
     def _end_lines(self, fault: str, at_ns: int) -> None:
         for kind, unfinished in _UNFINISHED.items():
@@ -54,8 +53,8 @@ class TappedLines:
             if rest or (fault and kind != ERROR):
                 self._keep(kind, rest, fault or unfinished, at_ns)
 
-    def _keep(self, kind: bytes, line: bytes, fault: str | None, at_ns: int) -> None:
+    def _keep(self, kind: bytes, line: bytes, fault: str, at_ns: int) -> None:
         if kind == ERROR:
-            self._tap.error(line, fault, at_ns)
+            self._lines.error(line, fault, at_ns)
         else:
-            self._tap.passed("out" if kind == OUT else "in", line, fault, at_ns)
+            self._lines.take("out" if kind == OUT else "in", line, fault, at_ns)

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.keyless import keyless_bytes, keyless_record
 from tui_host.capture.exports.parts import Records
-from tui_host.capture.http.exchange import Exchange, fold_exchanges
+from tui_host.capture.http.exchange_end import Exchange, fold_exchanges
 from tui_host.capture.record import MISSING, Head, Record, lasted
 from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.errors import JSON
@@ -101,7 +101,7 @@ def _response(exchange: Exchange) -> JSON:
         **_common(head),
         "content": content,
         "redirectURL": head.value("location"),
-        "bodySize": len(exchange.body()),
+        "bodySize": len(exchange.body),
     }
     if ending is not None and ending.reason not in {"complete", MISSING}:
         response["_error"] = f"{ending.reason} {ending.error}".strip()

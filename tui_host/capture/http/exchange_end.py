@@ -1,4 +1,4 @@
-"""How an exchange ended: the data of `end` and `error` records.
+"""Exchanges as records tell them, and how they ended: the data of `end` and `error` records.
 
 A JSON object: `{"reason", "bytes", "kept", "error"}`. `reason` is one of `Reason`; `bytes` counts the response's body
 as transferred, `kept` how many of them are in the capture; `error` describes a failure. An exchange that is complete,
@@ -9,28 +9,24 @@ or that the host closed, has an `end` record, as has one captured elsewhere with
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from tui_host.capture.record import MISSING, Kind
+from tui_host.capture.json.narrowing import number_or_zero, said
+from tui_host.capture.json.reading import read_object
+from tui_host.capture.record import MISSING, Kind, Record
 from tui_host.errors import JSON
 
 Reason: TypeAlias = Literal[
     "complete", "closed by host", "cut by peer", "timed out", "not connected", "failed", "not in the file"
 ]
-
 _REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How an exchange ended, and how much was recorded.
-
-    Attributes:
-        size: Number of bytes of the response's body that were received.
-        kept: Number of them that were recorded.
-    """
+    """How an exchange ended, with the numbers of bytes of the response's body that were received and recorded."""
 
     reason: Reason = "complete"
     error: str = ""
@@ -52,27 +48,19 @@ class Ending:
 
 def read_ending(data: bytes) -> Ending:
     """Parse the data of an `end` or `error` record. Data in another form becomes the text of a failure."""
-    try:
-        value: JSON = json.loads(data)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, Mapping):
+    value = read_object(data)
+    if not value:
         return Ending(reason="failed", error=data[:500].decode("utf-8", "backslashreplace"))
-    size, kept = value.get("bytes"), value.get("kept")
     return Ending(
-        reason=_REASONS.get(str(value.get("reason")), "failed"),
+        reason=_REASONS.get(said(value.get("reason")), "failed"),
         error=str(value.get("error", "")),
-        size=size if isinstance(size, int) else 0,
-        kept=kept if isinstance(kept, int) else 0,
+        size=number_or_zero(value.get("bytes")),
+        kept=number_or_zero(value.get("kept")),
     )
 
 
 def missing_in_words(unasked: int) -> str:
-    """Return the text for a captured request without an answer.
-
-    Args:
-        unasked: Number of captured answers that surely belong to no request; one may be this request's answer.
-    """
+    """Return the text for a request without an answer, beside this many answers that surely belong to no request."""
     if not unasked:
         return f"the answer is {MISSING}"
     which = "1 that is there belongs" if unasked == 1 else f"{unasked:,} that are there belong"
@@ -83,3 +71,41 @@ def kept_in_words(ending: Ending) -> str:
     """Say how much of a body was recorded; empty if all of it."""
     is_less = ending.kept < ending.size and ending.reason != MISSING
     return f"{ending.kept} of {ending.size} bytes are kept" if is_less else ""
+
+
+@dataclass(slots=True)
+class Exchange:
+    """An HTTP request with its response, as far as recorded; without an end while it lasts, or if the recording was cut."""
+
+    request: Record | None = None
+    response: Record | None = None
+    chunks: list[Record] = field(default_factory=list[Record])
+    end: Record | None = None
+
+    @property
+    def ending(self) -> Ending | None:
+        """How the exchange ended."""
+        return read_ending(self.end.data) if self.end is not None else None
+
+    @property
+    def body(self) -> bytes:
+        """The response's body, after removing transfer framing and before content decoding."""
+        return b"".join(chunk.data for chunk in self.chunks)
+
+
+def fold_exchanges(records: Iterable[Record]) -> dict[tuple[str, str], Exchange]:
+    """Return the exchanges in some records, by capture and id, in the order of their first records."""
+    exchanges: dict[tuple[str, str], Exchange] = {}
+    for record in records:
+        if record.exchange is None or record.kind in {"frame", "link"}:
+            continue
+        exchange = exchanges.setdefault((record.capture, record.exchange), Exchange())
+        if record.kind == "request":
+            exchange.request = record
+        elif record.kind == "response":
+            exchange.response = record
+        elif record.kind == "chunk":
+            exchange.chunks.append(record)
+        else:
+            exchange.end = record
+    return exchanges

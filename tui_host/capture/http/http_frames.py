@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 
 from tui_host.capture.content_codings import LIMIT, CodingError, Decoder, decoder
@@ -22,9 +23,9 @@ class HttpFrames:
         self._bare = record
         self._asked = self._is_refused = False
         self._open: list[str] = []
-        self._decoder: Decoder | None = None
+        self._decoder: Decoder | None = None  # None for a body that is not searched
         self._events: SseDecoder | None = None
-        self._body: bytearray | None = None
+        self._body = bytearray()
 
     def sent(self, body: bytes) -> None:
         """Record the messages in the request's body. A body without JSON-RPC, such as a login's form, has none."""
@@ -39,43 +40,43 @@ class HttpFrames:
         From a refusal, only JSON-RPC becomes a frame: proxies in front of a server refuse in forms of their own.
         """
         self._is_refused = status >= 400
+        is_json = content_type.startswith("application/json") and self._asked and status != 202
         if content_type.startswith("text/event-stream"):
             self._events = SseDecoder()
-        elif content_type.startswith("application/json") and self._asked and status != 202:
-            self._body = bytearray()
-        try:
+        elif not is_json:
+            return
+        with suppress(CodingError):
             self._decoder = decoder(encoding)
-        except CodingError:
-            self._forget()
 
     def received(self, data: bytes) -> None:
         """Read bytes of the response's body."""
-        if self._decoder is None or (self._events is None and self._body is None):
+        if self._decoder is None:
             return
         try:
             data = self._decoder.feed(data)
         except CodingError:
-            self._forget()
-        if self._events is not None:
-            self._take(self._events.feed(data))
-        elif self._body is not None:
-            self._body += data
-            if len(self._body) > LIMIT:
-                self._forget()
+            self._decoder = None
+        else:
+            if self._events is not None:
+                self._take(self._events.feed(data))
+            elif len(self._body) + len(data) <= LIMIT:
+                self._body += data
+            else:
+                self._decoder = None
 
     def finished(self, *, whole: bool) -> None:
         """Finish the response's body; an incomplete message is not recorded."""
-        if self._events is not None:
+        if self._decoder is not None and self._events is not None:
             self._take(self._events.finish())
-        elif self._body is not None and whole:
+        elif self._decoder is not None and whole:
             body = bytes(self._body)
             for data in frames_in(body) if is_rpc(body) or not self._is_refused else ():
                 self._record("in", data)
         for identity in self._open if self._is_refused else ():
             self._correlator.refused(identity)
-        self._forget()
+        self._decoder = None
 
-    def _take(self, events: Sequence[SseEvent]) -> None:
+    def _take(self, events: Iterable[SseEvent]) -> None:
         for event in events:
             if event.kind == "event" and event.event == "message" and event.data.strip():
                 self._record("in", event.data)
@@ -87,19 +88,8 @@ class HttpFrames:
             self._open.clear()
         elif head.kind == "request":
             self._open.append(head.id)
-        self._recorder.append(
-            replace(
-                self._bare,
-                kind="frame",
-                direction=direction,
-                place=seen.place,
-                data=data,
-                malformed=head.reason or seen.odd or None,
-            )
-        )
-
-    def _forget(self) -> None:
-        self._decoder = self._events = self._body = None
+        frame = replace(self._bare, kind="frame", direction=direction, place=seen.place, data=data)
+        self._recorder.append(replace(frame, malformed=head.reason or seen.odd or None))
 
 
 def is_rpc(body: bytes) -> bool:

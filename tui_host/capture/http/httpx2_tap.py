@@ -5,16 +5,14 @@ The transport changes only one header. It raises every error again, for its call
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import httpx2
 from typing_extensions import override
 
-from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
+from tui_host.capture.http.observer import Observer, RecordedBody, header_pairs
 from tui_host.capture.record import current_place
 
 
-class RecordingTransport(httpx2.AsyncBaseTransport):
+class Httpx2Transport(httpx2.AsyncBaseTransport):
     """Records requests and responses as sent (above TLS, below decompression), and the frames in their bodies.
 
     A request belongs to the place of the task that makes it; the SDK carries the sender's context here. The transport
@@ -28,10 +26,8 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["Accept-Encoding"] = "identity"
-        body = await request.aread()
-        exchange = self._observer.begin(
-            request.method, str(request.url), header_pairs(request.headers.raw), body, current_place.get()
-        )
+        body, headers = await request.aread(), header_pairs(request.headers.raw)
+        exchange = self._observer.begin(request.method, str(request.url), headers, body, current_place.get())
         with exchange.sending():
             response = await self._inner.handle_async_request(request)
         exchange.response(response.status_code, header_pairs(response.headers.raw))
@@ -40,7 +36,7 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         return httpx2.Response(
             response.status_code,
             headers=response.headers,
-            stream=_RecordedStream(response.stream, exchange),
+            stream=_Stream(response.stream, response.stream.aclose, exchange),
             extensions=response.extensions,
         )
 
@@ -49,16 +45,5 @@ class RecordingTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class _RecordedStream(httpx2.AsyncByteStream):
-    def __init__(self, inner: httpx2.AsyncByteStream, exchange: ObservedExchange) -> None:
-        self._inner = inner
-        self._exchange = exchange
-
-    @override
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._exchange.passing(self._inner)
-
-    @override
-    async def aclose(self) -> None:
-        self._exchange.close()
-        await self._inner.aclose()
+class _Stream(RecordedBody, httpx2.AsyncByteStream):
+    pass

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import httpx
 from typing_extensions import override
 
-from tui_host.capture.http.observer import ObservedExchange, Observer, header_pairs
+from tui_host.capture.http.observer import ObservedExchange, Observer, RecordedBody, header_pairs
 from tui_host.capture.record import current_place
-
-EXCHANGE = "tui_host.exchange"
-"""Key in the `extensions` of requests and responses that holds the exchange's id."""
-
-OBSERVED = "tui_host.observed"
-"""Key in the `extensions` of a response that holds its `ObservedExchange`."""
 
 BEGAN = "tui_host.began"
 """Key in the `extensions` of a request for a function to call with the exchange's id before the first byte is sent."""
+_OBSERVED = "tui_host.observed"
 
 
-class RecordingTransport(httpx.AsyncBaseTransport):
+class HttpxTransport(httpx.AsyncBaseTransport):
     """Records requests and responses as sent: above TLS, below decompression.
 
     A request belongs to the place of the task that makes it. Errors of the inner transport are recorded and raised on.
@@ -32,11 +25,9 @@ class RecordingTransport(httpx.AsyncBaseTransport):
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        body = await request.aread()
-        exchange = self._observer.begin(
-            request.method, str(request.url), header_pairs(request.headers.raw), body, current_place.get()
-        )
-        request.extensions = {**request.extensions, EXCHANGE: exchange.id}
+        body, headers = await request.aread(), header_pairs(request.headers.raw)
+        exchange = self._observer.begin(request.method, str(request.url), headers, body, current_place.get())
+        request.extensions = {**request.extensions, _OBSERVED: exchange}
         began: object = request.extensions.get(BEGAN)
         if callable(began):
             began(exchange.id)
@@ -48,8 +39,8 @@ class RecordingTransport(httpx.AsyncBaseTransport):
         return httpx.Response(
             response.status_code,
             headers=response.headers,
-            stream=_RecordedStream(response.stream, exchange),
-            extensions={**response.extensions, EXCHANGE: exchange.id, OBSERVED: exchange},
+            stream=_Stream(response.stream, response.stream.aclose, exchange),
+            extensions=response.extensions,
         )
 
     @override
@@ -57,31 +48,17 @@ class RecordingTransport(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-def exchange_of(message: httpx.Request | httpx.Response) -> str | None:
-    """Return the exchange id of a request or response, None if nothing was sent.
-
-    Errors of httpx contain their request, so this also finds the exchange of a failed request.
-    """
-    exchange: object = message.extensions.get(EXCHANGE)
-    return exchange if isinstance(exchange, str) else None
+class _Stream(RecordedBody, httpx.AsyncByteStream):
+    pass
 
 
-def observed(response: httpx.Response) -> ObservedExchange | None:
-    """Return the exchange of a response that `RecordingTransport` recorded."""
-    exchange: object = response.extensions.get(OBSERVED)
+def observed(request: httpx.Request | None) -> ObservedExchange | None:
+    """Return the exchange of a request, None if nothing was sent. Responses of httpx contain their request."""
+    exchange: object = request.extensions.get(_OBSERVED) if request is not None else None
     return exchange if isinstance(exchange, ObservedExchange) else None
 
 
-class _RecordedStream(httpx.AsyncByteStream):
-    def __init__(self, inner: httpx.AsyncByteStream, exchange: ObservedExchange) -> None:
-        self._inner = inner
-        self._exchange = exchange
-
-    @override
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._exchange.passing(self._inner)
-
-    @override
-    async def aclose(self) -> None:
-        self._exchange.close()
-        await self._inner.aclose()
+def exchange_of(request: httpx.Request | None) -> str | None:
+    """Return the id of a request's exchange, None if nothing was sent."""
+    exchange = observed(request)
+    return exchange.id if exchange is not None else None

@@ -1,13 +1,13 @@
-"""Records the HTTP traffic of one client, for any client library.
+"""Records the HTTP traffic of one client, for any client library, as a transport reports it: begin, response, chunk, end.
 
-A transport reports what passes: heads, chunks (after removing transfer framing, before content decoding) and ends. For
-an MCP server, the JSON-RPC messages in bodies are recorded as `frame` records too.
+Chunks come after removing transfer framing and before content decoding. The JSON-RPC messages in the bodies of an MCP server
+are recorded as `frame` records too.
 """
 
 from __future__ import annotations
 
 from asyncio import get_running_loop
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal, TypeAlias
@@ -17,7 +17,7 @@ from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.http.client_faults import reason_of, words_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
-from tui_host.capture.record import MISSING, Head, Place, Record, Redaction, Shift, value_of
+from tui_host.capture.record import Head, Place, Record, Redaction, Shift, value_of
 from tui_host.capture.recording import Recording
 from tui_host.capture.redact.places import is_login
 
@@ -39,10 +39,9 @@ class Observer:
         wire: Whether the peer is a model's provider or an MCP server.
         peer: The provider's or server's name.
         connection: For an MCP server, the connection's id.
-        limit: Largest number of a body's bytes to record.
         is_whole: Whether the connection is observed from its beginning.
         logins: Which of the exchanges may be a login's.
-        is_decoded: Whether bodies come with their content coding undone, as from a file, whatever the headers say.
+        is_decoded: Whether bodies come without their content coding, as from a file, whatever the headers say.
     """
 
     def __init__(
@@ -52,74 +51,92 @@ class Observer:
         wire: Literal["llm", "mcp"],
         peer: str,
         connection: str | None = None,
-        limit: int = BODY_LIMIT,
         is_whole: bool = True,
         logins: Logins = "none",
         is_decoded: bool = False,
     ) -> None:
         self.recorder = recorder
         self.connection = connection
-        self.limit = limit
         self.is_decoded = is_decoded
         self.correlator = Correlator(is_whole=is_whole)
         self._logins: Logins = logins
-        self._record = Record(wire=wire, kind="request", peer=peer, connection=connection)
+        self._record = Record(wire=wire, kind="request", peer=peer, connection=connection, direction="out")
 
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0, lacks: str = ""
     ) -> ObservedExchange:
         """Record a request before sending it.
 
-        Args:
-            method: The method; empty if a file does not tell it.
-            url: The URL.
-            headers: The headers as sent.
-            body: The body.
-            place: The place in the conversation.
-            missed: The number of the body's bytes that are not available.
-            lacks: Why there is no body, such as `MISSING`.
+        `method` is empty if a file does not tell it; `missed` counts bytes of the body that are not available; `lacks` says
+        why there is no body, such as `MISSING`.
         """
-        bare = replace(self._record, exchange=self.recorder.new_exchange(), place=place, direction="out")
-        kept, size = body[: self.limit], len(body) + missed
+        kept, size = body[:BODY_LIMIT], len(body) + missed
         if len(kept) < size:
             lacks = f"the body is kept up to {len(kept)} of its {size} bytes"
+        bare = replace(self._record, exchange=self.recorder.new_exchange(), place=place)
         head = Head(method=method or None, url=url, headers=tuple(headers))
-        request = replace(bare, head=head, data=kept, encoding=self.encoding_of(headers), malformed=lacks or None)
+        encoding = None if self.is_decoded else encoding_of(headers)
+        request = replace(bare, head=head, data=kept, encoding=encoding, malformed=lacks or None)
         of_login = self._logins == "all" or (self._logins == "some" and is_login(head, body))
         if self._logins != "none":
             request = self.recorder.redactor.by_place(request, of_login=of_login)
         self.recorder.append(request)
-        exchange = ObservedExchange(self, replace(bare, direction="in"), of_login=of_login)
-        if method == "POST":
-            exchange.sent(body)
-        return exchange
-
-    def encoding_of(self, headers: Headers) -> str | None:
-        """Return the content coding in which a body comes."""
-        return None if self.is_decoded else encoding_of(headers)
+        return ObservedExchange(self, bare, body if method == "POST" else b"", of_login=of_login)
 
 
 class ObservedExchange:
-    """An exchange in progress, begun by an observer. After its end nothing more is recorded."""
+    """An exchange in progress, begun by an observer with the body that was sent. After its end nothing more is recorded."""
 
-    def __init__(self, observer: Observer, record: Record, *, of_login: bool) -> None:
+    def __init__(self, observer: Observer, record: Record, sent: bytes, *, of_login: bool) -> None:
         self.id = record.exchange or ""
-        self._observer = observer
+        self._is_decoded = observer.is_decoded
         self._recorder = observer.recorder
-        self._record = record
-        self._limit = observer.limit
+        self._record = record = replace(record, direction="in")
         self._of_login = of_login
-        is_mcp = record.wire == "mcp"
-        self._frames = HttpFrames(observer.recorder, observer.correlator, record) if is_mcp else None
         self._redactor = observer.recorder.redactor.body()
         self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
+        self._frames: HttpFrames | None = None
+        if record.wire == "mcp":
+            self._frames = HttpFrames(observer.recorder, observer.correlator, record)
+            self._frames.sent(sent)
 
-    def sent(self, body: bytes) -> None:
-        """Record the messages in the request's body."""
+    def response(self, status: int, headers: Headers) -> None:
+        """Record the response's head. The status is 0 if a file does not tell it."""
+        head = Head(status=status or None, headers=tuple(headers))
+        self._recorder.append(replace(self._record, kind="response", head=head))
+        encoding = None if self._is_decoded else encoding_of(headers)
+        self._record = replace(self._record, encoding=encoding)
+        content_type = value_of(headers, "content-type").strip().lower()
+        is_stream = content_type.startswith("text/event-stream")  # no login's, and its end may never come
+        self._redactor = self._recorder.redactor.body(encoding, of_login=self._of_login and not is_stream)
         if self._frames is not None:
-            self._frames.sent(body)
+            self._frames.answered(status, content_type, encoding)
+
+    def chunk(self, data: bytes) -> None:
+        """Record bytes of the response's body. Call before the bytes are used."""
+        if self._ended or not data:
+            return
+        kept = data[: BODY_LIMIT - self._kept]
+        self._size += len(data)
+        self._kept += len(kept)
+        self._keep(*self._redactor.feed(kept))
+        if self._frames is not None:
+            self._frames.received(data)
+
+    def end(self, reason: Reason = "complete", error: str = "", *, missed: int = 0) -> None:
+        """Record how the exchange ended; `error` says why it failed, `missed` counts bytes that are not in a file."""
+        if self._ended:
+            return
+        self._record_gathered()
+        self._ended = True
+        self._keep(*self._redactor.flush())
+        if self._frames is not None:
+            self._frames.finished(whole=reason == "complete")
+        kept = max(self._kept - self._redactor.left_out, 0)
+        ending = Ending(reason=reason, error=error, size=self._size + missed, kept=kept)
+        self._recorder.append(replace(self._record, kind=ending.kind, data=ending.to_bytes(), encoding=None))
 
     @contextmanager
     def sending(self) -> Generator[None]:
@@ -127,10 +144,10 @@ class ObservedExchange:
         try:
             yield
         except Exception as error:
-            self.fail(words_of(error), reason_of(error))
+            self.end(reason_of(error), words_of(error))
             raise
         except BaseException:
-            self.close()
+            self.end("closed by host")
             raise
 
     async def passing(self, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
@@ -150,7 +167,7 @@ class ObservedExchange:
                     gathered.append(data)
                 yield data
         except Exception as error:
-            self.fail(words_of(error), reason_of(error))
+            self.end(reason_of(error), words_of(error))
             raise
         self.end()
 
@@ -170,75 +187,34 @@ class ObservedExchange:
         """Record the text held back, because its rest does not arrive in time."""
         self._keep(*self._redactor.release())
 
-    def response(self, status: int, headers: Headers) -> None:
-        """Record the response's head. The status is 0 if a file does not tell it."""
-        head = Head(status=status or None, headers=tuple(headers))
-        self._recorder.append(replace(self._record, kind="response", head=head))
-        encoding = self._observer.encoding_of(headers)
-        self._record = replace(self._record, encoding=encoding)
-        content_type = value_of(headers, "content-type").strip().lower()
-        is_stream = content_type.startswith("text/event-stream")  # no login's, and its end may never come
-        self._redactor = self._recorder.redactor.body(encoding, of_login=self._of_login and not is_stream)
-        if self._frames is not None:
-            self._frames.answered(status, content_type, encoding)
-
-    def chunk(self, data: bytes) -> None:
-        """Record bytes of the response's body. Call before the bytes are used."""
-        if self._ended or not data:
-            return
-        kept = data[: max(self._limit - self._kept, 0)]
-        self._size += len(data)
-        self._kept += len(kept)
-        self._keep(*self._redactor.feed(kept))
-        if self._frames is not None:
-            self._frames.received(data)
-
-    def missed(self, size: int) -> None:
-        """Count missing bytes of the response's body. Later bytes are not recorded, and no messages are searched."""
-        self._record_gathered()
-        self._size += size
-        self._limit = self._kept
-        if self._frames is not None:
-            self._frames.finished(whole=False)
-            self._frames = None
-
-    def not_in_file(self, size: int = 0) -> None:
-        """Record that a file does not hold the response, or its body of this size."""
-        self._size += size
-        self._finish(MISSING, "")
-
-    def end(self) -> None:
-        """Record that the response is complete."""
-        self._finish("complete", "")
-
-    def fail(self, error: str, reason: Reason = "failed") -> None:
-        """Record that the exchange failed; `error` says why."""
-        self._finish(reason, error)
-
-    def close(self) -> None:
-        """Record the end of an exchange that the host stops reading, or that the user stopped."""
-        self._finish("closed by host", "")
-
     def _record_gathered(self) -> None:
         data = b"".join(self._gathered)
         self._gathered.clear()
         self.chunk(data)
 
-    def _finish(self, reason: Reason, error: str) -> None:
-        if self._ended:
-            return
-        self._record_gathered()
-        self._ended = True
-        self._keep(*self._redactor.flush())
-        if self._frames is not None:
-            self._frames.finished(whole=reason == "complete")
-        ending = Ending(reason=reason, error=error, size=self._size, kept=max(self._kept - self._redactor.left_out, 0))
-        self._recorder.append(replace(self._record, kind=ending.kind, data=ending.to_bytes(), encoding=None))
-
     def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:
         if data or redacted:
             encoding = None if self._redactor.decoded_from else self._record.encoding
             self._recorder.append(replace(self._record, kind="chunk", data=data, encoding=encoding, redacted=redacted))
+
+
+class RecordedBody:
+    """A response's body that is recorded while it is read; a transport makes it a stream of its library."""
+
+    def __init__(
+        self, body: AsyncIterable[bytes], close: Callable[[], Awaitable[None]], exchange: ObservedExchange
+    ) -> None:
+        self._body = body
+        self._close = close
+        self._exchange = exchange
+
+    def __aiter__(self) -> AsyncGenerator[bytes]:
+        return self._exchange.passing(self._body)
+
+    async def aclose(self) -> None:
+        """Close the body: what was not read is not recorded."""
+        self._exchange.end("closed by host")
+        await self._close()
 
 
 def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:

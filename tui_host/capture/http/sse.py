@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import repeat
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -48,28 +49,28 @@ class SseDecoder:
         self._at = 0  # where it begins in the body
         self._searched = 0  # how many of its bytes hold no blank line
         self._cut_at: int | None = None  # where it began, if it is too large; then only its end is kept
-        self._is_beginning = True
         self._has_cr = False
-        self._after_cr = False  # whether a line feed that comes next belongs to the blank line before
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Read the next bytes and return the completed events."""
-        if self._after_cr and data:
-            self._after_cr = False
-            if data.startswith(b"\n"):
-                data = data[1:]
-                self._at += 1
         self._rest += data
         self._has_cr = self._has_cr or b"\r" in data
-        if self._is_beginning:
-            if len(self._rest) < len(_BOM) and _BOM.startswith(self._rest):
-                return []
-            self._is_beginning = False
-            if self._rest.startswith(_BOM):
-                del self._rest[: len(_BOM)]
-                self._at = len(_BOM)
-        events = self._split() if self._has_blank_line() else []
-        self._limit_rest()
+        events: list[SseEvent] = []
+        if self._has_cr and _BLANK.search(self._rest, self._searched):
+            *pieces, rest = _BLANK.split(bytes(self._rest))
+            events = self._split(pieces[::2], map(len, pieces[1::2]), rest)
+        elif not self._has_cr and self._rest.find(b"\n\n", self._searched) >= 0:
+            *blocks, rest = bytes(self._rest).split(b"\n\n")
+            events = self._split(blocks, repeat(2), rest)
+        size = len(self._rest)
+        if size > self._limit + _OVERLAP and self._cut_at is None:
+            begins = size - len(self._rest.lstrip(b"\r\n"))
+            if len(self._rest.rstrip(b"\r\n")) - begins > self._limit:
+                self._cut_at = self._at + begins
+        if self._cut_at is not None and size > _OVERLAP:
+            self._at += size - _OVERLAP
+            del self._rest[:-_OVERLAP]
+        self._searched = max(len(self._rest) - _OVERLAP, 0)
         return events
 
     def finish(self) -> list[SseEvent]:
@@ -79,21 +80,9 @@ class SseDecoder:
             return [SseEvent(self._cut_at, self._at + len(block.rstrip(b"\r\n")), kind="cut")]
         return self._block(block, self._at, is_last=True)
 
-    def _has_blank_line(self) -> bool:
-        if self._has_cr:
-            return _BLANK.search(self._rest, self._searched) is not None
-        return self._rest.find(b"\n\n", self._searched) >= 0
-
-    def _split(self) -> list[SseEvent]:
-        """Take the blocks that have ended."""
+    def _split(self, blocks: Iterable[bytes], gaps: Iterable[int], rest: bytes) -> list[SseEvent]:
+        """Read the blocks that have ended, each before a gap; what is left has not."""
         events: list[SseEvent] = []
-        if self._has_cr:
-            *pieces, rest = _BLANK.split(bytes(self._rest))
-            blocks, gaps = pieces[::2], map(len, pieces[1::2])
-            self._after_cr = not rest and pieces[-1].endswith(b"\r")
-        else:
-            *blocks, rest = bytes(self._rest).split(b"\n\n")
-            gaps = repeat(2)
         at = self._at
         for block, gap in zip(blocks, gaps, strict=False):
             if self._cut_at is not None:
@@ -106,21 +95,11 @@ class SseDecoder:
         self._rest, self._at = bytearray(rest), at
         return events
 
-    def _limit_rest(self) -> None:
-        rest = self._rest
-        if self._cut_at is None and len(rest) > self._limit + _OVERLAP:
-            begins = len(rest) - len(rest.lstrip(b"\r\n"))
-            if len(rest.rstrip(b"\r\n")) - begins > self._limit:
-                self._cut_at = self._at + begins
-        if self._cut_at is not None and len(rest) > _OVERLAP:
-            self._at += len(rest) - _OVERLAP
-            del rest[:-_OVERLAP]
-        self._searched = max(len(rest) - _OVERLAP, 0)
-
     def _block(self, block: bytes, at: int, *, is_last: bool = False) -> list[SseEvent]:
         """Read a block of any form."""
-        text = block.strip(b"\r\n")
-        at += len(block) - len(block.lstrip(b"\r\n"))
+        text = (block.removeprefix(_BOM) if at == 0 else block).lstrip(b"\r\n")
+        at += len(block) - len(text)
+        text = text.rstrip(b"\r\n")
         if len(text) > self._limit:
             return [SseEvent(at, at + len(text), kind="cut")]
         events: list[SseEvent] = []
@@ -169,10 +148,8 @@ def _usual(block: bytes, start: int) -> SseEvent | None:
 
 
 def _is_complete(data: bytes) -> bool:
-    if data.strip() == b"[DONE]":
-        return True
     try:
         load(data)
     except (ValueError, RecursionError):
-        return False
+        return data.strip() == b"[DONE]"
     return True

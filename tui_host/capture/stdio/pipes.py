@@ -6,11 +6,13 @@ import os
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
-from typing import IO, TypeAlias
+from typing import IO
 
 import anyio
 
+from tui_host.capture.frames.frame_heads import made_frame
 from tui_host.capture.record import Place
+from tui_host.capture.stdio.lines import Lines
 from tui_host.errors import JSON
 
 READ_BYTES = 256 << 10
@@ -18,9 +20,6 @@ WRITES_WAITING = 64 << 20
 """Bytes that may wait for a server that does not read; with more, callers wait."""
 UNREAD_SECONDS = 5.0
 """Seconds until the user is told that a server does not read."""
-
-Record: TypeAlias = Callable[[bytes, Mapping[str, JSON], Place, int], None]
-"""Called with a written line, its parsed message, its place, and the time of writing."""
 
 
 async def chunks(pipe: IO[bytes]) -> AsyncGenerator[bytes]:
@@ -43,9 +42,7 @@ class LineWriter:
 
     Args:
         pipe: The host's end of the pipe; `run` closes it at its end.
-        record: Takes each line the moment after it was given to the system, so that whoever reads it need not wait for that;
-            the last value is what `now` said before.
-        now: Returns the current time.
+        lines: Records each line the moment after it was given to the system: whoever reads it need not wait for that.
         changed: Called when an attribute below has changed.
 
     Attributes:
@@ -53,12 +50,11 @@ class LineWriter:
         unread_since: When the server stopped reading, in monotonic seconds; None if it reads.
     """
 
-    def __init__(self, pipe: IO[bytes], record: Record, now: Callable[[], int], changed: Callable[[], None]) -> None:
+    def __init__(self, pipe: IO[bytes], lines: Lines, changed: Callable[[], None]) -> None:
         self.waiting = 0
         self.unread_since: float | None = None
         self._pipe = pipe
-        self._record = record
-        self._now = now
+        self._lines = lines
         self._changed = changed
         self._queue: deque[tuple[bytes, Mapping[str, JSON], Place]] = deque()
         self._rest = memoryview(b"")  # of the line that is being written
@@ -67,7 +63,7 @@ class LineWriter:
         os.set_blocking(pipe.fileno(), False)
 
     async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
-        """Write or queue a line with the line end; wait only while 64 MB are queued.
+        """Write or queue a line with the line end, made of a value; wait only while 64 MB are queued.
 
         Raises:
             anyio.ClosedResourceError: The writer is closed, or the reader has closed the other end.
@@ -108,18 +104,19 @@ class LineWriter:
     def _write(self) -> None:
         """Give the system as much of the next line as it takes."""
         begun = None if self._rest else self._queue.popleft()
-        at = self._now()
+        at_ns = self._lines.now()
         if begun is not None:
             self._rest = memoryview(begun[0])
+        written = 0
         try:
             written = os.write(self._pipe.fileno(), self._rest)
         except BlockingIOError:
-            written = 0
+            pass
         except OSError:  # it closed its standard input; whether that is its end the output will tell
-            written = 0
             self.close()
         if begun is not None:
-            self._record(*begun, at)
+            line, value, place = begun
+            self._lines.take("out", line, "", at_ns, frame=made_frame(value), place=place)
         self._rest = self._rest[written:]
         self.waiting -= written
         if written and self.unread_since is not None:

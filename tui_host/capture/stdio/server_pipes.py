@@ -6,7 +6,6 @@ Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, s
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
@@ -15,24 +14,21 @@ from anyio.lowlevel import checkpoint
 
 from tui_host.capture.frames.frame_heads import Frame
 from tui_host.capture.record import Place
-from tui_host.capture.stdio.line_splitter import LINE_KEPT, LINE_LIMIT, Splitter
+from tui_host.capture.stdio.lines import LINE_KEPT, LINE_LIMIT, Lines, Splitter
 from tui_host.capture.stdio.pipes import LineWriter, chunks
-from tui_host.capture.stdio.stdio_tap import StdioTap
 from tui_host.errors import JSON
 from tui_host.guard.child_process import Process
 
 JUNK_LIMIT = 64 << 20
 """Bytes of standard output without messages to accept in the life of a connection."""
-STDERR_KEPT = 8 << 20
-"""Bytes of standard error to keep, and to record in one burst."""
 PATIENCE = 2.0
 """Seconds for each step of ending a server: after closing stdin, after SIGTERM."""
 
 _SLICE = 20  # a key waits for some ten turns of the loop, each with a slice between
 _LINE_COST = 256
-_JUNK_BURST = 1 << 20
+_JUNK_BURST, _ERROR_BURST = 1 << 20, 8 << 20
 _REFILL_PER_SECOND = 128 << 10
-
+_TAIL = 64 << 10  # bytes of standard error to show
 
 Listener: TypeAlias = Callable[[bytes, Frame], None]
 """Handles the next message, which is already recorded; also broken messages, for which a caller may wait."""
@@ -42,86 +38,63 @@ class _Budget:
     """How many lines may still be recorded one by one: a burst, then a steady trickle."""
 
     def __init__(self, burst: int) -> None:
-        self.left = self.limit = float(burst)
-        self.at = time.monotonic()
+        self._left = self._limit = float(burst)
+        self._at = time.monotonic()
 
     def take(self, cost: float) -> bool:
         now = time.monotonic()
-        self.left = min(self.limit, self.left + (now - self.at) * _REFILL_PER_SECOND)
-        self.at = now
-        if cost > self.left:
+        self._left, self._at = min(self._limit, self._left + (now - self._at) * _REFILL_PER_SECOND), now
+        if cost > self._left:
             return False
-        self.left -= cost
+        self._left -= cost
         return True
 
 
 class Errors:
-    """Standard error: its last 8 MB, and its total size.
+    """Standard error: records its lines unless too many come at once, and keeps the last.
 
     Attributes:
-        unrecorded: Bytes that came too fast to be recorded; they are counted, and kept while they are among the last.
+        unrecorded: Bytes that came too fast to be recorded.
     """
 
-    def __init__(self, tap: StdioTap) -> None:
-        self._tap = tap
-        self._ring: deque[bytes] = deque()
-        self._held = 0
-        self._splitter = Splitter(LINE_KEPT)
-        self._budget = _Budget(STDERR_KEPT)
-        self._skipping = False
-        self.lines = 0
-        self.size = 0
+    def __init__(self, lines: Lines) -> None:
         self.unrecorded = 0
+        self._lines = lines
+        self._tail = b""
+        self._splitter = Splitter(LINE_KEPT)
+        self._budget = _Budget(_ERROR_BURST)
+        self._is_skipping = False
 
     def feed(self, chunk: bytes) -> None:
-        """Keep a chunk, and record the lines unless too many come at once."""
-        self.size += len(chunk)
-        count = chunk.count(b"\n")
-        self.lines += count
-        self._ring.append(chunk)
-        self._held += len(chunk)
-        while self._held > STDERR_KEPT:
-            self._held -= len(self._ring.popleft())
-        if self._budget.take(len(chunk) + count * _LINE_COST):
-            self._record(chunk)
-        else:
-            self._skip(chunk)
+        """Take in a chunk."""
+        self._tail = (self._tail + chunk)[-_TAIL:]
+        if self._budget.take(len(chunk) + chunk.count(b"\n") * _LINE_COST):
+            self._is_skipping = False
+            for line in self._splitter.feed(chunk):
+                self._lines.error(line)
+            if self._splitter.too_long:
+                self._lines.error(self._splitter.rest(), "cut: over 1 MB without a line end")
+            return
+        if not self._is_skipping:
+            self._is_skipping = True
+            self._record_rest("cut")
+            self._lines.error(b"", "standard error comes too fast to be recorded; it is counted")
+        self.unrecorded += len(chunk)
 
     def finish(self) -> None:
         """Record the last line without a line end."""
-        if rest := self._splitter.rest():
-            self.lines += 1
-            self._tap.error(rest, "unfinished")
+        self._record_rest("unfinished")
         if self.unrecorded:
-            self._tap.error(b"", f"{self.unrecorded:,} bytes in all came too fast to be recorded")
+            self._lines.error(b"", f"{self.unrecorded:,} bytes in all came too fast to be recorded")
 
     def last(self, count: int) -> tuple[str, ...]:
         """Return the newest lines up to a count, newest last, each cut at 500 characters."""
-        tail: list[bytes] = []
-        size = 0
-        for chunk in reversed(self._ring):
-            tail.append(chunk)
-            size += len(chunk)
-            if size > 64 << 10:
-                break
-        text = b"".join(reversed(tail))[-(64 << 10) :].decode("utf-8", "backslashreplace")
-        lines = [line.rstrip("\r") for line in text.split("\n") if line.strip()]
-        return tuple(line[:500] for line in lines[-count:])
+        lines = self._tail.decode("utf-8", "backslashreplace").split("\n")
+        return tuple([line.rstrip("\r")[:500] for line in lines if line.strip()][-count:])
 
-    def _record(self, chunk: bytes) -> None:
-        self._skipping = False
-        for line in self._splitter.feed(chunk):
-            self._tap.error(line, None)
-        if self._splitter.too_long:
-            self._tap.error(self._splitter.rest(), "cut: over 1 MB without a line end")
-
-    def _skip(self, chunk: bytes) -> None:
-        if not self._skipping:
-            self._skipping = True
-            if rest := self._splitter.rest():
-                self._tap.error(rest, "cut")
-            self._tap.error(b"", "standard error comes too fast to be recorded; it is counted")
-        self.unrecorded += len(chunk)
+    def _record_rest(self, fault: str) -> None:
+        if rest := self._splitter.rest():
+            self._lines.error(rest, fault)
 
 
 class StdioChild:
@@ -135,14 +108,14 @@ class StdioChild:
         fault: What the server did that ends its connection, None if nothing.
     """
 
-    def __init__(self, process: Process, tap: StdioTap, changed: Callable[[], None]) -> None:
+    def __init__(self, process: Process, lines: Lines, changed: Callable[[], None]) -> None:
         self.process = process
-        self.errors = Errors(tap)
+        self.errors = Errors(lines)
         self.listener: Listener | None = None
         self.over = anyio.Event()
         self.fault: str | None = None
-        self._input = LineWriter(process.stdin, tap.out, tap.now, changed)
-        self._tap = tap
+        self._input = LineWriter(process.stdin, lines, changed)
+        self._lines = lines
         self._changed = changed
         self._splitter = Splitter()
         self._junk = 0
@@ -172,8 +145,7 @@ class StdioChild:
                 group.start_soon(self._watch)
                 await self._read_output()
         finally:
-            self._input.close()
-            self.over.set()
+            self._end()
 
     async def stop(self) -> None:
         """End the process: close standard input, wait, SIGTERM, wait, SIGKILL; under 5 seconds, shielded.
@@ -192,74 +164,21 @@ class StdioChild:
                 await self._errors_ended.wait()
             self._changed()
 
+    def _end(self, fault: str | None = None) -> None:
+        """Say that nothing more will arrive, and with which fault of the server."""
+        self.fault = fault or self.fault
+        if fault is None:
+            self._input.close()
+        self.over.set()
+        self._changed()
+
     async def _watch(self) -> None:
         """Notice the end of the process, although somebody else may hold the pipes."""
         while not await self.process.wait(60, step=0.1):
             pass
         with anyio.move_on_after(0.5):
             await self._output_ended.wait()
-        self._input.close()
-        self.over.set()
-        self._changed()
-
-    async def _read_output(self) -> None:
-        try:
-            async for chunk in chunks(self.process.stdout):
-                await self._take(chunk)
-            if (rest := self._splitter.rest()) and self.fault is None:
-                self._tap.into(rest, "unfinished: the output ended in the middle of the line")
-        finally:
-            self._output_ended.set()
-            self.over.set()
-            self._changed()
-
-    async def _take(self, chunk: bytes) -> None:
-        """Take the lines that a chunk completes, giving way to other tasks now and then."""
-        lines = self._splitter.feed(chunk) if self.fault is None else []
-        for start in range(0, len(lines), _SLICE):
-            if start:
-                await checkpoint()
-            self._record(lines[start : start + _SLICE])
-        if self._splitter.too_long and self.fault is None:
-            self._too_long(self._splitter.rest())
-
-    def _record(self, lines: list[bytes]) -> None:
-        """Record lines, and pass messages on; none once the connection cannot go on."""
-        if self.fault is not None:
-            return
-        block: list[bytes] = []
-        for line in lines:
-            plausible = line[:1] in {b"{", b"["} or line.lstrip()[:1] in {b"{", b"["}
-            if not plausible and not self._junk_budget.take(len(line) + _LINE_COST):
-                block.append(line)
-                continue
-            if block:
-                self._tap.junk(b"".join(block), len(block))
-                block = []
-            if len(line) > LINE_LIMIT:
-                self._too_long(line)
-                return
-            frame = self._tap.into(line, None)
-            if not frame.is_message:
-                self._junk += len(line)
-            if self.listener is not None and (plausible or frame.is_message):
-                self.listener(line, frame)
-        if block:
-            self._tap.junk(b"".join(block), len(block))
-            self._junk += sum(map(len, block))
-        if self._junk > JUNK_LIMIT:
-            self._fail(f"wrote {self._junk:,} bytes to standard output that are no messages")
-        self._changed()
-
-    def _too_long(self, line: bytes) -> None:
-        fault = f"a line of {len(line):,} bytes or more; the limit is {LINE_LIMIT:,}"
-        self._tap.into(line[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
-        self._fail(fault)
-
-    def _fail(self, fault: str) -> None:
-        self.fault = fault
-        self.over.set()
-        self._changed()
+        self._end()
 
     async def _read_errors(self) -> None:
         try:
@@ -269,3 +188,54 @@ class StdioChild:
         finally:
             self.errors.finish()
             self._errors_ended.set()
+
+    async def _read_output(self) -> None:
+        try:
+            async for chunk in chunks(self.process.stdout):
+                lines = self._splitter.feed(chunk) if self.fault is None else []
+                for start in range(0, len(lines), _SLICE):
+                    if start:
+                        await checkpoint()
+                    if self.fault is None:
+                        self._record(lines[start : start + _SLICE])
+                if self._splitter.too_long and self.fault is None:
+                    self._too_long(self._splitter.rest())
+            if (rest := self._splitter.rest()) and self.fault is None:
+                self._lines.take("in", rest, "unfinished: the output ended in the middle of the line")
+        finally:
+            self._output_ended.set()
+            self.over.set()
+            self._changed()
+
+    def _record(self, lines: list[bytes]) -> None:
+        """Record lines, and pass messages on; none once the connection cannot go on."""
+        block: list[bytes] = []
+        for line in lines:
+            plausible = line[:1] in {b"{", b"["} or line.lstrip()[:1] in {b"{", b"["}
+            if not plausible and not self._junk_budget.take(len(line) + _LINE_COST):
+                block.append(line)
+                continue
+            self._record_junk(block)
+            if len(line) > LINE_LIMIT:
+                self._too_long(line)
+                return
+            frame = self._lines.take("in", line)
+            if not frame.is_message:
+                self._junk += len(line)
+            if self.listener is not None and (plausible or frame.is_message):
+                self.listener(line, frame)
+        self._record_junk(block)
+        if self._junk > JUNK_LIMIT:
+            self._end(f"wrote {self._junk:,} bytes to standard output that are no messages")
+        self._changed()
+
+    def _record_junk(self, block: list[bytes]) -> None:
+        if block:
+            self._lines.junk(b"".join(block), len(block))
+            self._junk += sum(map(len, block))
+            block.clear()
+
+    def _too_long(self, line: bytes) -> None:
+        fault = f"a line of {len(line):,} bytes or more; the limit is {LINE_LIMIT:,}"
+        self._lines.take("in", line[:LINE_KEPT], f"{fault}; the first {LINE_KEPT:,} are kept")
+        self._end(fault)

@@ -21,7 +21,7 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from pydantic import AnyUrl
 
 from tui_host.capture.content_codings import CodingError
-from tui_host.capture.http.httpx2_tap import RecordingTransport
+from tui_host.capture.http.httpx2_tap import Httpx2Transport
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import current_place
 from tui_host.errors import ServerError, TuiHostError
@@ -75,8 +75,8 @@ class ServerLogin:
         # By `inner`, without the server's own headers. What has or brings secrets is recorded without them.
         seen = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id)
         self._unseen = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id, logins="all")
-        self._public = httpx2.AsyncClient(transport=RecordingTransport(seen, inner), timeout=SECONDS)
-        self._secret = httpx2.AsyncClient(transport=RecordingTransport(self._unseen, inner), timeout=SECONDS)
+        self._public = httpx2.AsyncClient(transport=Httpx2Transport(seen, inner), timeout=SECONDS)
+        self._secret = httpx2.AsyncClient(transport=Httpx2Transport(self._unseen, inner), timeout=SECONDS)
         self._turn = anyio.Lock()
         self._listener: RedirectListener | None = None
         self._address = self._step = self._reason = ""
@@ -260,7 +260,7 @@ class ServerLogin:
                 group.start_soon(take, lambda: listener.returned(state))
                 group.start_soon(take, lambda: self._answerer().log_in(login))
         if answers[0] is None:
-            visit.close()
+            visit.end("closed by host")
             raise ServerError("it was given up", remedy=f"reconnect it, or {self._remedy}")
         visit.response(302, (("location", answers[0]),))
         visit.end()
