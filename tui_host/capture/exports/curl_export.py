@@ -23,7 +23,7 @@ _OF_CURL = frozenset(
 """Headers that curl writes itself, or that belong to a coding that the script does not repeat."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """Source: RFC 9110, section 5.6.2."""
-_NOT_OF_NAMES = re.compile(r"\W", re.ASCII)
+_NOT_OF_NAMES = re.compile(r"\W|^(?=\d)", re.ASCII)
 _NOT_PLAIN = re.compile(rb"[^\n\t\x20-\x7e]|[\\%']")
 
 
@@ -44,7 +44,9 @@ def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Ite
         if record.malformed == MISSING or not (head.url or "").startswith(("http://", "https://")):
             yield _line("# left out: this request, or its address, was not captured")
             continue
-        marks = {mark(secret.name): _variable(secret.name) for secret in record.redacted if not secret.coding}
+        marks = {
+            mark(secret.name): _NOT_OF_NAMES.sub("_", secret.name) for secret in record.redacted if not secret.coding
+        }
         for variable in sorted({*marks.values()} - asked):
             asked.add(variable)
             yield _line(f': "${{{variable}:?is not set: it was taken out of the recording}}"')
@@ -70,11 +72,6 @@ def _request(record: Record, head: Head, marks: Mapping[str, str]) -> Iterator[b
     yield _line(" \\\n  ".join(words))
 
 
-def _variable(name: str) -> str:
-    name = _NOT_OF_NAMES.sub("_", name)
-    return f"_{name}" if name[:1].isdigit() else name
-
-
 def _quoted(text: str, marks: Mapping[str, str]) -> str:
     """Quote a text for the shell, with a variable in place of each mark."""
     quoted: list[str] = []
@@ -82,8 +79,7 @@ def _quoted(text: str, marks: Mapping[str, str]) -> str:
         if piece in marks:
             quoted.append(f'"${{{marks[piece]}}}"')
         elif piece:
-            escaped = piece.replace("'", "'\\''")
-            quoted.append(f"'{escaped}'")
+            quoted.append("'" + piece.replace("'", "'\\''") + "'")
     return "".join(quoted) or "''"
 
 
@@ -95,11 +91,8 @@ def _printed(body: bytes, marks: Mapping[str, str]) -> bytes:
         text = "\x00"
     if visible(text) == text:
         return f"printf %s {_quoted(text, marks)}".encode()
-    return b"printf '%s'" % _NOT_PLAIN.sub(_escaped, body)
-
-
-def _escaped(match: re.Match[bytes]) -> bytes:
-    return b"%%" if match[0] == b"%" else b"\\%03o" % match[0][0]
+    escaped = _NOT_PLAIN.sub(lambda match: b"%%" if match[0] == b"%" else b"\\%03o" % match[0][0], body)
+    return b"printf '%s'" % escaped
 
 
 def _line(text: str) -> bytes:

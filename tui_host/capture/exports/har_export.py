@@ -21,9 +21,6 @@ from tui_host.capture.record import MISSING, Head, Record, lasted
 from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.errors import JSON
 
-_NOT_KNOWN = "unknown"
-"""The version of HTTP, which is not recorded."""
-
 
 def pieces(_session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
     """Yield an archive, entry by entry, in the order in which the exchanges began."""
@@ -34,7 +31,7 @@ def pieces(_session: SessionInfo, records: Records, _items: Sequence[str]) -> It
         first = exchange.request or exchange.response
         if first is not None:
             yield (b",\n" if number else b"\n") + _json(_entry(exchange, first))
-    frames = [_frame(record) for record in listed if record.kind == "frame" and record.exchange is None]
+    frames = [_frame(keyless_record(item)) for item in listed if item.kind == "frame" and item.exchange is None]
     yield b'\n],"_frames":%s}}\n' % _json(frames)
 
 
@@ -42,12 +39,29 @@ def _json(value: JSON) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
+def _frame(record: Record) -> JSON:
+    place = record.place
+    return {
+        "time": rfc3339(record.time_ns),
+        "peer": record.peer,
+        **_present(connection=record.connection, direction=record.direction),
+        "text": record.data.decode("utf-8", "backslashreplace"),
+        **_present(turn=place.turn, call=place.call),
+    }
+
+
+def _present(**members: JSON) -> Mapping[str, JSON]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
 def _entry(exchange: Exchange, first: Record) -> JSON:
     last = exchange.end or (exchange.chunks[-1] if exchange.chunks else exchange.response or first)
     head_at = exchange.response or (exchange.chunks[0] if exchange.chunks else last)
-    whole, wait = (_milliseconds(first, record) for record in (last, head_at))
+    whole, wait = (
+        round(max(lasted(first.mono_ns, record.mono_ns) or 0, 0) / 1e6, 3)  # milliseconds
+        for record in (last, head_at)
+    )
     place = first.place
-    own = {"_wire": first.wire, "_peer": first.peer, "_turn": place.turn, "_step": place.step, "_call": place.call}
     return {
         "startedDateTime": rfc3339(first.time_ns),
         "time": whole,
@@ -55,16 +69,9 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
         "response": _response(exchange),
         "cache": {},
         "timings": {"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
-        **_known({**own, "_exchange": first.exchange}),
+        **_present(_wire=first.wire, _peer=first.peer, _turn=place.turn, _step=place.step, _call=place.call),
+        **_present(_exchange=first.exchange),
     }
-
-
-def _known(members: Mapping[str, JSON]) -> dict[str, JSON]:
-    return {name: value for name, value in members.items() if value is not None}
-
-
-def _milliseconds(start: Record, end: Record) -> float:
-    return round(max(lasted(start.mono_ns, end.mono_ns) or 0, 0) / 1e6, 3)
 
 
 def _request(record: Record | None) -> JSON:
@@ -108,8 +115,9 @@ def _response(exchange: Exchange) -> JSON:
     return response
 
 
-def _common(head: Head) -> dict[str, JSON]:
-    return {"httpVersion": _NOT_KNOWN, "cookies": [], "headers": _pairs(head.headers), "headersSize": -1}
+def _common(head: Head) -> Mapping[str, JSON]:
+    # The version of HTTP is not recorded.
+    return {"httpVersion": "unknown", "cookies": [], "headers": _pairs(head.headers), "headersSize": -1}
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> JSON:
@@ -122,18 +130,3 @@ def _decoded(records: Sequence[Record]) -> bytes:
     if problem and not body:
         body = b"".join(record.data for record in records)
     return keyless_bytes(body)[0]
-
-
-def _frame(record: Record) -> JSON:
-    record = keyless_record(record)
-    return _known(
-        {
-            "time": rfc3339(record.time_ns),
-            "peer": record.peer,
-            "connection": record.connection,
-            "direction": record.direction,
-            "text": record.data.decode("utf-8", "backslashreplace"),
-            "turn": record.place.turn,
-            "call": record.place.call,
-        }
-    )

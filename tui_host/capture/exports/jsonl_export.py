@@ -24,7 +24,7 @@ _ESCAPED = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_Known = TypeVar("_Known")
+_Value = TypeVar("_Value")
 
 
 def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
@@ -36,7 +36,7 @@ def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Ite
 
 def session_line(session: SessionInfo) -> bytes:
     """Return the first line of an export."""
-    value: dict[str, JSON] = {
+    value: JSON = {
         "id": own_name(session.id),
         "title": keyless(session.title),
         "created": session.created,
@@ -52,36 +52,61 @@ def session_line(session: SessionInfo) -> bytes:
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     """Return one record as a line."""
     record = keyless_record(record)
-    place = record.place
-    before: dict[str, JSON] = {
-        "capture": own_name(record.capture),
-        "seq": record.seq,
-        "time": rfc3339(record.time_ns),
-        "mono": record.mono_ns,
-        "turn": place.turn,
-        "step": place.step,
-        "wire": record.wire,
-        "peer": record.peer or None,
-        "connection": record.connection,
-        "direction": record.direction,
-        "kind": record.kind,
-        "exchange": record.exchange,
-        "call": place.call,
-        "head": None if record.head is None else _head(record.head),
-    }
-    has_data = bool(record.data) or record.kind in _WITH_DATA
-    redacted: JSON = [
-        {"where": secret.where, "name": secret.name, "length": secret.length} for secret in record.redacted
-    ]
-    behind: dict[str, JSON] = {
-        "text": _text(record) if has_data else None,
-        "encoding": record.encoding,
-        "malformed": record.malformed,
-        "redacted": redacted or None,
-        "preamble": is_preamble or None,
-    }
-    data = b'"data":"%s"' % base64.b64encode(record.data) if has_data else b""  # not searched for what to escape
-    return b"{%s}\n" % b",".join(filter(None, (_members(before), data, _members(behind))))
+    place, head = record.place, record.head
+    before = _members(
+        {
+            "capture": own_name(record.capture),
+            "seq": record.seq,
+            "time": rfc3339(record.time_ns),
+            "mono": record.mono_ns,
+            "turn": place.turn,
+            "step": place.step,
+            "wire": record.wire,
+            "peer": record.peer or None,
+            "connection": record.connection,
+            "direction": record.direction,
+            "kind": record.kind,
+            "exchange": record.exchange,
+            "call": place.call,
+            "head": None if head is None else _head(head),
+        }
+    )
+    data, text = b"", None
+    if record.data or record.kind in _WITH_DATA:
+        data = b',"data":"%s"' % base64.b64encode(record.data)  # not searched for what to escape
+        text = _text(record.data) if record.encoding is None else None
+    behind = _members(
+        {
+            "text": text,
+            "encoding": record.encoding,
+            "malformed": record.malformed,
+            "redacted": [{"where": item.where, "name": item.name, "length": item.length} for item in record.redacted]
+            or None,
+            "preamble": is_preamble or None,
+        }
+    )
+    return b"{%s%s%s}\n" % (before, data, behind and b"," + behind)
+
+
+def _members(value: Mapping[str, JSON]) -> bytes:
+    """Return the members of an object that are not null, as JSON without the braces."""
+    text = _ENCODER.encode({name: item for name, item in value.items() if item is not None})[1:-1]
+    if not text.isascii() or "\x7f" in text:
+        text = _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return text.encode()
+
+
+def _head(head: Head) -> Mapping[str, JSON]:
+    known: Mapping[str, JSON] = {"method": head.method, "url": head.url, "status": head.status}
+    headers: JSON = [[name, item] for name, item in head.headers]
+    return {name: item for name, item in known.items() if item is not None} | {"headers": headers}
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
@@ -104,21 +129,6 @@ def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
         raise TuiHostError(f"this is not a record: {in_words(error)}", where, "export it again") from error
 
 
-def read_time(value: Mapping[str, JSON], name: str) -> int:
-    """Read a member with a time as nanoseconds since 1970.
-
-    Raises:
-        ValueError: The member is not a time. The text can be shown to the user.
-    """
-    try:
-        moment = datetime.fromisoformat(_required_text(value, name))
-    except ValueError as error:
-        raise ValueError(f"its {name} is no time") from error
-    if moment.tzinfo is None:
-        raise ValueError(f"its {name} has no time zone")
-    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
-
-
 def in_words(error: Exception) -> str:
     """Describe for the user why a line cannot be read."""
     match error:
@@ -132,107 +142,86 @@ def in_words(error: Exception) -> str:
             return f"{error}"
 
 
-def _members(value: Mapping[str, JSON]) -> bytes:
-    """Return the members of an object that are not null, as JSON without the braces."""
-    present = {name: item for name, item in value.items() if item is not None}
-    text = _ENCODER.encode(present)[1:-1]
-    if not text.isascii() or "\x7f" in text:
-        text = _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-    return text.encode()
+def read_time(value: Mapping[str, JSON], name: str) -> int:
+    """Read a member with a time as nanoseconds since 1970.
 
-
-def _head(head: Head) -> Mapping[str, JSON]:
-    known: Mapping[str, JSON] = {"method": head.method, "url": head.url, "status": head.status}
-    headers: JSON = [[name, item] for name, item in head.headers]
-    return {name: item for name, item in known.items() if item is not None} | {"headers": headers}
-
-
-def _text(record: Record) -> str | None:
-    if record.encoding is not None:
-        return None
+    Raises:
+        ValueError: The member is not a time. The text can be shown to the user.
+    """
     try:
-        return record.data.decode()
-    except UnicodeDecodeError:
-        return None
+        moment = datetime.fromisoformat(_required(value, name))
+    except ValueError as error:
+        raise ValueError(f"its {name} is no time") from error
+    if moment.tzinfo is None:
+        raise ValueError(f"its {name} has no time zone")
+    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def _record(value: Mapping[str, JSON], session: str | None) -> Record:
-    turn, call = _number_or_none(value, "turn"), _text_or_none(value, "call")
+    turn, call = _number(value, "turn"), _optional(value, "call")
+    place = Place(session=session, turn=turn, step=_number(value, "step"), call=call)
+    try:
+        data = base64.b64decode(_optional(value, "data") or "", validate=True)
+    except ValueError as error:
+        raise ValueError("its data is no base64") from error
+    redacted = (mapping(item) for item in items(value.get("redacted")))
     return Record(
         wire=_one_of(WIRES, value, "wire"),
         kind=_one_of(KINDS, value, "kind"),
-        peer=_text_or_none(value, "peer") or "",
-        direction=None if _text_or_none(value, "direction") is None else _one_of(DIRECTIONS, value, "direction"),
-        place=Place(
-            session=None if turn is None and call is None else session,
-            turn=turn,
-            step=_number_or_none(value, "step"),
-            call=call,
+        peer=_optional(value, "peer") or "",
+        direction=_one_of(DIRECTIONS, value, "direction") if _optional(value, "direction") is not None else None,
+        place=Place(step=place.step) if turn is None and call is None else place,
+        connection=_optional(value, "connection"),
+        exchange=_optional(value, "exchange"),
+        head=_read_head(value.get("head")),
+        data=data,
+        encoding=_optional(value, "encoding"),
+        malformed=_optional(value, "malformed"),
+        redacted=tuple(
+            Redaction(
+                where="head" if item.get("where") == "head" else "data",
+                name=_required(item, "name"),
+                length=_number(item, "length") or 0,
+            )
+            for item in redacted
         ),
-        connection=_text_or_none(value, "connection"),
-        exchange=_text_or_none(value, "exchange"),
-        head=_parsed_head(value.get("head")),
-        data=_data(value),
-        encoding=_text_or_none(value, "encoding"),
-        malformed=_text_or_none(value, "malformed"),
-        redacted=tuple(_redaction(mapping(secret)) for secret in items(value.get("redacted"))),
-        capture=_required_text(value, "capture"),
-        seq=_number_or_none(value, "seq") or 0,
+        capture=_required(value, "capture"),
+        seq=_number(value, "seq") or 0,
         time_ns=read_time(value, "time"),
-        mono_ns=_number_or_none(value, "mono"),
+        mono_ns=_number(value, "mono"),
     )
 
 
-def _parsed_head(value: JSON) -> Head | None:
+def _read_head(value: JSON) -> Head | None:
     if not isinstance(value, Mapping):
         return None
-    pairs = [tuple(map(str, items(pair))) for pair in items(value.get("headers"))]
-    if any(len(pair) != 2 for pair in pairs):
-        raise ValueError("a header in it is no name with a value")
-    return Head(
-        method=_text_or_none(value, "method"),
-        url=_text_or_none(value, "url"),
-        status=_number_or_none(value, "status"),
-        headers=tuple((name, item) for name, item in pairs),
-    )
-
-
-def _redaction(value: Mapping[str, JSON]) -> Redaction:
-    return Redaction(
-        where="head" if value.get("where") == "head" else "data",
-        name=_required_text(value, "name"),
-        length=_number_or_none(value, "length") or 0,
-    )
-
-
-def _data(value: Mapping[str, JSON]) -> bytes:
     try:
-        return base64.b64decode(_text_or_none(value, "data") or "", validate=True)
+        headers = tuple((str(name), str(item)) for name, item in map(items, items(value.get("headers"))))
     except ValueError as error:
-        raise ValueError("its data is no base64") from error
+        raise ValueError("a header in it is no name with a value") from error
+    url, status = _optional(value, "url"), _number(value, "status")
+    return Head(method=_optional(value, "method"), url=url, status=status, headers=headers)
 
 
-def _one_of(known: Mapping[str, _Known], value: Mapping[str, JSON], name: str) -> _Known:
-    value_of_kind = known.get(_required_text(value, name))
-    if value_of_kind is None:
+def _one_of(values: Mapping[str, _Value], value: Mapping[str, JSON], name: str) -> _Value:
+    text = _required(value, name)
+    if text not in values:
         raise ValueError(f"its {name} is none that is known")
-    return value_of_kind
+    return values[text]
 
 
-def _required_text(value: Mapping[str, JSON], name: str) -> str:
-    if name not in value:
-        raise TypeError(f"it has no {name}")
-    text = value[name]
+def _required(value: Mapping[str, JSON], name: str) -> str:
+    text = value.get(name)
     if not isinstance(text, str):
-        raise TypeError(f"its {name} is no text")
+        raise TypeError(f"its {name} is no text" if name in value else f"it has no {name}")
     return text
 
 
-def _text_or_none(value: Mapping[str, JSON], name: str) -> str | None:
+def _optional(value: Mapping[str, JSON], name: str) -> str | None:
     text = value.get(name)
     return text if isinstance(text, str) else None
 
 
-def _number_or_none(value: Mapping[str, JSON], name: str) -> int | None:
+def _number(value: Mapping[str, JSON], name: str) -> int | None:
     number = value.get(name)
     return number if isinstance(number, int) and not isinstance(number, bool) else None

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.parts import Exported
 from tui_host.capture.record import Record, Redaction
-from tui_host.capture.redact.known_secrets import mark
+from tui_host.capture.redact.known_secrets import Redacted, mark
 from tui_host.settings.sensitivity import VENDOR_KEY, pieces
 
 
@@ -17,22 +16,19 @@ def keyless(text: str) -> str:
     return "".join(mark(VENDOR_KEY) if is_key else piece for piece, is_key in pieces(text))
 
 
+def keyless_bytes(data: bytes) -> Redacted:
+    """Return bytes with a mark in place of each vendor's key, and what was removed."""
+    cut = list(pieces(data.decode("latin-1")))  # a character for each byte: no byte changes on the way
+    keys = tuple(Redaction(where="data", name=VENDOR_KEY, length=len(piece)) for piece, is_key in cut if is_key)
+    if not keys:
+        return data, ()
+    return b"".join(mark(VENDOR_KEY).encode() if is_key else piece.encode("latin-1") for piece, is_key in cut), keys
+
+
 def keyless_record(record: Record) -> Record:
     """Return a record with a mark in place of each vendor's key in its data; compressed data stays as it is."""
-    data, lengths = keyless_bytes(record.data) if record.encoding is None else (record.data, ())
-    if not lengths:
-        return record
-    redacted = (Redaction(where="data", name=VENDOR_KEY, length=length) for length in lengths)
-    return replace(record, data=data, redacted=(*record.redacted, *redacted))
-
-
-def keyless_bytes(data: bytes) -> tuple[bytes, Sequence[int]]:
-    """Return bytes with a mark in place of each vendor's key, and the lengths of the keys."""
-    cut = list(pieces(data.decode("latin-1")))  # a character for each byte: no byte changes on the way
-    lengths = [len(piece) for piece, is_key in cut if is_key]
-    if not lengths:
-        return data, ()
-    return b"".join(mark(VENDOR_KEY).encode() if is_key else piece.encode("latin-1") for piece, is_key in cut), lengths
+    data, keys = keyless_bytes(record.data) if record.encoding is None else (record.data, ())
+    return replace(record, data=data, redacted=(*record.redacted, *keys)) if keys else record
 
 
 def keys_in_words(source: Exported, session: str) -> str:

@@ -9,34 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import TypeAlias
 
 from tui_host.capture.connection_end import reason_of_end
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.keyless import keyless
-from tui_host.capture.exports.parts import Records
+from tui_host.capture.exports.parts import Records, placed_items
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
-from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
+from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import MISSING, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 
-_Step: TypeAlias = tuple[int, int]
-_Id: TypeAlias = tuple[str, str]
-
 _BREAK = re.compile(r"\r\n|\r|\n")
 _MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
 """Characters that begin markup or a link in a line, and those that may end one."""
 _TICKS = re.compile(r"`+")
-
-
-def pieces(session: SessionInfo, records: Records, items: Sequence[str]) -> Iterator[bytes]:
-    """Yield the document piece by piece. Items that cannot be read are left out."""
-    for block in _blocks(session, _Traffic(records), items):
-        yield f"{keyless(block)}\n\n".encode("utf-8", "backslashreplace")
+_OF_CALL = (
+    ("sent", "What was sent instead:", "json"),
+    ("result", "Its result:", ""),
+    ("contents", "The result contains:", None),
+    ("structured", "Its structured content:", "json"),
+    ("output_misfits", "The result does not fit the tool's output schema:", None),
+)
+"""What a call may have: the field, its heading, and the language of its fence; None for a quote."""
 
 
 def quote(text: str) -> str:
@@ -66,18 +64,79 @@ def code(text: str) -> str:
     return f"{ticks}{space}{text}{space}{ticks}" if text else ""
 
 
+def pieces(session: SessionInfo, records: Records, items: Sequence[str]) -> Iterator[bytes]:
+    """Yield the document piece by piece. Items that cannot be read are left out."""
+    for block in _blocks(session, _Traffic(records), items):
+        yield f"{keyless(block)}\n\n".encode("utf-8", "backslashreplace")
+
+
+def _blocks(session: SessionInfo, traffic: _Traffic, items: Iterable[str]) -> Iterator[str]:
+    yield f"# {words(keyless(session.title)) or 'untitled'}"
+    yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
+    placed = [(turn, step, item) for turn, step, item in placed_items(items) if item]
+    for turn, of_turn in groupby(placed, lambda place: place[0]):
+        yield f"## Turn {turn}"
+        for step, of_step in groupby(of_turn, lambda place: place[1]):
+            if step:
+                yield f"### Step {step}"
+            for _, _, item in of_step:
+                yield from _item({name: text_or_empty(value) for name, value in item.items()}, session.user)
+            if step:
+                yield from traffic.written(turn, step)
+        yield from traffic.written(turn)
+    for turn in sorted({key[0] for key in traffic.steps}):
+        yield f"## Turn {turn}: on the wires"
+        yield from traffic.written(turn)
+    if traffic.preamble:
+        yield "## Before: how the servers were connected"
+        yield from traffic.blocks(traffic.preamble)
+
+
+def _item(texts: Mapping[str, str], user: str) -> Iterator[str]:
+    text = texts.get("text", "")
+    match texts.get("item"):
+        case "user":
+            origin, role = code(texts.get("origin", "")), code(texts.get("role", ""))
+            yield f"**{user}**{f' · from the prompt {origin}' if origin else ''}{f', as {role}' if role else ''}"
+            yield quote(text)
+        case "answer":
+            if texts.get("thinking"):
+                yield "**Model**, thinking"
+                yield quote(texts["thinking"])
+            if text.strip():
+                yield "**Model**"
+                yield quote(text)
+            if texts.get("state", "") not in {"", "done"}:
+                yield f"The answer is not complete: {code(texts['state'])}"
+        case "call":
+            server, tool = texts.get("server", ""), texts.get("tool", "")
+            decided = texts.get("words") or texts.get("state", "")
+            yield f"**Call** {code(f'{server}.{tool}' if server else tool)} · {code(decided)}"
+            yield fence(texts.get("asked", ""), "json")
+            for name, heading, language in _OF_CALL:
+                is_shown = name != "sent" or texts.get("decision") == "edited"  # else it differs in spelling alone
+                if is_shown and (value := texts.get(name)):
+                    yield heading
+                    yield quote(value) if language is None else fence(value, language)
+        case "note":
+            yield "**Host**"
+            yield quote(_joined(texts, "where", "what", "remedy"))
+        case _:
+            return
+
+
 class _Traffic:
-    """A session's records by step, with the bodies of answers apart. What has been written is taken away."""
+    """A session's records by turn and step, with the bodies of answers apart. What has been written is taken away."""
 
     def __init__(self, records: Records) -> None:
-        self.steps: dict[_Step, list[Record]] = {}
+        self.steps: dict[tuple[int, int], list[Record]] = {}
         self.preamble: list[Record] = []
-        self._bodies: dict[_Id, list[Record]] = {}
-        self._framed: set[_Id] = set()  # exchanges whose bodies stand there as frames
-        self._unasked: set[_Id] = set()
-        place: _Step = (0, 0)
+        self._bodies: dict[tuple[str, str | None], list[Record]] = {}
+        self._framed: set[tuple[str, str | None]] = set()  # exchanges whose bodies stand there as frames
+        self._unasked: set[tuple[str, str | None]] = set()
+        place = (0, 0)
         for record, is_preamble in records:
-            exchange = _exchange(record)
+            exchange = record.capture, record.exchange
             if record.kind == "chunk":
                 self._bodies.setdefault(exchange, []).append(record)
                 continue
@@ -85,12 +144,9 @@ class _Traffic:
                 self._unasked.add(exchange)
             if record.kind == "frame" and record.exchange:
                 self._framed.add(exchange)
-            if is_preamble:
-                self.preamble.append(record)
-                continue
-            if record.place.turn is not None:  # a record without a step stays where it was captured
+            if record.place.turn is not None and not is_preamble:  # without a step, it stays where it was captured
                 place = (record.place.turn, record.place.step or 0)
-            self.steps.setdefault(place, []).append(record)
+            (self.preamble if is_preamble else self.steps.setdefault(place, [])).append(record)
 
     def written(self, turn: int, step: int | None = None) -> Iterator[str]:
         """Take away and write the records of a step, or all remaining records of a turn."""
@@ -99,29 +155,27 @@ class _Traffic:
 
     def blocks(self, records: Iterable[Record]) -> Iterator[str]:
         """Write some records."""
-        for said_by, group in groupby(records, lambda record: record.peer if record.kind == "line" else ""):
-            if said_by:
-                lines = b"".join(record.data for record in group)
-                yield f"**{code(said_by)} standard error**"
-                yield fence(lines.decode("utf-8", "backslashreplace"))
+        for writer, group in groupby(records, lambda record: record.peer if record.kind == "line" else ""):
+            if writer:
+                yield f"**{code(writer)} standard error**"
+                yield fence(b"".join(record.data for record in group).decode("utf-8", "backslashreplace"))
             else:
                 for record in group:
                     yield from self._record(record)
 
     def _record(self, record: Record) -> Iterator[str]:
         way = f"**host → {code(record.peer)}**" if record.direction == "out" else f"**{code(record.peer)} → host**"
-        exchange, head = _exchange(record), record.head
+        exchange, head = (record.capture, record.exchange), record.head
+        body: Sequence[Record] = ()
         match record.kind:
             case "request":
                 line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
                 yield f"{way} request {code(line)}".rstrip() + _malformed(record)
-                if exchange not in self._framed:
-                    yield from _body([record])
+                body = [record] if exchange not in self._framed else ()
             case "response":
                 status = str(head.status) if head is not None and head.status else ""
                 yield f"{way} response {code(status)}".rstrip() + _malformed(record)
-                if exchange not in self._framed:
-                    yield from _body(self._bodies.get(exchange, ()))
+                body = self._bodies.get(exchange, ()) if exchange not in self._framed else ()
             case "end" if record.exchange is None:
                 yield f"**{code(record.peer)}** connection ended: {code(reason_of_end(record))}"
             case "end" if read_ending(record.data).reason == MISSING:
@@ -133,30 +187,24 @@ class _Traffic:
                 frame = frame_head(record.data)
                 number = f" #{frame.id}" if frame.id else ""
                 yield f"{way} {code((frame.method or frame.kind) + number)}{_malformed(record)}"
-                yield from _body([record])
+                body = [record]
             case "decision":
-                yield f"**Decision** {code(_decision(read_object(record.data)))}"
-            case _:
-                return  # links join what is already shown; ends add nothing
+                value = read_object(record.data)
+                name = ".".join(text_or_empty(value.get(part)) for part in ("server", "tool")) if value else ""
+                yield f"**Decision** {code(_joined({**value, 'name': name}, 'name', 'words', 'decision'))}"
+            case _:  # links join what is already shown; ends add nothing
+                return
+        yield from _body(body)
 
 
-def _exchange(record: Record) -> _Id:
-    return record.capture, record.exchange or ""
+def _joined(value: Mapping[str, JSON], *names: str) -> str:
+    return " · ".join(filter(None, (text_or_empty(value.get(name)) for name in names)))
 
 
 def _malformed(record: Record) -> str:
     if record.malformed == MISSING:
         return f" · {MISSING}"
     return f" · malformed: {code(record.malformed)}" if record.malformed else ""
-
-
-def _decision(value: Mapping[str, JSON]) -> str:
-    if not value:
-        return ""
-    server, tool, reason, decision = (
-        text_or_empty(value.get(name)) for name in ("server", "tool", "words", "decision")
-    )
-    return " · ".join(filter(None, (f"{server}.{tool}", reason, decision)))
 
 
 def _body(records: Sequence[Record]) -> Iterator[str]:
@@ -170,83 +218,3 @@ def _body(records: Sequence[Record]) -> Iterator[str]:
     if body or not problem:
         text = body.decode("utf-8", "backslashreplace")
         yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
-
-
-def _blocks(session: SessionInfo, traffic: _Traffic, items: Iterable[str]) -> Iterator[str]:
-    yield f"# {words(keyless(session.title)) or 'untitled'}"
-    yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
-    for turn, of_turn in groupby(_placed(items), lambda placed: placed[0][0]):
-        yield f"## Turn {turn}"
-        for step, of_step in groupby(of_turn, lambda placed: placed[0][1]):
-            if step:
-                yield f"### Step {step}"
-            for _, item in of_step:
-                yield from _item(item, session.user)
-            if step:
-                yield from traffic.written(turn, step)
-        yield from traffic.written(turn)
-    for turn in sorted({key[0] for key in traffic.steps}):
-        yield f"## Turn {turn}: on the wires"
-        yield from traffic.written(turn)
-    if traffic.preamble:
-        yield "## Before: how the servers were connected"
-        yield from traffic.blocks(traffic.preamble)
-
-
-def _placed(items: Iterable[str]) -> Iterator[tuple[_Step, Mapping[str, JSON]]]:
-    """Yield items with turn and step. A note belongs to the step in which it was made."""
-    place: _Step = (0, 0)
-    for text in items:
-        item = read_object(text.encode("utf-8", "surrogatepass"))
-        if item:
-            turn = number_or_zero(item.get("turn")) or place[0]
-            step = number_or_zero(item.get("step")) or (place[1] if turn == place[0] else 0)
-            place = (turn, step)
-            yield place, item
-
-
-def _item(item: Mapping[str, JSON], user: str) -> Iterator[str]:
-    texts = {name: text_or_empty(value) for name, value in item.items()}
-    match texts.get("item"):
-        case "user":
-            origin, role = (code(texts.get(name, "")) for name in ("origin", "role"))
-            yield f"**{user}**{f' · from the prompt {origin}' if origin else ''}{f', as {role}' if role else ''}"
-            yield quote(texts.get("text", ""))
-        case "answer":
-            if texts.get("thinking"):
-                yield "**Model**, thinking"
-                yield quote(texts["thinking"])
-            if texts.get("text", "").strip():
-                yield "**Model**"
-                yield quote(texts["text"])
-            if texts.get("state", "") not in {"", "done"}:
-                yield f"The answer is not complete: {code(texts['state'])}"
-        case "call":
-            yield from _call(texts)
-        case "note":
-            yield "**Host**"
-            yield quote(" · ".join(filter(None, (texts.get(name, "") for name in ("where", "what", "remedy")))))
-        case _:
-            return
-
-
-_OF_CALL = (
-    ("sent", "What was sent instead:", "json"),
-    ("result", "Its result:", ""),
-    ("contents", "The result contains:", None),
-    ("structured", "Its structured content:", "json"),
-    ("output_misfits", "The result does not fit the tool's output schema:", None),
-)
-"""What a call may have: the field, its heading, and the language of its fence; None for a quote."""
-
-
-def _call(texts: Mapping[str, str]) -> Iterator[str]:
-    server, tool = texts.get("server", ""), texts.get("tool", "")
-    decided = texts.get("words") or texts.get("state", "")
-    yield f"**Call** {code(f'{server}.{tool}' if server else tool)} · {code(decided)}"
-    yield fence(texts.get("asked", ""), "json")
-    for name, heading, language in _OF_CALL:
-        is_shown = name != "sent" or texts.get("decision") == "edited"  # else it differs in spaces and spelling alone
-        if is_shown and (text := texts.get(name)):
-            yield heading
-            yield quote(text) if language is None else fence(text, language)

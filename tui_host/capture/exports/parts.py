@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.link import read_link
+from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import Record
-from tui_host.errors import StoreError
+from tui_host.errors import JSON, StoreError
 
 Records: TypeAlias = Iterable[tuple[Record, bool]]
 """Records in order, each with whether it belongs to a connection's preamble."""
-_Id: TypeAlias = tuple[str, str]
 
 
 class Exported(Protocol):
@@ -29,15 +28,14 @@ class Exported(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class _Members:
-    """What belongs to a part: exchanges, single records and connections, and the first and last place among all records."""
-
-    keys: set[tuple[str, int]]
-    exchanges: set[_Id] = field(default_factory=set[_Id])
-    connections: set[_Id] = field(default_factory=set[_Id])
-    first: int = -1
-    last: int = -1
+def placed_items(items: Iterable[str]) -> Iterator[tuple[int, int, Mapping[str, JSON]]]:
+    """Yield turn, step and members of each item; none for one that cannot be read. A note belongs where it was made."""
+    turn = step = 0
+    for text in items:
+        item = read_object(text.encode("utf-8", "surrogatepass"))
+        before, turn = turn, number_or_zero(item.get("turn")) or turn
+        step = number_or_zero(item.get("step")) or (step if turn == before else 0)
+        yield turn, step, item
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,68 +57,56 @@ class PartOfSession:
     keys: frozenset[tuple[str, int]] = frozenset()
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """Return the records of the part in order. Reads the session's records up to three times, to hold none of them.
+        """Return the records of the part in order. Reads the session's records twice, to hold none of them.
 
         Raises:
             StoreError: The session has no such turn or call.
         """
         if self.turn is None and self.call is None and not self.keys:
             return self.source.session_records(session)
-        members = self._members(session)
-        if members.first < 0 and not self.session_items(session):
+        chosen = self._chosen(session)
+        if not chosen and not self.session_items(session):
             what = f"there is no call {self.call}" if self.call is not None else f"there is no turn {self.turn}"
             raise StoreError(what, session, f"look at `tui-host sessions show {session} --json`")
-        return self._records(session, members)
+        return (pair for number, pair in enumerate(self.source.session_records(session)) if number in chosen)
 
     def session_items(self, session: str) -> Sequence[str]:
-        """Return the items of the turn, or the item of the call; none for rows. A note belongs to the turn in which it was made."""
-        chosen: list[str] = []
-        turn = 0
-        for text in self.source.session_items(session) if not self.keys else ():
-            item = read_object(text.encode("utf-8", "surrogatepass"))
-            turn = number_or_zero(item.get("turn")) or turn
-            if self.turn in {None, turn} and self.call in {None, text_or_empty(item.get("call"))}:
-                chosen.append(text)
-        return chosen
+        """Return the items of the turn, or the item of the call; none for rows."""
+        texts = self.source.session_items(session) if not self.keys else ()
+        return [
+            text
+            for text, (turn, _, item) in zip(texts, placed_items(texts), strict=True)
+            if self.turn in {None, turn} and self.call in {None, text_or_empty(item.get("call"))}
+        ]
 
-    def _records(self, session: str, members: _Members) -> Iterator[tuple[Record, bool]]:
-        for number, (record, is_preamble) in enumerate(self.source.session_records(session)):
-            is_meanwhile = record.place.turn is None and (is_preamble or members.first < number < members.last)
-            is_used = (record.capture, record.connection or "") in members.connections
-            if self._is_own(record, members) or (is_meanwhile and is_used):
-                yield record, is_preamble
+    def _chosen(self, session: str) -> set[int]:
+        """Return the places of the part's records among those of the session."""
+        bare: list[tuple[Record, Link | None, bool]] = []
+        for record, is_preamble in self.source.session_records(session):
+            link = read_link(record.data) if record.kind == "link" else None
+            bare.append((replace(record, data=b"", head=None), link, is_preamble))
+        keys, exchanges = {*self.keys}, set[tuple[str, str | None]]()
+        for record, link, _ in bare:  # a story's links come after all that they join
+            if record.key in self.keys:
+                exchanges.add((record.capture, record.exchange))
+            elif link is not None and link.call == self.call and not self.keys:
+                exchanges.add((record.capture, link.span.exchange))
+                keys.add((record.capture, link.span.seq or 0))
 
-    def _members(self, session: str) -> _Members:
-        members = _Members({*self.keys})
-        if self.keys or self.call is not None:  # a story's links come after all that they join
-            for record, _ in self.source.session_records(session):
-                self._take_named(record, members)
-        for number, (record, _) in enumerate(self.source.session_records(session)):
-            if not self._is_own(record, members):
-                continue
-            if record.connection:
-                members.connections.add((record.capture, record.connection))
-            if record.kind != "link":
-                members.first = number if members.first < 0 else members.first
-                members.last = number
-        return members
+        def is_own(record: Record, link: Link | None) -> bool:
+            if self.call is None and not self.keys:
+                return record.place.turn == self.turn
+            call = record.place.call or (link.call if link is not None else "")
+            if call and not self.keys:
+                return call == self.call
+            exchange = record.exchange if link is None else link.span.exchange
+            return record.key in keys or (exchange is not None and (record.capture, exchange) in exchanges)
 
-    def _take_named(self, record: Record, members: _Members) -> None:
-        """Take the exchange of a row, or the exchange or record to which a link joins the call."""
-        link = read_link(record.data) if record.kind == "link" and not self.keys else None
-        if record.key in self.keys and record.exchange is not None:
-            members.exchanges.add((record.capture, record.exchange))
-        elif link is not None and link.call == self.call and link.span.exchange is not None:
-            members.exchanges.add((record.capture, link.span.exchange))
-        elif link is not None and link.call == self.call and link.span.seq is not None:
-            members.keys.add((record.capture, link.span.seq))
-
-    def _is_own(self, record: Record, members: _Members) -> bool:
-        if self.call is None and not self.keys:
-            return record.place.turn == self.turn
-        link = read_link(record.data) if record.kind == "link" else None
-        call = record.place.call or (link.call if link is not None else "")
-        if call and not self.keys:
-            return call == self.call
-        exchange = record.exchange if link is None else link.span.exchange
-        return record.key in members.keys or (record.capture, exchange or "") in members.exchanges
+        own = {number for number, (record, link, _) in enumerate(bare) if is_own(record, link)}
+        used = {(bare[number][0].capture, bare[number][0].connection) for number in own}
+        came = [number for number in own if bare[number][0].kind != "link"] or [0]
+        for number, (record, _, is_preamble) in enumerate(bare):
+            is_meanwhile = record.place.turn is None and (is_preamble or min(came) < number < max(came))
+            if is_meanwhile and record.connection and (record.capture, record.connection) in used:
+                own.add(number)
+        return own
