@@ -139,27 +139,21 @@ def test_any_record_survives_its_line(draft: Record, is_preamble: bool, time_us:
     assert not {*line.decode()} & {*"\x9b\x7f\u202e\x1b"}, "nothing in it acts on a terminal"
 
 
-@pytest.mark.parametrize(
-    "line", [b"", b"[]", b"{", b'{"capture": 1}', b'{"capture":"c","seq":1,"time":"x","wire":"llm","kind":"end"}']
-)
+@pytest.mark.parametrize("line", [b"[]", b"{", b'{"capture":"c","seq":1,"time":"x","wire":"llm","kind":"end"}'])
 def test_a_line_that_is_no_record_is_told(line: bytes) -> None:
     with pytest.raises(TuiHostError, match="not a record"):
         jsonl.parse(line)
 
 
-def document(items: Sequence[dict[str, object]], drafts: Sequence[Record] = ()) -> str:
+def document(items: Sequence[str], drafts: Sequence[Record] = (), info: SessionInfo = INFO) -> str:
     records = [
         (replace(draft, capture="c", seq=seq, time_ns=0, mono_ns=0), False) for seq, draft in enumerate(drafts, 1)
     ]
-    return b"".join(markdown.pieces(INFO, records, list(map(json.dumps, items)))).decode()
+    return b"".join(markdown.pieces(info, records, items)).decode()
 
 
-hostile = st.lists(
-    st.sampled_from(
-        ["```", "~~~", "````md", "\n", "\r", "\r\n", "# no", "<!--", "<script>", "- ", "> ", "    ", "x", "`"]
-    ),
-    max_size=12,
-).map("".join)
+MARKUP = ["```", "~~~", "````md", "\n", "\r", "\r\n", "# no", "<!--", "<script>", "- ", "> ", "    ", "x", "`"]
+hostile = st.lists(st.sampled_from(MARKUP), max_size=12).map("".join)
 
 
 @given(hostile, hostile, hostile)
@@ -176,7 +170,7 @@ def test_foreign_text_never_breaks_out_of_its_quote_or_fence(said: str, answered
         replace(frame(answered.encode(), session=SESSION), wire="stderr", kind="line", peer=said or "p"),
     ]
 
-    tokens = MarkdownIt("commonmark").parse(document(items, drafts))
+    tokens = MarkdownIt("commonmark").parse(document(list(map(json.dumps, items)), drafts))
     headings = [after.content for token, after in pairwise(tokens) if token.type == "heading_open" and not token.level]
     assert headings == ["what's 6 × 5?", "Turn 1", "Step 1", "Step 2"]
 
@@ -186,54 +180,39 @@ TITLE = "a_b ![p](http://e.example/x) <img src=//e/x> [go](x) `c` *d* https://e.
 
 def test_a_title_is_words_in_its_heading_and_nothing_in_it_acts() -> None:
     """A host's name, an imported file's, or what was asked first."""
-    (heading, *_) = markdown.pieces(replace(INFO, title=f"{TITLE} \x1b[41m\u202eX", model="m\x1b[1m\u202e"), [], [])
-    inline = MarkdownIt("gfm-like").parse(heading.decode())[1]
-    assert {token.type for token in inline.children or ()} <= {"text", "text_special"}
-    assert "".join(token.content for token in inline.children or ()) == f"{TITLE} ␛[41m⟨202e⟩X"
-    text = b"".join(markdown.pieces(replace(INFO, model="m\x1b[1m\u202e"), [], [])).decode()
-    assert "`m␛[1m⟨202e⟩`" in text
+    text = document([], info=replace(INFO, title=f"{TITLE} \x1b[41m\u202eX", model="m\x1b[1m\u202e"))
+    heading, below = MarkdownIt("gfm-like").parse(text)[1:5:3]
+    assert {token.type for token in heading.children or ()} <= {"text", "text_special"}
+    assert "".join(token.content for token in heading.children or ()) == f"{TITLE} ␛[41m⟨202e⟩X"
+    assert "`m␛[1m⟨202e⟩`" in below.content
 
 
-def _an_answer(body: bytes, encoding: str) -> str:
-    """The document with an answer that has such a body in such a coding."""
-    head = Head(status=200, headers=(("content-encoding", encoding),))
-    drafts = [llm("response", "x", head=head), replace(llm("chunk", "x", body), encoding=encoding)]
-    return document([], drafts)
+def test_what_is_there_is_shown_once_as_far_as_it_can_be_read() -> None:
+    def answer(body: bytes, encoding: str) -> Iterator[Record]:
+        yield llm("response", encoding, head=Head(status=200))
+        yield replace(llm("chunk", encoding, body), encoding=encoding)
 
-
-def test_a_coded_body_is_readable_as_far_as_it_came_and_where_it_is_text_all_the_same() -> None:
-    cut = _an_answer(gzip.compress(b'data: {"a":1}\n\n')[:-9], "gzip")
-    for written in (cut, _an_answer(b'data: {"a":1}\n\n', "deflate")):
-        assert 'data: {"a":1}' in written
-    assert "the compressed body is not complete" in cut
-    unread = _an_answer(b"\x1f\x9d\0\1", "compress")
-    assert "4 bytes that cannot be shown as text: `compress cannot be decoded here`" in unread
-
-
-def test_items_that_cannot_be_read_are_left_out() -> None:
-    pieces = b"".join(markdown.pieces(INFO, (), ["{", "[]", "7", '{"item": "later", "turn": 1}'])).decode()
-
-    assert pieces.startswith("# what's 6 × 5?\n")
-
-
-def test_over_http_a_frame_is_shown_once_with_the_exchange_that_carried_it() -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}'
-    head = Head(method="POST", url="http://127.0.0.1:1/mcp")
     sent = replace(frame(body, session=SESSION), exchange="x9")
-
-    text = document([], [replace(sent, kind="request", head=head), sent])
-
-    assert text.count('"method":"tools/call"') == 1
-    assert "`POST http://127.0.0.1:1/mcp`" in text
-    assert "`tools/call #1`" in text
-
-
-def test_a_turn_that_has_records_but_no_items_is_still_told_and_why_an_exchange_failed() -> None:
-    end = b'{"reason": "cut by peer", "error": "the peer closed the connection", "bytes": 3, "kept": 3}'
-    text = document([], [llm("error", "x1", end)])
-
-    assert "## Turn 1: on the wires" in text
-    assert "cut by peer the peer closed the connection" in text
+    carrier = replace(sent, kind="request", head=Head(method="POST", url="http://127.0.0.1:1/mcp"))
+    text = document(
+        ["{", "[]", "7", '{"item": "later", "turn": 2}'],
+        [
+            *(carrier, sent),  # over HTTP a frame stands under the exchange that carried it
+            *answer(gzip.compress(b'data: {"cut":1}\n\n')[:-9], "gzip"),
+            *answer(b'data: {"plain":1}\n\n', "deflate"),
+            *answer(b"\x1f\x9d\0\1", "compress"),
+            llm("error", "x1", b'{"reason": "cut by peer", "error": "it went away", "bytes": 3, "kept": 3}'),
+        ],
+    )
+    assert "## Turn 2\n\n## Turn 1: on the wires\n" in text, "records without items"
+    assert (text.count('"method":"tools/call"'), text.count("`tools/call #1`")) == (1, 1)
+    for words in (
+        *("`POST http://127.0.0.1:1/mcp`", 'data: {"cut":1}', 'data: {"plain":1}', "cut by peer it went away"),
+        "shown as far as they can be read: `the compressed body is not complete`",
+        "4 bytes that cannot be shown as text: `compress cannot be decoded here`",
+    ):
+        assert words in text
 
 
 # For programs of others, and parts of sessions
@@ -241,6 +220,7 @@ def test_a_turn_that_has_records_but_no_items_is_still_told_and_why_an_exchange_
 
 SCHEMA = Path(__file__).with_name("har_schema")
 HOSTILE = SessionInfo(id=SESSION, title="'; rm -rf ~ #\n\x1b[2J", source="chat", model="demo/openai", protocol="native")
+PATH, SHELL = os.environ["PATH"], "/bin/sh"
 URL = "http://127.0.0.1:9/v1/chat/completions?api-version=1&q=a%20b"
 JSON_TYPE = ("content-type", "application/json")
 
@@ -336,7 +316,8 @@ def har(kept: Kept) -> dict[str, list[dict[str, JSON]]]:
 
 def test_an_archive_of_both_lanes_is_valid_by_the_schema_of_others() -> None:
     """The schema is `har-schema` 2.0.0 from npm."""
-    log = har(Kept([*exchange("x1", "{'é'}".encode(), b"data: 1\xff\n\n"), *over_http(), *two_turns().drafts[:2]]))
+    kept = Kept([*exchange("x1", "{'é'}".encode(), b"data: 1\xff\n\n"), *over_http(), *two_turns().drafts[:2]])
+    log = har(kept)
     model, server = log["entries"]
     request, response = mapping(model["request"]), mapping(model["response"])
     assert request["postData"] == {"mimeType": "application/json", "text": "{'é'}"}
@@ -346,15 +327,10 @@ def test_an_archive_of_both_lanes_is_valid_by_the_schema_of_others() -> None:
     assert model["timings"] == {"send": 0, "wait": 0.25, "receive": 0.75}
     assert (server["_wire"], mapping(server["response"])["_error"]) == ("mcp", "cut by peer gone")
     assert [each["peer"] for each in log["_frames"]] == ["math", "lab"]
-
-
-def test_an_archive_is_read_back_to_the_same_bodies() -> None:
-    kept = Kept([*exchange("x1", b'{"messages":[]}', 'data: {"a":"工"}\n\n'.encode()), *over_http()])
-    drafts = seen(kept.told("har"), "x.har")
-    for wire, kind in (("llm", "request"), ("llm", "chunk"), ("mcp", "request"), ("mcp", "frame")):
+    for wire, kind in (("llm", "request"), ("llm", "chunk"), ("mcp", "request")):  # read back to the same bodies
         bodies = [
             b"".join(draft.data for draft in some if (draft.wire, draft.kind) == (wire, kind))
-            for some in (drafts, kept.drafts)
+            for some in (seen(kept.told("har"), "x.har"), kept.drafts)
         ]
         assert bodies[0] == bodies[1]
 
@@ -424,11 +400,13 @@ def items_of(part: PartOfSession) -> list[str]:
     return [json.loads(item)["item"] for item in part.session_items(SESSION)]
 
 
-def test_a_turn_has_its_records_and_the_start_of_the_connections_that_it_used() -> None:
+def test_a_turn_or_a_row_has_its_records_and_the_start_of_the_connections_that_it_used() -> None:
     kept = two_turns()
     first, second = (PartOfSession(kept, turn=turn) for turn in (1, 2))
     assert (numbers_of(first), items_of(first)) == ([1, *range(3, 11), 12], ["user", "call"])
     assert (numbers_of(second), items_of(second)) == ([2, *range(13, 21)], ["user", "answer"])
+    row, alone = (PartOfSession(kept, keys=frozenset({("c1", seq)})) for seq in (5, 9))
+    assert (numbers_of(row), items_of(row), numbers_of(alone)) == ([*range(3, 9)], [], [1, 9])
     with pytest.raises(StoreError, match="there is no turn 3"):
         numbers_of(PartOfSession(kept, turn=3))
 
@@ -444,12 +422,6 @@ def test_a_call_has_its_decision_its_frames_and_the_exchanges_that_asked_for_it_
     assert numbers_of(PartOfSession(story, call="1.1.1")) == [1, *range(3, 9), 18, 19]
     with pytest.raises(StoreError, match="there is no call x"):
         numbers_of(PartOfSession(story, call="x"))
-
-
-def test_rows_have_their_exchanges_whole_or_their_own_records_and_no_chat() -> None:
-    exchange_of_row, frame_alone = (PartOfSession(two_turns(), keys=frozenset({("c1", seq)})) for seq in (5, 9))
-    assert (numbers_of(exchange_of_row), items_of(exchange_of_row)) == ([*range(3, 9)], [])
-    assert numbers_of(frame_alone) == [1, 9], "and how the server was started"
 
 
 def test_texts_that_look_like_keys_are_counted_and_masked_in_every_format() -> None:
@@ -469,7 +441,3 @@ def test_texts_that_look_like_keys_are_counted_and_masked_in_every_format() -> N
     assert base64.b64decode(last["data"]) == '{"key":"⟨secret:vendor-key⟩"}'.encode() + b"\xff\n"
     assert last["redacted"] == [{"where": "data", "name": "vendor-key", "length": len(key)}]
     assert "it is ⟨secret:vendor-key⟩" in kept.told("markdown").decode()
-
-
-PATH = os.environ["PATH"]
-SHELL = "/bin/sh"

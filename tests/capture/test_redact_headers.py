@@ -22,15 +22,10 @@ JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2Myb
         ("Set-Cookie", "sid=1; Path=/", "⟨secret:set-cookie⟩"),
         ("Mcp-Session-Id", "6f1e", "⟨secret:mcp-session-id⟩"),
         ("Ocp-Apim-Subscription-Key", "q1", "⟨secret:ocp-apim-subscription-key⟩"),
-        ("X-Amz-Security-Token", "q1", "⟨secret:x-amz-security-token⟩"),
-        ("apikey", "q1", "⟨secret:apikey⟩"),
-        ("CF-Access-Jwt-Assertion", "q1", "⟨secret:cf-access-jwt-assertion⟩"),
-        ("X-Pw", "q1", "⟨secret:x-pw⟩"),
         ("X-OTP", "123456", "⟨secret:x-otp⟩"),
         ("DPoP", JWT, "⟨secret:dpop⟩"),
         ("X-License", KEY, "⟨secret:x-license⟩"),
         ("X-Custom", f"Bearer {KEY}", "Bearer ⟨secret:x-custom⟩"),
-        ("X-Api-Keys", "p-1, p-2", "⟨secret:x-api-keys⟩"),
         ("X-OpenAI-Keys", f"a={KEY}, {KEY}", "a=⟨secret:x-openai-keys⟩, ⟨secret:x-openai-keys⟩"),
         ("Origin", "http://u:p-1@a.example:8", "http://⟨secret:userinfo⟩@a.example:8"),
         (
@@ -51,19 +46,12 @@ JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2Myb
         ("X-Total-Tokens", "prompt=12345678901234567890", None),
         ("WWW-Authenticate", 'Bearer realm="a17", error="invalid"', None),
         ("Access-Control-Allow-Credentials", "true", None),
-        ("X-Mesh-Auth-Type", "Bearer realm-1", None),
-        ("X-Access", "read-and-write-2024-11-22-v2", None),
-        ("X-GitHub-OTP", "required; app", None),
-        ("DPoP-Nonce", "a0b1c2d3e4f5g6h7i8", None),
         ("X-Cache-Key", KEY, None),
         ("X-Keys", "created-at-and-then-name, 2026-11-22T10:20:30", None),
         ("OpenAI-Organization", "org-a0b1c2d3e4f5g6h7i8", None),
         ("X-Request-Id", "550e8400-e29b-41d4-a716-446655440000", None),
         ("X-Custom", "Bearer of 17 good news", None),
-        ("X-Plan", "Basic course-of-2024-in-17-parts", None),
-        ("Origin", "http://a.example:8", None),
         ("X-Any", "/a/b?keys=a,b&max_tokens=17&ticket=1234&session_id=17&next=%2Fa%3Fmax_tokens%3D17", None),
-        ("X-Any", "me@a.example, b=c; d=e", None),
     ],
 )
 def test_a_credential_in_a_header_is_not_kept_and_what_only_sounds_like_one_is(
@@ -87,7 +75,6 @@ def test_a_credential_in_a_header_is_not_kept_and_what_only_sounds_like_one_is(
             "https://a/?X-Amz-Signature=⟨secret:X-Amz-Signature⟩&sas=⟨secret:sas⟩",
         ),
         (f"https://a/?code={'x' * 40}", "https://a/?code=⟨secret:code⟩"),
-        ("https://a/?otp=12&pw=p-1", "https://a/?otp=⟨secret:otp⟩&pw=⟨secret:pw⟩"),
         (f"https://a/?k={KEY}&n=5", "https://a/?k=⟨secret:k⟩&n=5"),
         (f"https://a/?a=b;session={KEY}", "https://a/?a=b;session=⟨secret:session⟩"),
         ("http://me:pass@a.example/x@y", "http://⟨secret:userinfo⟩@a.example/x@y"),
@@ -105,7 +92,6 @@ def test_a_url_is_kept_without_the_credentials_in_it(url: str, kept: str | None)
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("Authorization", f"Bearer {KEY}"),
         ("Authorization", f"Basic {KEY}"),
         ("Authorization", f"MyScheme {KEY}"),
         ("Authorization", f'Token token="{KEY}"'),
@@ -113,8 +99,7 @@ def test_a_url_is_kept_without_the_credentials_in_it(url: str, kept: str | None)
         ("Authorization", f"Key 17:{KEY}"),
         ("Authorization", f"SharedAccessSignature sr=a%2Fb&sig={KEY}&se=12&skn=name"),
         ("X-License", KEY),
-        ("Referer", f"https://a/?api_key={KEY}"),
-        ("X-Target-Url", f"https://u:{KEY}@a/"),
+        ("X-Target-Url", f"https://u:{KEY}@a/?api_key=b"),
         ("X-Target-Url", f"/?next=https%3A%2F%2Fa%2F%3Ftoken%3D{KEY}"),
         ("X-OpenAI-Keys", f"a, {KEY}"),
         ("X-Api-Keys", f"first-0123456789,{KEY}"),
@@ -126,43 +111,41 @@ def test_a_credential_that_a_requests_header_tells_is_known_where_it_is_said_aga
     assert redactor.text(f"your key {KEY} is wrong").startswith("your key ⟨secret:")
 
 
-def test_the_other_parts_of_such_a_header_are_words() -> None:
+BASIC = base64.b64encode(b"client-1234567:a%2Fb+c-0123456789").decode()
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "text", "kept"),
+    [
+        (
+            "https://somebody-12:c%40d-9876543210@a.example/?next=https%3A%2F%2Fb%2F%3Fkey%3Dp%252F1234567%252B8",
+            {"Authorization": f"Basic {BASIC}"},
+            "client-1234567 a/b c-0123456789 somebody-12 c@d-9876543210 p/1234567+8",
+            "client-1234567 ⟨secret:authorization⟩ somebody-12 ⟨secret:userinfo⟩ ⟨secret:key⟩",
+        ),
+        (  # the other parts of such a header are words
+            "",
+            {"Authorization": 'Digest username="the-user-17", realm="https://login.a.example/17", uri="/v1/chat/comp"'},
+            "the-user-17 https://login.a.example/17 /v1/chat/comp",
+            "",
+        ),
+        (
+            "",
+            {"Authorization": f"AWS4-HMAC-SHA256 SignedHeaders=host;x-amz-content-sha256, Signature={KEY}"},
+            "x-amz-content-sha256 AWS4-HMAC-SHA256",
+            "",
+        ),
+        (  # what changes with each session, or stands for no key
+            f"https://a.example/v1?session={KEY}",
+            {"Authorization": "Bearer lm-studio", "Mcp-Session-Id": "session-1234", "X-OTP": "12345678", "DPoP": JWT},
+            f"lm-studio session-1234 12345678 {JWT} {KEY}",
+            "",
+        ),
+    ],
+)
+def test_of_a_requests_head_only_what_lasts_and_is_no_word_is_sought_from_then_on(
+    url: str, headers: dict[str, str], text: str, kept: str
+) -> None:
     redactor = Redactor()
-    digest = 'Digest username="the-user-17", realm="https://login.a.example/17", uri="/v1/chat/completions"'
-    signed = f"AWS4-HMAC-SHA256 SignedHeaders=host;x-amz-content-sha256, Signature={KEY}"
-    for value in (digest, signed):
-        redactor.learn(Head(method="POST", headers=(("Authorization", value),)))
-    text = "the-user-17 https://login.a.example/17 /v1/chat/completions x-amz-content-sha256 AWS4-HMAC-SHA256"
-    assert redactor.text(text) == text
-
-
-def test_what_stands_in_a_url_encoded_is_known_decoded() -> None:
-    redactor = Redactor()
-    redactor.learn(Head(method="GET", url="https://a/?next=https%3A%2F%2Fb%2F%3Fkey%3Dp%252F1234567%252B8"))
-    assert redactor.text("p/1234567+8") == "⟨secret:key⟩"
-
-
-def test_the_password_in_a_request_is_learned_from_userinfo_and_basic_authentication_alone() -> None:
-    redactor = Redactor()
-    told = base64.b64encode(b"client-1234567:a%2Fb+c-0123456789").decode()
-    url = "https://somebody-12:c%40d-9876543210@a.example/"
-    redactor.learn(Head(method="POST", url=url, headers=(("Authorization", f"Basic {told}"),)))
-
-    assert redactor.text("client-1234567 a/b c-0123456789 a%2Fb+c-0123456789 somebody-12 c@d-9876543210") == (
-        "client-1234567 ⟨secret:authorization⟩ ⟨secret:authorization⟩ somebody-12 ⟨secret:userinfo⟩"
-    )
-
-
-def test_what_changes_with_each_session_or_stands_for_no_key_is_not_sought() -> None:
-    redactor = Redactor()
-    headers = (
-        ("Authorization", "Bearer lm-studio"),
-        ("Mcp-Session-Id", "session-1234"),
-        ("Cookie", "a=12345678"),
-        ("X-OTP", "12345678"),
-        ("DPoP", JWT),
-    )
-    redactor.learn(Head(method="POST", url=f"https://a.example/v1?session={KEY}", headers=headers))
-
-    text = f"lm-studio session-1234 a=12345678 12345678 {JWT} {KEY}"
-    assert redactor.text(text) == text
+    redactor.learn(Head(method="POST", url=url, headers=tuple(headers.items())))
+    assert redactor.text(text) == (kept or text)

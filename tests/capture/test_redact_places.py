@@ -15,6 +15,7 @@ from tui_host.capture.redact.places import Learn, is_login, without_keys, withou
 from tui_host.errors import JSON
 
 KEY = "sk-0a1b2c3d4e5f60718293"
+FORM = "application/x-www-form-urlencoded"
 
 
 def ignore(_name: str, _value: str) -> None:
@@ -79,7 +80,6 @@ SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples":
     [
         '{"tools":[{"function":{"parameters":{"properties":{"headers":{"type":"array"},"keys":["a","b"]}}}}]}',
         '{"headers":[{"name":"X-Team","value":"blue"}],"api_keys":17,"stop_tokens":["a"],"authorization":7}',
-        '{"headers":{"accept":["*/*"],"idempotency-key":"a"},"password":"","api_key":null}',
         '{"properties":{"password":{"type":"string"},"api_key":{"type":"string"}},"required":["password"]}',
         '{"arguments":"{\\"password\\":\\"a\\",\\"api_key\\":\\"b\\"}","logprobs":[{"token":"word"}]}',
         '{"max_tokens":5,"token":"a","secret":"b","key":"c","code":"d","signature":"c2lnbmVk"}',
@@ -87,16 +87,12 @@ SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples":
         '{"headers":[{"headers":{"a":["b","headers":["',
         {"messages": [{"role": "assistant", "content": [CALL]}, {"role": "user", "content": [RESULT]}]},
         {"contents": [{"parts": [{"functionCall": {"name": "get", "args": {"key": KEY}}, "thoughtSignature": KEY}]}]},
-        {"input": [{"type": "function_call", "call_id": "call_1", "arguments": {"access": KEY, "key": KEY}}]},
         {"tools": [{"name": "get", "input_schema": SCHEMA}]},
-        {"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}},
         {"prompt_cache_key": KEY, "cache_key": KEY, "session_id": KEY, "max_tokens": 17},
         {"metadata": {"user_id": KEY, "key": "PROJ-17", "token": "yes", "token_type": KEY}},
         {"metadata": {"reset_password": "not allowed in this form", "user_password": "此处不允许修改密码"}},
         {"metadata": {"reset_password": "https://a.example/reset-17"}, "app_password": "$PASSWORD"},
-        {"tool_results": [{"call": {"parameters": {"token": KEY}}, "outputs": [{"key": KEY}]}]},
         json.dumps({"jsonrpc": "2.0", "params": {"key": KEY}, "model": "m"}),
-        json.dumps([{"key": KEY}]),
     ],
 )
 def test_what_is_said_schemas_and_what_tools_are_called_with_stay(body: str | dict[str, object]) -> None:
@@ -111,14 +107,11 @@ def test_what_is_said_schemas_and_what_tools_are_called_with_stay(body: str | di
     ("begin", "part", "end"),
     [
         (b"{", b'"headers":[', b""),
-        (b"{", b'"headers":{\\"', b""),
         (b"{", b'"https://a/%3D', b""),
         (b'{"text":"https://a.example/', b"%20", b' b"}'),
         (b'"headers":{', b'"a":[\\"', b'"}'),
-        (b'{"model":"m",', b'"key":"', b""),
         (b'{"model":"m",', b'"key":{"a":[', b""),
         (b'{"model":"m",', b'"' + b"k" * 90, b""),
-        (b"{", b'"code":1', b""),
         (b"a=", b"name=a&", b""),
     ],
 )
@@ -138,21 +131,16 @@ def test_a_long_body_is_looked_at_in_linear_time(begin: bytes, part: bytes, end:
         ("/api/auth/exchange", {"jsonrpc": "2.0", "method": "a", "password": "b"}, False),
         ("/api/auth/exchange", {"key": "theme", "value": "dark"}, False),
         ("/api/auth/exchange", {"code": "print('hello')", "language": "python"}, False),
+        ("/api/auth/exchange", "grant_type=a&code=b", True),
         ("/oauth/token", {}, True),
-        ("/login/", {}, True),
         ("/m:countTokens", {}, False),
         ("/oauth/v1/x", {}, False),
-        ("/v1/sessions", {}, False),
     ],
 )
 def test_a_login_is_known_by_its_path_or_by_what_is_asked(path: str, asked: JSON, *, is_one: bool) -> None:
-    assert is_login(Head(method="POST", url=f"https://a{path}?b=c"), json.dumps(asked).encode()) is is_one
-
-
-def test_a_form_is_a_logins_but_what_curl_calls_one_is_json() -> None:
-    head = Head(method="POST", url="https://a/x", headers=(("Content-Type", "application/x-www-form-urlencoded"),))
-    assert is_login(head, b"grant_type=a&code=b")
-    assert not is_login(head, b'{"model": "m", "messages": []}')
+    head = Head(method="POST", url=f"https://a{path}?b=c", headers=(("Content-Type", FORM),))
+    body = asked.encode() if isinstance(asked, str) else json.dumps(asked).encode()  # JSON may be called a form by curl
+    assert is_login(head, body) is is_one
 
 
 @pytest.mark.parametrize(
@@ -195,7 +183,6 @@ LONG = "ek_0123456789abcdef"
         ("/api/v1/keys", {"data": {"name": "a", "hash": "h", "limit": 1}, "key": "sk-or-1"}, ["sk-or-1"]),
         ("/key/generate", {"key": "k-1", "token": "t-1", "key_alias": "a", "token_type": "b"}, ["k-1", "t-1"]),
         ("/x/service_accounts", {"api_key": {"value": LONG, "name": "a", "id": "key_1"}}, [LONG]),
-        ("/accounts/a/listKeys", {"key1": "k-1", "key2": "k-2"}, ["k-1", "k-2"]),
         ("/oauth/token", {"access_token": "a", "id_token": "b", "scope": "s", "expires_in": 1}, ["a", "b"]),
         ("/register", {"client_id": "c", "client_secret": "d", "token_endpoint_auth_method": "none"}, ["d"]),
     ],
@@ -219,8 +206,9 @@ def test_a_login_through_a_tap_is_kept_without_its_secrets_and_they_are_known_fr
 ) -> None:
     kept = Kept()
     observer = Observer(kept, wire="mcp", peer="there", logins="some")
-    form = [("Content-Type", "application/x-www-form-urlencoded")]
-    login = observer.begin("POST", "https://a/x", form, b"grant_type=authorization_code&code=c-1", NOWHERE)
+    login = observer.begin(
+        "POST", "https://a/x", [("Content-Type", FORM)], b"grant_type=authorization_code&code=c-1", NOWHERE
+    )
     login.response(200, [("Content-Encoding", encoding or "identity")])
     body = coded(TOLD, encoding or "")
     for piece in (body[:20], body[20:]):
@@ -233,11 +221,7 @@ def test_a_login_through_a_tap_is_kept_without_its_secrets_and_they_are_known_fr
 
 
 @pytest.mark.parametrize(
-    ("content_type", "body"),
-    [
-        ("text/event-stream", b"data: 1\n\n"),
-        ("text/html", b"<p>" + b"a" * LOGIN_LIMIT),
-    ],
+    ("content_type", "body"), [("text/event-stream", b"data: 1\n\n"), ("text/html", b"<p>" + b"a" * LOGIN_LIMIT)]
 )
 def test_what_is_no_answer_of_a_login_goes_on_as_it_comes(content_type: str, body: bytes) -> None:
     kept = Kept()
