@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import sqlite3
 import stat
@@ -12,27 +14,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.capture.conftest import Disk
-from tests.capture.drafts import any_draft, frame, unstamped
-from tests.capture.stores import kept, record, start_writer, write_at_once
+from tests.capture.drafts import any_draft, frame, unstamped, wait_until
+from tests.capture.stores import FIRST, kept, other_process, record, start_writer, write_at_once
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store import schema, write_ahead_log
+from tui_host.capture.store import process_lock, schema, write_ahead_log
+from tui_host.capture.store.process_lock import Lock, is_live
 from tui_host.capture.store.schema import FORM, connect
 from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
 
 
-@pytest.mark.parametrize(
-    "change",
-    ["head = '{'", "head = '[1,2]'", "redacted = '[1]'"],
-)
-def test_a_row_that_cannot_be_read_says_so_and_hides_no_other(store: Store, change: str) -> None:
-    record(store, [frame(b"one"), frame(b"two"), frame(b"three")]).close()
-    store.run(lambda connection: connection.execute(f"UPDATE records SET {change} WHERE data = CAST('two' AS BLOB)"))  # noqa: S608 - ours
+def test_a_row_that_cannot_be_read_says_so_and_hides_no_other(store: Store) -> None:
+    record(store, [frame(b"%d" % number) for number in range(5)]).close()
+    changes = ("head = '{'", "head = '[1,2]'", "redacted = '[1]'")
+    script = ";".join(f"UPDATE records SET {change} WHERE key & 255 = {seq}" for seq, change in enumerate(changes, 2))  # noqa: S608
+    store.run(lambda connection: connection.executescript(script))
+
     found = list(store.records())
-    assert [each.data for each in found] == [b"one", b"", b"three"]
-    assert "damaged" in (found[1].malformed or "")
+
+    assert [each.data for each in found] == [b"0", b"", b"", b"", b"4"]
+    assert ["damaged" in (each.malformed or "") for each in found] == [False, True, True, True, False]
     assert (found[1].key, found[1].kind, found[1].peer) == (("c1", 2), "frame", found[0].peer)
 
 
@@ -40,13 +43,10 @@ def test_a_row_that_cannot_be_read_says_so_and_hides_no_other(store: Store, chan
 @given(drafts=st.lists(any_draft, max_size=5))
 def test_any_draft_survives_the_store(drafts: list[Record], tmp_path_factory: pytest.TempPathFactory) -> None:
     store = Store.open(tmp_path_factory.mktemp("store") / "tui-host.db")
-    try:
-        record(store, drafts)
-
-        # without credentials: those in well-known places go whatever else is known
-        assert unstamped(store.records(capture="c1")) == [Redactor().record(each) for each in drafts]
-    finally:
-        store.close()
+    record(store, drafts)
+    # without credentials: those in well-known places go whatever else is known
+    assert unstamped(store.records(capture="c1")) == [Redactor().record(each) for each in drafts]
+    store.close()
 
 
 def test_records_are_chosen_by_capture_and_number(store: Store) -> None:
@@ -77,20 +77,23 @@ def test_only_the_owner_can_read_the_files_even_under_umask_000(tmp_path: Path) 
     assert folders == [0o700, 0o700], "the folder above it too"
 
 
-def test_a_folder_in_which_others_could_write_is_closed_to_them_and_that_is_told(tmp_path: Path) -> None:
+def test_a_folder_of_others_is_closed_to_them_or_refused_and_that_is_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     store = Store.open(tmp_path / "tui-host.db")
     store.close()
-
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
     assert store.notices == [f"others could write in the data folder, {tmp_path}: from now on only you can"]
 
-
-def test_a_folder_that_all_users_share_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
-    with pytest.raises(StoreError, match="shared by all users") as refused:
-        Store.open(tmp_path / "tui-host.db")
-    assert str(refused.value).count("(") == 1  # around what to do instead
+    (tmp_path / "file").touch()
+    for path, words in (
+        (tmp_path / "tui-host.db", "shared by all users"),
+        (tmp_path / "file" / "tui-host.db", "not a folder"),
+    ):
+        with pytest.raises(StoreError, match=words) as refused:
+            Store.open(path)
+        assert refused.value.remedy
+        assert str(refused.value).count("(") == 1  # around what to do instead
 
 
 def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
@@ -115,9 +118,35 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     write_at_once(tmp_path / "tui-host.db", 1000, "c1", "c2")
 
     store = Store.open(tmp_path / "tui-host.db")
-    assert [each.seq for each in store.records(capture="c1")] == list(range(1, 1001))
-    assert [each.seq for each in store.records(capture="c2")] == list(range(1, 1001))
+    for capture in ("c1", "c2"):
+        assert [each.seq for each in store.records(capture=capture)] == list(range(1, 1001))
     store.close()
+
+
+def test_a_process_that_is_killed_lets_go_of_its_lock(tmp_path: Path) -> None:
+    database = tmp_path / "tui-host.db"
+    with other_process(database, FIRST):
+        (path,) = tmp_path.glob("tui-host.db.live-*")
+        token = path.name.partition(".live-")[2]
+        process_lock.remove_left_behind(database)
+        assert is_live(database, token), "what is held is not removed"
+    wait_until(lambda: not is_live(database, token))
+
+    assert path.exists()
+    process_lock.remove_left_behind(database)
+    assert not path.exists()
+
+
+def test_a_folder_without_locks_is_told_and_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unable(_file: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unable)
+    lock = Lock(tmp_path / "tui-host.db")
+
+    assert "allows no locks (No locks available)" in lock.fault
+    lock.release()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_database_is_set_aside_and_told(tmp_path: Path) -> None:
@@ -134,39 +163,23 @@ def test_a_file_that_is_no_database_is_set_aside_and_told(tmp_path: Path) -> Non
     store.close()
 
 
-def test_a_newer_form_is_refused_and_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "tui-host.db"
+def test_a_newer_form_and_another_programs_database_are_refused_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer, foreign = tmp_path / "tui-host.db", tmp_path / "theirs.db"
     with monkeypatch.context() as later:
         later.setattr(schema, "FORM", FORM + 1)
-        Store.open(path).close()
-    before = path.read_bytes()
-
-    with pytest.raises(SettingsError, match="newer"):
-        Store.open(path)
-    with pytest.raises(SettingsError, match="newer"):
-        Store.open_to_read(path)
-
-    assert path.read_bytes() == before
-
-
-def test_another_programs_database_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    connection = sqlite3.connect(path)
+        Store.open(newer).close()
+    connection = sqlite3.connect(foreign)
     connection.execute("CREATE TABLE theirs (id INTEGER)")
-    connection.commit()
     connection.close()
 
-    with pytest.raises(StoreError, match="another program"):
-        Store.open(path)
-
-
-def test_a_folder_that_cannot_be_made_is_told_with_a_remedy(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-
-    with pytest.raises(StoreError) as told:
-        Store.open(tmp_path / "file" / "tui-host.db")
-
-    assert told.value.remedy
+    for path, error, words in ((newer, SettingsError, "newer"), (foreign, StoreError, "another program")):
+        before = path.read_bytes()
+        for opening in (Store.open, Store.open_to_read):
+            with pytest.raises(error, match=words):
+                opening(path)
+        assert path.read_bytes() == before
 
 
 def test_a_database_in_a_folder_that_cannot_be_written_can_be_read(tmp_path: Path) -> None:
@@ -209,41 +222,24 @@ def test_a_closed_store_says_what_it_could_not_write(store: Store, disk: Disk) -
     assert recorder.unkept == 2
 
 
-def test_on_a_network_file_system_there_is_no_write_ahead_log_and_that_is_told_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_network", [True, False])
+def test_where_there_is_no_write_ahead_log_that_is_told_once_and_all_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_network: bool
 ) -> None:
     path, notices = tmp_path / "tui-host.db", list[str]()
+    assert write_ahead_log.network_file_system(tmp_path) == "", "the disk of this machine"
 
-    def nfs(_folder: Path) -> str:
-        return "nfs4"
-
-    monkeypatch.setattr(write_ahead_log, "network_file_system", nfs)
-    for number in range(2):
-        store = Store.open(path, notices=notices)
-        record(store, [frame(b"%d" % number)], capture=f"c{number}")
-        assert (kept(store)[number], store.read("PRAGMA journal_mode")) == (b"%d" % number, [("delete",)])
-        store.close()
-    assert notices == [
-        "the data folder is on a network file system (nfs4): no write-ahead log is used, and keeping is slower here"
-    ]
-
-
-def test_the_disk_of_this_machine_is_no_network_file_system(tmp_path: Path) -> None:
-    assert write_ahead_log.network_file_system(tmp_path) == ""
-
-
-def test_where_there_is_no_write_ahead_log_that_is_told_and_all_is_kept(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "tui-host.db"
+    def network(_folder: Path) -> str:
+        return "nfs4" if is_network else ""
 
     def without_shared_memory(path: Path) -> sqlite3.Connection:
-        return connect(path, uri=f"{path.as_uri()}?vfs=unix-dotfile")
+        return connect(path, uri="" if is_network else f"{path.as_uri()}?vfs=unix-dotfile")
 
-    store = Store.open(path, connect=without_shared_memory)
-    record(store, [frame(b"kept")])
-    found = kept(store)
-    store.close()
-
-    assert found == [b"kept"]
-    assert store.notices == [
-        "the data folder allows no shared memory (delete): no write-ahead log is used, and keeping is slower here"
-    ]
+    monkeypatch.setattr(write_ahead_log, "network_file_system", network)
+    for number in range(2):
+        store = Store.open(path, notices=notices, connect=without_shared_memory)
+        record(store, [frame(b"%d" % number)], capture=f"c{number}")
+        assert kept(store)[number] == b"%d" % number
+        store.close()
+    why = "is on a network file system (nfs4)" if is_network else "allows no shared memory (delete)"
+    assert notices == [f"the data folder {why}: no write-ahead log is used, and keeping is slower here"]

@@ -3,61 +3,37 @@
 from __future__ import annotations
 
 import json
-import random
 import sqlite3
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.bench.recording import Traffic
 from tests.capture.drafts import SESSION, frame, llm, unstamped
 from tests.capture.stores import kept, record
 from tests.steps import sizes_given
-from tui_host.capture import content_codings
-from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store import bodies
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
-from tui_host.errors import JSON
 
-
-def conversation(turns: int) -> Iterator[Record]:
-    """Requests of a conversation of random words, with another request between every two, and answers in many pieces."""
-    rng = random.Random(5)  # noqa: S311 - words, no secrets
-    words = ["".join(rng.choices("abcdefghijklmnop", k=6)) for _ in range(3000)]
-
-    def text(count: int) -> str:
-        return " ".join(rng.choices(words, k=count))
-
-    tools: JSON = [{"name": f"tool_{number}", "description": text(40)} for number in range(15)]
-    messages: list[JSON] = [{"role": "system", "content": "You are helpful. " * 30}]
-    for turn in range(turns):
-        yield llm("request", f"t{turn}", json.dumps({"title of": text(150)}).encode())
-        messages.append({"role": "user", "content": text(30)})
-        yield llm("request", f"x{turn}", json.dumps({"messages": messages, "tools": tools}).encode())
-        answer = text(60)
-        yield llm("response", f"x{turn}")
-        for word in answer.split():
-            event: JSON = {"id": f"c-{turn}", "object": "chunk", "choices": [{"delta": {"content": word}}]}
-            yield llm("chunk", f"x{turn}", b"data: " + json.dumps(event).encode() + b"\n\n")
-        yield llm("end", f"x{turn}", b'{"reason": "complete"}')
-        messages.append({"role": "assistant", "content": answer})
+BODY = json.dumps(list(range(5000))).encode()
 
 
 def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store.open(tmp_path / "tui-host.db")
-    drafts = list(conversation(80))
+    drafts = list(Traffic("other calls between", 60).records())
     record(store, drafts).close()
     store.close()
 
     size = (tmp_path / "tui-host.db").stat().st_size
-    assert size < sum(len(each.data) for each in drafts) / 8, "80 turns; the bench has 200"
+    assert size < sum(len(each.data) for each in drafts) / 10, "60 turns; the bench has 200"
     store = Store.open_to_read(tmp_path / "tui-host.db")
     assert unstamped(store.records(capture="c1")) == drafts
-    unpacked = sizes_given(monkeypatch, content_codings, "decompress")
+    unpacked = sizes_given(monkeypatch, bodies, "decompress")
     for seq, each in enumerate(drafts, 1):
         if each.kind == "request":
             before = len(unpacked)
@@ -65,46 +41,45 @@ def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_
             assert found is not None
             assert unstamped([found]) == [each]
             assert len(unpacked) - before <= 17, "the first of a group of four, sixteen groups back at most"
+    assert unpacked
     store.close()
 
 
 def test_nothing_of_one_session_stands_against_another(store: Store) -> None:
-    body = b"the same in both " * 500
-    drafts = [llm("request", f"x{number}", body, session=("first", "second")[number % 2]) for number in range(6)]
-    record(store, drafts).close()
+    record(
+        store, [llm("request", f"x{number}", BODY, session=("one", "two")[number % 2]) for number in range(6)]
+    ).close()
 
-    delete_session(store, "first")
+    delete_session(store, "one")
 
-    assert kept(store) == [body] * 3
+    assert kept(store) == [BODY] * 3
     assert store.read("PRAGMA foreign_key_check") == []
 
 
 def test_a_body_whose_bytes_are_damaged_says_so_and_the_others_are_read(store: Store) -> None:
-    body = json.dumps(list(range(5000))).encode()
-    record(store, [*(llm("request", f"x{number}", body + b"%d" % number) for number in range(3)), frame(b"whole")])
+    record(store, [*(llm("request", f"x{number}", BODY + b"%d" % number) for number in range(3)), frame(b"whole")])
     store.run(
         lambda connection: connection.execute("UPDATE records SET data = zeroblob(length(data)) WHERE key & 255 = 3")
     )
 
     drafts = unstamped(store.records())
 
-    assert [each.data for each in drafts] == [body + b"0", body + b"1", b"", b"whole"]
+    assert [each.data for each in drafts] == [BODY + b"0", BODY + b"1", b"", b"whole"]
     assert "damaged" in (drafts[2].malformed or "")
 
 
 def test_what_stood_against_a_body_that_was_deleted_meanwhile_is_kept_by_itself(store: Store) -> None:
-    body = json.dumps(list(range(5000))).encode()
-    recorder = record(store, [llm("request", "x1", body)])
+    recorder = record(store, [llm("request", "x1", BODY)])
     other = sqlite3.connect(store.path, isolation_level=None)
-    for statement in ("PRAGMA foreign_keys = ON", "DELETE FROM records", "DELETE FROM places", "DELETE FROM captures"):
-        other.execute(statement)
+    for table in ("records", "places", "captures"):
+        other.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
     other.close()
 
-    recorder.append(llm("request", "x2", body + b"2"))
+    recorder.append(llm("request", "x2", BODY + b"2"))
     recorder.append(frame(b"after it"))
 
     assert recorder.flush(20)
-    assert kept(store) == [body + b"2", b"after it"]
+    assert kept(store) == [BODY + b"2", b"after it"]
     assert store.notices == []
 
 
@@ -126,23 +101,17 @@ def test_a_record_inside_an_answer_is_found_by_its_number(store: Store) -> None:
     assert store.record("c1", len(drafts) + 1) is None
     assert [each.seq for each in store.records(capture="c1", after=1500, until_seq=1510)] == list(range(1501, 1511))
     assert [each.seq for each in store.records(capture="c1", after=1500, limit=3)] == [1501, 1502, 1503]
-    assert unstamped(each for each, _ in store.session_records(SESSION)) == [
-        each for each in drafts if each.wire == "llm"
-    ]
+    of_session = unstamped(each for each, _ in store.session_records(SESSION))
+    assert of_session == [each for each in drafts if each.wire == "llm"]
 
 
 def test_an_answer_with_a_secret_in_it_keeps_its_marks(store: Store) -> None:
-    drafts = [
-        llm("response", "x1"),
-        llm("chunk", "x1", b"one"),
-        llm("chunk", "x1", b"two sk-canary-0123456789"),
-        replace(llm("chunk", "x1", b"three"), encoding="gzip"),
-        llm("end", "x1", b"{}"),
-    ]
-    record(store, drafts, redactor=Redactor([("KEY", "sk-canary-0123456789")]))
+    pieces = [b"one", b"two sk-canary-0123456789"]
+    chunks = [*(llm("chunk", "x1", piece) for piece in pieces), replace(llm("chunk", "x1", b"three"), encoding="gzip")]
+    record(store, [*chunks, llm("end", "x1", b"{}")], redactor=Redactor([("KEY", "sk-canary-0123456789")]))
 
     found = unstamped(store.records())
 
-    assert [each.data for each in found] == [b"", b"one", "two ⟨secret:KEY⟩".encode(), b"three", b"{}"]
-    assert [each.encoding for each in found] == [None, None, None, "gzip", None]
-    assert [len(each.redacted) for each in found] == [0, 0, 1, 0, 0]
+    assert [each.data for each in found] == [b"one", "two ⟨secret:KEY⟩".encode(), b"three", b"{}"]
+    assert [each.encoding for each in found] == [None, None, "gzip", None]
+    assert [len(each.redacted) for each in found] == [0, 1, 0, 0]

@@ -21,14 +21,11 @@ from tui_host.errors import StoreError
 PAGE = 4096
 
 
-def pages_of(path: Path, table: str, *kinds: str) -> Sequence[int]:
-    """Numbers of a table's pages, of these kinds, in the order of its rows."""
-    with sqlite3.connect(path) as connection:
-        rows = connection.execute(
-            "SELECT pageno, pagetype FROM dbstat WHERE name = ? ORDER BY path", (table,)
-        ).fetchall()
-    connection.close()
-    return [number for number, kind in rows if kind in kinds]
+def pages_of(path: Path, table: str) -> Sequence[int]:
+    """Numbers of the pages on which a table's rows stand, in their order."""
+    with closing(sqlite3.connect(path)) as connection:
+        sql = "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path"
+        return [number for (number,) in connection.execute(sql, (table,))]
 
 
 def spoil(path: Path, *pages: int) -> bytes:
@@ -38,6 +35,17 @@ def spoil(path: Path, *pages: int) -> bytes:
             file.seek((page - 1) * PAGE)
             file.write(os.urandom(PAGE))
     return path.read_bytes()
+
+
+def killed_after(path: Path, count: int) -> int:
+    """Record in a process that is killed; the number of the last record that it had shown."""
+    with start_writer(path, f"to {count}") as process:
+        assert process.stdout is not None
+        shown = 0
+        while shown < count:
+            shown = int(process.stdout.readline())
+        process.kill()
+    return shown
 
 
 def a_database(path: Path, frames: int = 300) -> None:
@@ -52,7 +60,7 @@ def a_database(path: Path, frames: int = 300) -> None:
 def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     a_database(path)
-    leaves = pages_of(path, "records", "leaf")
+    leaves = pages_of(path, "records")
     damaged = spoil(path, leaves[len(leaves) // 3], leaves[-2])
 
     store = Store.open(path)
@@ -69,8 +77,7 @@ def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_
 
     assert aside.read_bytes() == damaged
     assert 280 <= len(numbers) < 300, "some five stand on a page"
-    assert numbers[0] == 1
-    assert numbers[-1] == 300
+    assert (numbers[0], numbers[-1]) == (1, 300)
     assert sessions == [(SECOND, 3, 3), (FIRST, 3, 3)]
     assert f"set aside as {aside.name}" in store.notices[0]
     assert f"2 sessions and {len(numbers)} records could be read, and are in the new one; some rows" in store.notices[0]
@@ -80,7 +87,7 @@ def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_
 def test_what_others_refer_to_is_made_up_for_where_it_is_lost(tmp_path: Path, table: str) -> None:
     path = tmp_path / "tui-host.db"
     a_database(path, 20)
-    spoil(path, *pages_of(path, table, "leaf"))
+    spoil(path, *pages_of(path, table))
 
     store = Store.open(path)
     assert [data[:4] for data in kept_of(store, FIRST)] == [b"%04d" % number for number in range(20)]
@@ -149,12 +156,8 @@ os.kill(os.getpid(), 9)
 def test_two_that_open_a_damaged_file_at_once_set_it_aside_once_with_its_log(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     a_database(path)
-    pages = pages_of(path, "records", "leaf")
-    with start_writer(path, "c1 of another") as process:
-        assert process.stdout is not None
-        while int(process.stdout.readline()) < 100:
-            pass
-        process.kill()
+    pages = pages_of(path, "records")
+    shown = killed_after(path, 100)
     damaged = spoil(path, pages[1])
     log = path.with_name("tui-host.db-wal").read_bytes()
 
@@ -166,26 +169,25 @@ def test_two_that_open_a_damaged_file_at_once_set_it_aside_once_with_its_log(tmp
     store = Store.open(path)
     assert [len(kept(store, capture=capture)) for capture in ("c2", "c3")] == [100, 100]
     assert len(kept(store, capture="c1")) > 280
-    assert len(kept(store, capture="c1 of another")) >= 100
+    assert len(kept(store, capture="to 100")) >= shown
     store.close()
 
 
-@pytest.mark.parametrize("is_new", [True, False])
-def test_what_a_killed_process_had_begun_is_taken_back_and_all_else_is_there(tmp_path: Path, *, is_new: bool) -> None:
+def test_what_a_killed_process_had_begun_is_taken_back_and_all_else_is_there(tmp_path: Path) -> None:
     """A journal that is left behind can be brought in by none that may only read."""
     path, notices = tmp_path / "tui-host.db", list[str]()
-    if not is_new:
-        Store.open(path).close()
+    for is_new in (True, False):
+        if not is_new:
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA journal_mode = DELETE")
+        subprocess.run([sys.executable, "-c", BEGUN, path], check=False)
+        assert path.with_name("tui-host.db-journal").stat().st_size > 0
+        Store.open(path, notices=notices).close()
         with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE")
-    subprocess.run([sys.executable, "-c", BEGUN, path], check=False)
-    assert path.with_name("tui-host.db-journal").stat().st_size > 0
-    Store.open(path, notices=notices).close()
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        assert "sessions" in names
+        assert "begun" not in names
     assert notices == []
-    with closing(sqlite3.connect(path)) as connection:
-        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    assert "sessions" in names
-    assert "begun" not in names
 
 
 def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_again(tmp_path: Path) -> None:
@@ -193,7 +195,7 @@ def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_aga
     store = Store.open(path)
     record(store, [frame(os.urandom(15_000)) for _ in range(400)])
     store.close()
-    leaves = pages_of(path, "records", "leaf")
+    leaves = pages_of(path, "records")
     spoil(path, leaves[-1])
 
     store = Store.open(path)
@@ -210,21 +212,12 @@ def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_aga
     store.close()
 
 
-def killed_after(path: Path, count: int) -> int:
-    """Record in a process that is killed; the number of the last record that it had shown."""
-    with start_writer(path, "c1") as process:
-        assert process.stdout is not None
-        shown = 0
-        while shown < count:
-            shown = int(process.stdout.readline())
-        process.kill()
-    return shown
-
-
 def test_damage_in_the_log_of_a_killed_process_costs_what_stood_behind_it_and_is_told(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
-    Store.open(path).close()
-    shown = killed_after(path, 2000)
+    for count in (100, 2500):
+        Store.open(path).close()
+        shown = killed_after(path, count)
+        assert read(path) == "", "the log of a killed process is no damage"
     log = path.with_name("tui-host.db-wal")
     size = log.stat().st_size
     with log.open("r+b") as file:
@@ -234,7 +227,7 @@ def test_damage_in_the_log_of_a_killed_process_costs_what_stood_behind_it_and_is
     assert "is lost" in read(path)
 
     store = Store.open(path)
-    numbers = [each.seq for each in store.records(capture="c1")]
+    numbers = [each.seq for each in store.records(capture="to 2500")]
     assert_sound(store)
     assert "the log beside" in store.notices[0]
     store.close()
@@ -244,15 +237,6 @@ def test_damage_in_the_log_of_a_killed_process_costs_what_stood_behind_it_and_is
     again = Store.open(path)
     assert again.notices == []
     again.close()
-
-
-def test_the_log_of_a_killed_process_is_no_damage(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    for count in (100, 2500):
-        killed_after(path, count)
-        assert read(path) == ""
-    Store.open(path, notices=(notices := list[str]())).close()
-    assert notices == []
 
 
 def test_a_text_that_is_damaged_on_the_disk_hides_nothing_else(store: Store) -> None:
