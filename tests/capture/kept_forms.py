@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,27 +21,10 @@ GOLDEN = Path(__file__).parent.parent / "golden"
 DRAFT = "20261121-134502-bbbbb"
 STEP = Place(session=SESSION, turn=1, step=1)
 CALL = replace(STEP, call="call_1")
-LINK = {
-    "relation": "asked",
-    "call": "call_1",
-    "span": {"exchange": "x1", "side": "response", "layer": "decoded", "start": 3, "end": 9},
-    "known": "id",
-    "server": "math",
-    "tool": "multiply",
-    "words": '{"a":6,"b":5}',
-}
-DECISION = {
-    "server": "math",
-    "tool": "multiply",
-    "asked": {"a": 6, "b": 5},
-    "sent": {"a": 6, "b": 5},
-    "decision": "approved",
-    "by": "person",
-    "reason": None,
-    "result": None,
-    "is_error": None,
-    "ms": None,
-}
+LINK = """{"relation": "asked", "call": "call_1", "span": {"exchange": "x1", "side": "response", "layer": "decoded", "start": 3, \
+"end": 9}, "known": "id", "server": "math", "tool": "multiply", "words": "{\\"a\\":6,\\"b\\":5}"}"""
+DECISION = """{"server": "math", "tool": "multiply", "asked": {"a": 6, "b": 5}, "sent": {"a": 6, "b": 5}, "decision": "approved", \
+"by": "person", "reason": null, "result": null, "is_error": null, "ms": null}"""
 
 
 def drafts() -> Iterator[Record]:
@@ -64,8 +48,8 @@ def drafts() -> Iterator[Record]:
         yield llm("end", exchange, b'{"reason": "complete", "bytes": 258, "kept": 258}', step=step)
         if step == 1:
             host = Record(wire="host", kind="link", place=CALL)
-            yield replace(host, data=json.dumps(LINK).encode())
-            yield replace(host, kind="decision", peer="math", data=json.dumps(DECISION).encode())
+            yield replace(host, data=LINK.encode())
+            yield replace(host, kind="decision", peer="math", data=DECISION.encode())
             yield replace(frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n'), place=CALL)
             yield replace(frame(b"x" * 10, direction="in"), place=CALL, malformed="no JSON")
             messages.append({"role": "tool", "content": "30"})
@@ -80,25 +64,14 @@ def fill(path: Path) -> None:
             recorder.append(draft)
         recorder.close()
     store.begin_capture("capture-3", "ask", 1_795_268_701_000_000_000)
-    for session, turns, draft in ((SESSION, 2, ""), (DRAFT, 0, "half a que")):
-        state = SessionInfo(
-            id=session,
-            title="what's 6 × 5?" if turns else "",
-            created_ns=1_795_268_701_000_000_000,
-            updated_ns=1_795_268_702_000_000_000,
-            source="chat",
-            model="demo/openai",
-            protocol="native",
-            profile="translator",
-            options='{"temperature": 0.5}',
-            draft=draft,
-        )
-        store.sessions.save(state)
-        for turn in range(1, turns + 1):
-            at = 1_795_268_703_000_000_000 + turn
-            text = json.dumps({"turn": turn, "role": "user", "parts": []})
-            store.sessions.save_message(session, turn - 1, turn=turn, text=text, time_ns=at)
-            store.sessions.save_item(session, turn - 1, json.dumps({"item": "user", "turn": turn, "text": "工具"}))
+    times = 1_795_268_701_000_000_000, 1_795_268_702_000_000_000
+    of_model = "demo/openai", "native", "translator", '{"temperature": 0.5}', "{}"
+    store.sessions.save(SessionInfo(SESSION, "what's 6 × 5?", "chat", *times, 2, *of_model))
+    store.sessions.save(SessionInfo(DRAFT, "", "chat", *times, 0, *of_model, draft="half a que"))
+    for turn in (1, 2):
+        text, at = json.dumps({"turn": turn, "role": "user", "parts": []}), 1_795_268_703_000_000_000 + turn
+        store.sessions.save_message(SESSION, turn - 1, turn=turn, text=text, time_ns=at)
+        store.sessions.save_item(SESSION, turn - 1, json.dumps({"item": "user", "turn": turn, "text": "工具"}))
     store.sessions.release(SESSION)
     assert store.close()
 
@@ -109,33 +82,14 @@ def told(store: Store) -> bytes:
     lines = list(jsonl.pieces(info, store.session_records(SESSION), ()))
     lines += [jsonl.record_line(record) for record in store.records()]
     left = store.sessions.left_draft()
-    texts = [
-        store.sessions.messages(SESSION),
-        [*enumerate(store.sessions.item_texts(SESSION))],
-        None if left is None else (left.id, left.draft),
-    ]
+    items = [*enumerate(store.sessions.item_texts(SESSION))]
+    texts = store.sessions.messages(SESSION), items, left and (left.id, left.draft)
     return b"".join(lines) + json.dumps(texts, ensure_ascii=False, indent=0).encode() + b"\n"
-
-
-def dump(path: Path) -> str:
-    """The file as SQL that makes it again."""
-    connection = sqlite3.connect(path)
-    try:
-        pragmas = [
-            f"PRAGMA {name} = {connection.execute(f'PRAGMA {name}').fetchone()[0]};"
-            for name in ("auto_vacuum", "application_id", "user_version")
-        ]
-        return "\n".join([*pragmas, *connection.iterdump()]) + "\n"
-    finally:
-        connection.close()
 
 
 def restored(form: int, folder: Path) -> Path:
     """Make the file again that was kept of a form."""
     path = folder / "tui-host.db"
-    connection = sqlite3.connect(path)
-    try:
+    with closing(sqlite3.connect(path)) as connection:
         connection.executescript((GOLDEN / f"store-{form}.sql").read_text(encoding="utf-8"))
-    finally:
-        connection.close()
     return path

@@ -273,11 +273,11 @@ def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) ->
     assert b"stays-0815" in files()
     partly = program.run("sessions", "delete", "nope", first, *places)
     assert (partly.code, partly.out) == (1, b"")  # a name that is wrong: nothing is deleted
-    (gone / "tui-host.db.damaged-1").touch()
+    (gone / "tui-host.db.damaged-1Z").touch()
     ended = program.run("sessions", "delete", first, first, "--json", *places)
     assert (ended.code, ended.json) == (0, {"deleted": [first]})
     assert ended.err.count("\n") == 1
-    assert "tui-host.db.damaged-1, a database set aside earlier, may still hold the data" in ended.err
+    assert "tui-host.db.damaged-1Z, a database set aside earlier, may still hold the data" in ended.err
     assert program.run("sessions", "show", first, *places).code == 1
     assert program.run("sessions", "show", "last", *places).code == 0
     left = files()

@@ -9,17 +9,14 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from tui_host.capture.store.database import give_pages_back
 from tui_host.capture.store.disk_space import DiskReserve
 from tui_host.capture.store.schema import BUSY_SECONDS, SEQ_BITS
 from tui_host.capture.store.session_records import doomed_keys
-from tui_host.capture.store.stored_sessions import CAME
+from tui_host.capture.store.store import CAME, Store
 from tui_host.errors import TuiHostError
-
-if TYPE_CHECKING:
-    from tui_host.capture.store.store import Store
 
 SLICE, SLICE_BYTES = 1000, 512 << 10
 """Records, and bytes of them, deleted in one transaction: what is recorded meanwhile waits no longer than for these.
@@ -164,7 +161,7 @@ def _remove(store: Store, keys_in: Callable[[sqlite3.Connection], Sequence[int]]
 
     Records go in slices, so that recording hardly waits; later ones before their base.
     """
-    keys, at = store.run(keys_in, makes_room=True), 0
+    keys, at = store.change(keys_in), 0
 
     def remove_some(connection: sqlite3.Connection) -> int:
         size = count = 0

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tui_host.capture.store.rows import Row, storable
@@ -24,35 +27,25 @@ _CHOOSE = "INSERT OR REPLACE INTO frame_choices (call, capture, seq, joined) VAL
 _JOIN = "INSERT OR REPLACE INTO tap_links (tap, other, joined) VALUES (?, ?, ?)"
 
 
+@dataclass
 class RowMarks:
-    """The marked rows of one session, by capture and number of their first records. Changes are saved at once, in order.
-
-    Args:
-        store: Where marks are kept; without a store they last as long as this object. It is read at first use.
-        session: The id of the session or story.
+    """The marked rows of a session or story, by capture and number of their first records. Changes are saved at once, in order.
 
     Attributes:
-        session: The same id.
+        store: Where marks are kept; without a store they last as long as this object. It is read at first use.
         revision: A number that changes with each change.
     """
 
-    def __init__(self, store: Store | None, session: str) -> None:
-        self.revision = 0
-        self.session = session
-        self._store = store
-        self._kept: dict[tuple[str, int], str] | None = None
+    store: Store | None
+    session: str
+    revision: int = 0
 
-    @property
+    @cached_property
     def _notes(self) -> dict[tuple[str, int], str]:
-        if self._kept is None:
-            self._kept = {}
-            try:
-                rows = () if self._store is None else self._store.read(_MARKS, self.session)
-            except StoreError:  # closed by now
-                rows = ()
-            for capture, seq, note in rows:
-                self._kept[str(capture), int(seq or 0)] = str(note)
-        return self._kept
+        with suppress(StoreError):  # closed by now
+            rows = () if self.store is None else self.store.read(_MARKS, self.session)
+            return {(str(capture), int(seq or 0)): str(note) for capture, seq, note in rows}
+        return {}
 
     @property
     def newest_first(self) -> list[tuple[str, int]]:
@@ -73,13 +66,13 @@ class RowMarks:
 
     def write(self, row: tuple[str, int], note: str) -> None:
         """Write a note on a row, and mark the row. The note passes the store's redactor."""
-        self._notes[row] = note = note if self._store is None else storable(self._store.redactor.text(note))
+        self._notes[row] = note = note if self.store is None else storable(self.store.redactor.text(note))
         self._put(_MARK, (self.session, *row, note))
 
     def _put(self, sql: str, row: Row) -> None:
         self.revision += 1
-        if self._store is not None:
-            self._store.put(Write(sql=sql, row=row))
+        if self.store is not None:
+            self.store.put(Write(sql=sql, row=row))
 
 
 def frame_choices(store: Store, captures: Iterable[str]) -> Mapping[tuple[str, str, int], bool]:

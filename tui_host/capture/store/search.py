@@ -17,8 +17,7 @@ from tui_host.capture.ladder.filter_language import Reading, read_filter, row_te
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Head, Record
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.store import Store
-from tui_host.capture.store.stored_sessions import StoredSessions
+from tui_host.capture.store.store import Store, StoredSessions
 from tui_host.errors import JSON
 
 MOST_BYTES = 256 << 20
@@ -104,6 +103,10 @@ def _excerpt(text: str, needles: frozenset[str]) -> str:
     return f"{'…' if start else ''}{words}{'…' if end < len(text) else ''}"
 
 
+class _StoppedError(Exception):
+    pass
+
+
 class _Body(NamedTuple):
     """A body, with the key of its first record; an answer's is its head."""
 
@@ -113,64 +116,52 @@ class _Body(NamedTuple):
     tokens: int
 
 
+@dataclass(slots=True)
 class RecordSearch:
     """Searches the records of sessions one by one, within a limit for all of them.
 
-    Args:
-        store: The store.
+    Attributes:
         reading: The filter.
         answer: Reads the answers of models, which this layer does not understand.
         estimate: Returns the tokens of a request's body.
-        most_bytes: Bytes of records to look at; None for all.
+        bytes_left: Bytes of records to look at; None for all.
         goes_on: Whether to go on, asked now and then.
-
-    Attributes:
         looked: Sessions whose records were searched to the end.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        reading: Reading,
-        *,
-        answer: AnswerReader,
-        estimate: Callable[[bytes], int],
-        most_bytes: int | None = MOST_BYTES,
-        goes_on: Callable[[], bool] = lambda: True,
-    ) -> None:
-        self.looked = 0
-        self._store = store
-        self._query = reading.query
-        self._texts = frozenset(reading.whole_texts)
-        wanted = list(terms(reading.query, negated=True))
-        self._needles = WantedTexts(term.value for term in wanted if term.is_text)
-        self._estimate = estimate if any(term.field == TOKENS for term in wanted) else None
-        self._read_answer = answer
-        self._left = most_bytes
-        self._goes_on = goes_on
-        self._is_stopped = False
+    store: Store
+    reading: Reading
+    answer: AnswerReader
+    estimate: Callable[[bytes], int]
+    bytes_left: int | None = MOST_BYTES
+    goes_on: Callable[[], bool] = lambda: True
+    looked: int = 0
 
     @property
     def is_over(self) -> bool:
         """Whether the limit is reached."""
-        return self._left is not None and self._left <= 0
+        return self.bytes_left is not None and self.bytes_left <= 0
 
     def in_session(self, session: SessionInfo) -> Found | None:
         """Search one session; None without a match, or if the limit was reached before."""
-        if self._query is None or self.is_over:
+        query = self.reading.query
+        if query is None or self.is_over:
             return None
-        found = self._with_texts(session) if self._texts else self._with_rows(session)
-        if self._is_stopped:
+        needles = WantedTexts(term.value for term in terms(query, negated=True) if term.is_text)
+        search = self._with_texts if self.reading.whole_texts else self._with_rows
+        try:
+            found = search(session, needles)
+        except _StoppedError:
             return None
         self.looked += 1
         return found
 
-    def _with_texts(self, session: SessionInfo) -> Found | None:
+    def _with_texts(self, session: SessionInfo, needles: WantedTexts) -> Found | None:
         """Find all texts anywhere in a session."""
-        missing = self._texts - self._needles.contained(session.title.encode())
+        missing = needles.texts - needles.contained(session.title.encode())
         excerpt, turn = "", 0
         for body in self._bodies(session):
-            texts = self._needles.contained(body.data)
+            texts = needles.contained(body.data)
             if texts and not excerpt:
                 excerpt, turn = _excerpt(body.data.decode("utf-8", "replace"), texts), body.turn
             missing -= texts
@@ -178,22 +169,18 @@ class RecordSearch:
                 return Found(session=session, excerpt=excerpt, turn=turn, in_records=True)
         return None
 
-    def _with_rows(self, session: SessionInfo) -> Found | None:
+    def _with_rows(self, session: SessionInfo, needles: WantedTexts) -> Found | None:
         """Find the rows that match."""
         ladder = Ladder()
-        facts: dict[tuple[str, int], tuple[frozenset[str], int]] = {}
-        for body in self._bodies(session, ladder):
-            texts = self._needles.contained(body.data)
-            if texts or body.tokens:
-                facts[body.key] = texts, body.tokens
+        bodies = [(body.key, needles.contained(body.data), body.tokens) for body in self._bodies(session, ladder)]
         ladder.close()
-        by_row = {ladder.row_of(key): row for key, row in facts.items()}
+        by_row = {ladder.row_of(key): (texts, tokens) for key, texts, tokens in bodies if texts or tokens}
 
         def read(term: Term, number: int) -> int:
             texts, tokens = by_row.get(number, (frozenset[str](), 0))
             return tokens if term.field == TOKENS else term.value in texts
 
-        matches = [*filter(row_test(self._query, ladder, read), range(len(ladder.rows)))]
+        matches = [*filter(row_test(self.reading.query, ladder, read), range(len(ladder.rows)))]
         if not matches:
             return None
         first = ladder.rows[matches[0]]
@@ -202,14 +189,13 @@ class RecordSearch:
 
     def _bodies(self, session: SessionInfo, ladder: Ladder | None = None) -> Iterator[_Body]:
         """Yield the bodies of a session, without the preamble, which repeats in every session; feed a ladder."""
+        counts = any(term.field == TOKENS for term in terms(self.reading.query, negated=True))
         answers: dict[tuple[str, str], list[Record]] = {}
-        self._is_stopped = False
-        for number, (record, is_preamble) in enumerate(self._store.session_records(session.id)):
-            if number % _STEP_RECORDS == 0 and (self.is_over or not self._goes_on()):
-                self._is_stopped = True
-                return
-            if self._left is not None:
-                self._left -= len(record.data) + 100
+        for number, (record, is_preamble) in enumerate(self.store.session_records(session.id)):
+            if number % _STEP_RECORDS == 0 and (self.is_over or not self.goes_on()):
+                raise _StoppedError
+            if self.bytes_left is not None:
+                self.bytes_left -= len(record.data) + 100
             if is_preamble:
                 continue
             if ladder is not None:
@@ -217,7 +203,7 @@ class RecordSearch:
             exchange = record.capture, record.exchange or ""
             is_request = record.wire == "llm" and record.kind == "request"
             if is_request or record.kind in {"frame", "line", "decision"}:
-                tokens = self._estimate(record.data) if self._estimate is not None and is_request else 0
+                tokens = self.estimate(record.data) if counts and is_request else 0
                 yield _Body(record.key, record.place.turn or 0, record.data, tokens)
             if is_request or (record.wire == "llm" and record.kind in {"response", "chunk"}):
                 answers.setdefault(exchange, []).append(record)
@@ -230,6 +216,6 @@ class RecordSearch:
         request, response = (heads.get(kind, Record(wire="llm", kind=kind)) for kind in ("request", "response"))
         url = "" if request.head is None else request.head.url
         data, _ = decode_records(record for record in records if record.kind == "chunk")
-        words, tokens = self._read_answer(url or "", response.head or Head(), data)
+        words, tokens = self.answer(url or "", response.head or Head(), data)
         whole = data + b"\n" + words.encode("utf-8", "replace")
         return _Body(response.key, response.place.turn or 0, whole, tokens)
