@@ -26,7 +26,7 @@ from tui_host.infer.conversations.host_names import Speaker, models_of
 from tui_host.infer.live_story import LiveStory
 from tui_host.infer.stories import Stories, TapStory, first_tap, story_id
 from tui_host.infer.tap_facts import TapFacts
-from tui_host.infer.tap_groups import KnownTap, Links, grouped, rows_of
+from tui_host.infer.tap_groups import KnownTap, Links, grouped
 from tui_host.infer.whole_story import WholeStory
 from tui_host.settings.paths import DATABASE
 
@@ -216,7 +216,7 @@ def stories(facts: Mapping[str, TapFacts], links: Links | None = None, **times: 
     """The names of the taps of each story; taps run from 0, 1, … to 90 where no other times are given."""
     taps = [known(name, *times.get(name, (number, 90)), facts[name]) for number, name in enumerate(facts)]
     decided = {(min(pair), max(pair)): joined for pair, joined in (links or {}).items()}
-    groups = [group for row in rows_of(taps, decided) for group in grouped(row, decided)]
+    groups = grouped(taps, decided)
     assert {each.id for group in groups for each in group.taps} == {*facts}
     return [" ".join(each.id for each in group.taps) for group in groups]
 

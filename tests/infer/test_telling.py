@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -266,11 +267,10 @@ def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monke
     clock, following, read = Clock(monkeypatch), followed(store), store.records
 
     def breaks_off(*, capture: str, after: int = 0, until_seq: int | None = None) -> Iterator[Record]:
-        if until_seq is not None:  # that is for the taps' names
-            yield from read(capture=capture, after=after, until_seq=until_seq)
-            return
-        yield next(iter(read(capture=capture, after=after)))
-        raise StoreError("the database cannot be read", str(store.path), "start again")
+        records = read(capture=capture, after=after, until_seq=until_seq)
+        yield from records if until_seq is not None else islice(records, 1 - min(after, 1))
+        if until_seq is None:  # else it is for the taps' names
+            raise StoreError("the database cannot be read", str(store.path), "start again")
 
     monkeypatch.setattr(store, "records", breaks_off)
     with pytest.raises(StoreError):

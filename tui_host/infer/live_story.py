@@ -8,12 +8,13 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tui_host.capture.record import Record
+from tui_host.capture.store.notes_of_people import frame_choices
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import Conversation, Item
 from tui_host.errors import StoreError
 from tui_host.infer.conversations.host_names import models_of, protocols_of
 from tui_host.infer.conversations.model_exchange import ExchangeKey
-from tui_host.infer.matching.by_hand import Pairing, choices_of, pairings
+from tui_host.infer.matching.by_hand import Pairing, pairings
 from tui_host.infer.matching.matcher import JoinedCall
 from tui_host.infer.merged_records import MergedRecords
 from tui_host.infer.stories import Stories
@@ -49,9 +50,8 @@ class StoryState:
     turns: int = 0
     whose: Mapping[int, str] = field(default_factory=dict[int, str])  # the host of each turn, where there are several
     has_calls: bool = False  # a server's tool was called
-    names: Mapping[str, tuple[str, str]] = field(
-        default_factory=dict[str, tuple[str, str]]
-    )  # server and tool by the model's names
+    # Server and tool by the model's names.
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     is_whole: bool = False  # everything recorded so far was handed over
     is_stale: bool = False  # something handed over turned out to be wrong: read the story anew
 
@@ -60,12 +60,10 @@ class StoryState:
 class StoryUpdate:
     """New records or chat items, and the state of the story after them."""
 
-    records: Sequence[Record] = ()  # on the shared clock, with their places in the story, and links
-    before: Mapping[ExchangeKey, ExchangeKey] = field(
-        default_factory=dict[ExchangeKey, ExchangeKey]
-    )  # the request before
-    items: Sequence[tuple[int, Item]] = ()  # new and changed ones of the chat, by number
     state: StoryState
+    records: Sequence[Record] = ()  # on the shared clock, with their places in the story, and links
+    items: Sequence[tuple[int, Item]] = ()  # new and changed ones of the chat, by number
+    before: Mapping[ExchangeKey, ExchangeKey] = field(default_factory=dict[ExchangeKey, ExchangeKey])  # its request
 
 
 class LiveStory:
@@ -83,20 +81,16 @@ class LiveStory:
         self._merging = MergedRecords(store, self._story.clock)
         self._stories = Stories(store)
         self._given: dict[tuple[object, ...], FoundLink] = {}
-        self._joined = -1
+        self._joined: Sequence[JoinedCall] = ()
+        self._joined_at = -1
         self._version: int | None = None
         self._chosen_at: int | None = None
-        self._found: Sequence[JoinedCall] = ()
         self._looked_for_taps = self._join_at = 0.0
         self._is_changed = False  # whether something was written since the last search for taps
 
     @property
     def version(self) -> object:
-        """A value that changes whenever new records may be waiting.
-
-        Raises:
-            StoreError: The file cannot be read.
-        """
+        """A value that changes whenever new records may be waiting. Raises StoreError if the file cannot be read."""
         is_due = (self._state.live or self._is_changed) and time.monotonic() - self._looked_for_taps >= TAPS_SECONDS
         return self._store.data_version(), is_due, self._merging.is_waiting
 
@@ -106,7 +100,7 @@ class LiveStory:
 
     def pairings(self, calls: Container[str], record: tuple[str, int]) -> Sequence[Pairing]:
         """Return what the frame of a record, or else some calls, may be joined with by hand."""
-        return pairings(self._found, list(self._story.frames.sent.values()), calls=calls, record=record)
+        return pairings(self._joined, list(self._story.frames.sent.values()), calls=calls, record=record)
 
     def read(self, seconds: float) -> None:
         """Read new records, for about `seconds`. Blocks.
@@ -121,32 +115,25 @@ class LiveStory:
             raise
 
     def _read(self, until: float) -> None:
-        version = self._store.data_version()
+        merging, version = self._merging, self._store.data_version()
         if version != self._version:
             self._version, self._is_changed = version, True
-            self._merging.look_again()
+            merging.look_again()
         if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS:
-            self._looked_for_taps = time.monotonic()
             self._look_for_taps()
-        while time.monotonic() < until and len(self.updates) < AHEAD:
-            ready = list(self._merging.ready())
-            if not ready:
-                break
+        while time.monotonic() < until and len(self.updates) < AHEAD and (ready := merging.ready()):
             self._hand_over_records(ready)
-        if self._merging.is_read and version != self._chosen_at:
+        if merging.is_read and version != self._chosen_at:
             self._chosen_at = version
-            self._story.choose(choices_of(self._store, self._merging.last))
-        # Whoever opens a story waits for the links.
-        is_first = self._joined < 0 and self._merging.is_read and not self._merging.is_waiting
-        if self._joined != self._story.revision and (is_first or time.monotonic() >= self._join_at):
+            self._story.choose(frame_choices(self._store, merging.last))
+        is_given = merging.is_read and not merging.is_waiting
+        is_first = self._joined_at < 0 and is_given  # whoever opens a story waits for the links
+        if self._joined_at != self._story.revision and (is_first or time.monotonic() >= self._join_at):
             began, took = time.monotonic(), time.thread_time()
             self._tell()
-            if self._merging.is_read:
-                self._join()
             took = time.thread_time() - took
             self._join_at = began + min(max(JOIN_SECONDS, PATIENCE * took), LONGEST_SECONDS)
-        is_all_given = self._merging.is_read and not self._merging.is_waiting
-        self._change(replace(self._state, is_whole=is_all_given and self._joined == self._story.revision))
+        self._change(replace(self._state, is_whole=is_given and self._joined_at == self._story.revision))
 
     def _hand_over_records(self, ready: Sequence[Record]) -> None:
         records = [self._story.feed(record) for record in ready]
@@ -164,37 +151,26 @@ class LiveStory:
 
     def _look_for_taps(self) -> None:
         """Find the story's taps, and the running taps."""
-        self._is_changed = False
+        self._looked_for_taps, self._is_changed = time.monotonic(), False
         story = self._stories.get(self._session)
         self._merging.take(story)
-        self._telling.names_hosts |= story is not None and len(story.hosts) > 1
-        self._change(
-            replace(
-                self._state,
-                live=story is not None and story.live,
-                running=self._merging.running,
-                title="" if story is None else story.title,
-                is_stale=self._state.is_stale or self._merging.is_wrong,
-            )
-        )
-
-    def _join(self) -> None:
-        """Find links, once everything is read: more records could change a link."""
-        self._joined, self._found = self._story.revision, self._story.joined()
-        links = {link.ends: link for link in self._story.links()}
-        is_stale = any(ends not in links or links[ends].is_less_sure_than(link) for ends, link in self._given.items())
-        self._state = replace(self._state, is_stale=self._merging.is_wrong or is_stale)
-        new = [link for ends, link in links.items() if ends not in self._given]
-        first = _LINKS_FROM + len(self._given)
-        records = [link.record(first + number, 0, 0) for number, link in enumerate(new, 1)]
-        self._given.update((link.ends, link) for link in new)
-        for start in range(0, max(len(records), 1), PER_LINKS):
-            self.updates.append(StoryUpdate(records=records[start : start + PER_LINKS], state=self._state))
+        state = replace(self._state, running=self._merging.running, live=story is not None and story.live)
+        if story is not None:
+            self._telling.names_hosts |= len(story.hosts) > 1
+        title = "" if story is None else story.title
+        self._change(replace(state, title=title, is_stale=state.is_stale or self._merging.is_wrong))
 
     def _tell(self) -> None:
-        """Bring the chat up to date, and the names of hosts and models."""
+        """Bring chat, names and, once everything is read, links up to date: more records could change a link."""
         story = self._story
         self._telling.tell()
+        items = [(number, self._chat[number]) for number in self._chat.changed_since(self._shown)]
+        self._shown = self._chat.revision
+        links = self._new_links() if self._merging.is_read else ()
+        tools: dict[str, set[tuple[str, str]]] = {}
+        for joined in story.joined():
+            if joined.server:
+                tools.setdefault(joined.call.name, set()).add((joined.server, joined.tool))
         self._state = replace(
             self._state,
             hosts=story.hosts,
@@ -203,16 +179,28 @@ class LiveStory:
             turns=story.conversations.turns,
             whose=story.whose,
             has_calls=bool(story.frames.sent),
-            names=self._names(),
+            names={name: next(iter(named)) for name, named in tools.items() if len(named) == 1},
         )
-        items = [(number, self._chat[number]) for number in self._chat.changed_since(self._shown)]
-        self._shown = self._chat.revision
-        for start in range(0, max(len(items), 1), PER_LINKS):
-            self.updates.append(StoryUpdate(items=items[start : start + PER_LINKS], state=self._state))
+        for start in range(0, max(len(items), len(links), 1), PER_LINKS):
+            page = slice(start, start + PER_LINKS)
+            self.updates.append(StoryUpdate(records=links[page], items=items[page], state=self._state))
 
-    def _names(self) -> Mapping[str, tuple[str, str]]:
-        tools_by_name: dict[str, set[tuple[str, str]]] = {}
-        for joined in self._story.joined():
-            if joined.server:
-                tools_by_name.setdefault(joined.call.name, set()).add((joined.server, joined.tool))
-        return {name: next(iter(tools)) for name, tools in tools_by_name.items() if len(tools) == 1}
+    def _new_links(self) -> Sequence[Record]:
+        """Return the links found since the last time; what was handed over is stale if a link is gone or less sure."""
+        self._joined_at, self._joined = self._story.revision, self._story.joined()
+        links = {_ends(link): link for link in self._story.links()}
+        is_stale = any(
+            ends not in links or links[ends].link.known == "maybe" != earlier.link.known
+            for ends, earlier in self._given.items()
+        )
+        self._state = replace(self._state, is_stale=self._merging.is_wrong or is_stale)
+        new = {ends: link for ends, link in links.items() if ends not in self._given}
+        first = _LINKS_FROM + len(self._given) + 1
+        self._given |= new
+        return [link.record(first + number, 0, 0) for number, link in enumerate(new.values())]
+
+
+def _ends(found: FoundLink) -> tuple[object, ...]:
+    """Return what a link joins, without its words and certainty."""
+    link, span = found.link, found.link.span
+    return found.capture, link.relation, link.call, span.exchange, span.seq, not link.call and span

@@ -6,8 +6,7 @@ Every tap is a process of its own that writes to the database: while one runs, a
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -23,7 +22,7 @@ from tui_host.infer.tapped_frames import client_in
 WAIT_NS = 250_000_000
 """How long a record waits for earlier ones that other processes have yet to write."""
 PER_PAGE = 250
-"""The most records that are read, and given, at a time."""
+"""The most records that are given at a time."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,20 +31,20 @@ class _Capture:
 
     info: SessionInfo
     other_hosts: frozenset[str]
-    until: int | None
-    last: Record | None = None
+    last: Record | None = None  # that was read
+    head: Record | None = None  # that was read and not given
+    at_ns: int = 0  # the time of the head
     is_given: bool = False
     has_more: bool = True
     reading: Iterator[Record] | None = None
-    waiting: deque[tuple[int, Record]] = field(default_factory=deque[tuple[int, Record]])
-    _hosts: dict[str | None, set[str]] = field(default_factory=dict[str | None, set[str]])
+    hosts: dict[str | None, set[str]] = field(default_factory=dict[str | None, set[str]])
 
     def is_foreign(self, record: Record) -> bool:
         if not self.other_hosts:
             return False
         if record.direction == "out" and record.kind in {"request", "frame"} and (client := client_in(record.data)):
-            self._hosts.setdefault(record.connection, set()).add(host_named(client))
-        hosts = self._hosts.get(record.connection)
+            self.hosts.setdefault(record.connection, set()).add(host_named(client))
+        hosts = self.hosts.get(record.connection)
         return bool(hosts) and hosts <= self.other_hosts
 
 
@@ -66,7 +65,7 @@ class MergedRecords:
     @property
     def is_waiting(self) -> bool:
         """Whether some records were read and not given yet."""
-        return any(capture.waiting for capture in list(self._captures.values()))
+        return any(capture.head is not None for capture in list(self._captures.values()))
 
     @property
     def is_read(self) -> bool:
@@ -95,67 +94,62 @@ class MergedRecords:
         for tap in () if story is None else story.taps:
             other_hosts = frozenset[str]() if story is None else story.other_hosts.get(tap.id, frozenset())
             for name in self._store.sessions.captures(tap.id) or [tap.id]:
-                if self._until is not None and name not in self._until:
-                    continue
-                until = None if self._until is None else self._until[name].seq
-                capture = before.get(name) or _Capture(info=tap, other_hosts=other_hosts, until=until)
-                capture.info = tap
-                self.is_wrong |= capture.is_given and capture.other_hosts != other_hosts
-                self._captures[name] = capture
+                if self._until is None or name in self._until:
+                    capture = before.get(name) or _Capture(info=tap, other_hosts=other_hosts)
+                    capture.info = tap
+                    self.is_wrong |= capture.is_given and capture.other_hosts != other_hosts
+                    self._captures[name] = capture
         self.is_wrong |= any(capture.is_given for name, capture in before.items() if name not in self._captures)
 
     def all(self, story: TapStory) -> Iterator[Record]:
         """Give the records that a story has by now."""
         self.take(story)
-        while page := list(self.ready(waits=False)):
-            yield from page
+        yield from self._given(waits=False)
 
-    def ready(self, *, waits: bool = True) -> Iterator[Record]:
-        """Give the next records in the order of time, a page at most."""
+    def ready(self) -> Sequence[Record]:
+        """Return the next records in the order of time, a page at most. Raises StoreError if there are none to be read."""
+        records: list[Record] = []
+        try:
+            for record in islice(self._given(waits=True), PER_PAGE):
+                records.append(record)  # noqa: PERF402 - what was read before an error is given all the same
+        except StoreError:
+            if not records:
+                raise
+        return records
+
+    def _given(self, *, waits: bool) -> Iterator[Record]:
         now_ns = time.time_ns()
         for name, capture in self._captures.items():
             self._fill(name, capture)
-        for _ in range(PER_PAGE):
-            waiting = [(capture.waiting[0][0], name) for name, capture in self._captures.items() if capture.waiting]
-            if not waiting:
+        while heads := [(own.at_ns, name, own.head) for name, own in self._captures.items() if own.head is not None]:
+            at_ns, name, record = min(heads)
+            is_open = any(capture.head is None and capture.info.live for capture in self._captures.values())
+            if waits and is_open and at_ns > now_ns - WAIT_NS:
                 return
-            at_ns, name = min(waiting)
-            are_there = all(capture.waiting or not capture.info.live for capture in self._captures.values())
-            if waits and not are_there and at_ns > now_ns - WAIT_NS:
-                return
-            first = self._captures[name]
-            first.is_given = True
-            record = first.waiting.popleft()[1]
-            self.is_wrong |= self._is_late(record, at_ns)
+            capture = self._captures[name]
+            capture.head, capture.is_given = None, True
+            if record.kind == "frame":
+                self._frame_ns = max(self._frame_ns, at_ns)
+            # A tap joined late, or was slow to write: the frame may be of this exchange's own turn.
+            self.is_wrong |= record.wire == "llm" and record.kind != "chunk" and at_ns < self._frame_ns
             yield record
-            if not first.waiting:
-                self._fill(name, first)
-
-    def _is_late(self, record: Record, at_ns: int) -> bool:
-        """Return whether a record of a model's exchange comes after a later frame, perhaps of the exchange's own turn.
-
-        This happens where a tap joins a story late, or where a process is slow to write.
-        """
-        if record.kind == "frame":
-            self._frame_ns = max(self._frame_ns, at_ns)
-        return record.wire == "llm" and record.kind != "chunk" and at_ns < self._frame_ns
+            self._fill(name, capture)
 
     def _fill(self, name: str, capture: _Capture) -> None:
-        while capture.has_more and not capture.waiting:
+        """Read on until there is a record to give."""
+        while capture.has_more and capture.head is None:
             if capture.reading is None:
                 after = 0 if capture.last is None else capture.last.seq
-                capture.reading = self._store.records(capture=name, after=after, until_seq=capture.until)
+                until = None if self._until is None else self._until[name].seq
+                capture.reading = self._store.records(capture=name, after=after, until_seq=until)
             try:
-                records = list(islice(capture.reading, PER_PAGE))
+                record = next(capture.reading, None)
             except StoreError:
                 capture.reading = None  # a generator that has raised would give no more
                 raise
-            if not records:
+            if record is None:
                 capture.reading, capture.has_more = None, False
                 return
-            capture.last = records[-1]
-            capture.waiting.extend(
-                (self._clock.at_ns(record), record)
-                for record in records
-                if record.kind != "link" and not capture.is_foreign(record)
-            )
+            capture.last = record
+            if record.kind != "link" and not capture.is_foreign(record):
+                capture.head, capture.at_ns = record, self._clock.at_ns(record)

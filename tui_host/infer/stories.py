@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, product
+from itertools import product
 
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.notes_of_people import save_tap_links, tap_links
@@ -21,7 +21,7 @@ from tui_host.infer.conversations.host_names import (
     protocols_of,
 )
 from tui_host.infer.tap_facts import TapFacts
-from tui_host.infer.tap_groups import KnownTap, grouped, rows_of
+from tui_host.infer.tap_groups import KnownTap, grouped
 
 _SHORT = 12
 """Characters of hosts' names before what was asked: a list of 80 columns has about twice as many for both."""
@@ -69,14 +69,13 @@ class TapStory:
     def info(self) -> SessionInfo:
         """The story as a session."""
         first = self.known[0].info
-        model = models_in_words([pair for pair in models_of(self._speakers) if pair[1]])
         return replace(
             first,
             id=self.id,
             title=self.title,
-            updated_ns=max(tap.updated_ns for tap in self.taps),
+            updated_ns=self.updated_ns,
             live=self.live,
-            model=model or first.model,
+            model=models_in_words([pair for pair in models_of(self._speakers) if pair[1]]) or first.model,
             protocol=in_words(protocols_of(self._speakers)) or first.protocol,
         )
 
@@ -89,7 +88,7 @@ class TapStory:
     def hosts(self) -> Sequence[str]:
         """The stated names of the story's hosts, without hosts of other stories on a shared server."""
         foreign = frozenset[str]().union(*self.other_hosts.values())
-        clients = chain.from_iterable(tap.facts.clients for tap in self.known)
+        clients = (client for tap in self.known for client in tap.facts.clients)
         return hosts_of(self._speakers, [client for client in clients if host_named(client) not in foreign])
 
     @property
@@ -138,7 +137,7 @@ class TapStory:
 
     @property
     def _speakers(self) -> Sequence[Speaker]:
-        return list(dict.fromkeys(chain.from_iterable(tap.facts.speakers for tap in self.known)))
+        return list(dict.fromkeys(speaker for tap in self.known for speaker in tap.facts.speakers))
 
 
 class Stories:
@@ -151,8 +150,7 @@ class Stories:
     def listed(self) -> Sequence[SessionInfo | TapStory]:
         """List sessions and stories, the last changed first."""
         sessions = self.store.sessions.list()
-        taps = [self._known(info) for info in sessions if info.is_story]
-        lines = [*(info for info in sessions if not info.is_story), *self._stories(taps)]
+        lines = [*(info for info in sessions if not info.is_story), *self._stories(sessions)]
         return sorted(lines, key=lambda line: line.updated_ns, reverse=True)
 
     def get(self, name: str) -> TapStory | None:
@@ -178,20 +176,20 @@ class Stories:
         Raises:
             TuiHostError: Nothing has this name, or several have.
         """
-        if (info := self.store.sessions.get(name)) is not None:
-            return self._alone(info) if info.is_story else info
-        if (story := self.get(name)) is not None:
-            return story
-        if name == "last":
-            info = self.store.sessions.find(name)
-            return self._with(info.id)[0] if info.is_story and not info.imported else self.find(info.id)
-        matches = [line for line in self.listed() if name and line.id.startswith(name)]
-        if len(matches) > 1:
-            ids = ", ".join(match.id for match in matches[:5])
-            raise TuiHostError(f"{len(matches)} sessions begin with this: {ids}", name, "type more of the id")
-        if matches:
-            return matches[0]
-        return self.find(self.store.sessions.find(name).id)  # names the nearest ids where there is none
+        info = self.store.sessions.get(name)
+        if info is None:
+            if (story := self.get(name)) is not None:
+                return story
+            matches = [line for line in self.listed() if name and line.id.startswith(name)]
+            if len(matches) > 1:
+                ids = ", ".join(match.id for match in matches[:5])
+                raise TuiHostError(f"{len(matches)} sessions begin with this: {ids}", name, "type more of the id")
+            if matches:
+                return matches[0]
+            info = self.store.sessions.find(name)  # names the nearest ids where there is none
+            if name == "last" and info.is_story and not info.imported:
+                return self._with(info.id)[0]
+        return self._alone(info) if info.is_story else info
 
     def join(self, one: str, two: str) -> TapStory:
         """Join two stories, each named by the story's id or the id of a tap in the story. Return the joined story.
@@ -199,13 +197,14 @@ class Stories:
         Raises:
             TuiHostError: One is no story of taps that were recorded here, both are the same, or the file cannot be written.
         """
-        first, second = (self._recorded_here(name) for name in (one, two))
-        whole = [story if story.id != story.known[0].id else self._with(story.id)[0] for story in (first, second)]
-        first_ids, second_ids = ([tap.id for tap in story.known] for story in whole)
-        if len({*first_ids, *second_ids}) < 2:
+        named = [self._recorded_here(name) for name in (one, two)]
+        # A tap's id stands for the first of its stories.
+        whole = [story if story.id != story.known[0].id else self._with(story.id)[0] for story in named]
+        ids = [[tap.id for tap in story.known] for story in whole]
+        if len({*ids[0], *ids[1]}) < 2:
             raise TuiHostError("both are the same tap", f"{one} {two}", "name two stories of `tui-host sessions list`")
-        save_tap_links(self.store, (pair for pair in product(first_ids, second_ids) if pair[0] != pair[1]), joined=True)
-        return self._with(first_ids[0])[0]
+        save_tap_links(self.store, (pair for pair in product(ids[0], ids[1]) if pair[0] != pair[1]), joined=True)
+        return self._with(ids[0][0])[0]
 
     def part(self, name: str, story: str = "") -> TapStory:
         """Part a tap from the other taps of all stories, or only of the story with the id `story`. Return the tap's story.
@@ -215,15 +214,14 @@ class Stories:
         Raises:
             TuiHostError: There is no such tap, it is a story by itself already, or the file cannot be written.
         """
-        named = self._recorded_here(name)
-        if len(named.known) > 1:
-            ids = ", ".join(tap.id for tap in named.known)
+        tap, *rest = self._recorded_here(name).known
+        if rest:
+            ids = ", ".join(tap.id for tap in (tap, *rest))
             raise TuiHostError("this is a story of several taps", name, f"name the tap to part: {ids}")
-        (tap,) = named.known
         mates = {mate.id: mate for whole in self._with(tap.id) if story in {"", whole.id} for mate in whole.known}
         is_model = tap.facts.kind == "llm"
-        parted = [mate.id for mate in mates.values() if mate.id != tap.id]
-        parted = [mate for mate in parted if not (is_model and mates[mate].facts.kind == "http")]
+        parted = [mate.id for mate in mates.values() if not (is_model and mate.facts.kind == "http")]
+        parted = [mate for mate in parted if mate != tap.id]
         if not parted:
             raise TuiHostError("this tap is a story by itself already", name, "look at `tui-host sessions list`")
         save_tap_links(self.store, ((tap.id, mate) for mate in parted), joined=False)
@@ -241,24 +239,23 @@ class Stories:
 
     def _with(self, tap: str) -> Sequence[TapStory]:
         """Return the stories with a tap: several for a shared server, none for an unknown id."""
-        taps = [self._known(info) for info in self.store.sessions.taps() if not info.imported]
-        return [story for story in self._stories(taps) if any(known.id == tap for known in story.known)]
+        stories = self._stories(info for info in self.store.sessions.taps() if not info.imported)
+        return [story for story in stories if any(mate.id == tap for mate in story.known)]
 
-    def _stories(self, taps: Sequence[KnownTap]) -> Sequence[TapStory]:
-        """Divide taps into stories."""
-        links = tap_links(self.store)
+    def _stories(self, sessions: Iterable[SessionInfo]) -> Sequence[TapStory]:
+        """Divide the taps among sessions into stories."""
+        taps = [self._known(info) for info in sessions if info.is_story]
+        groups = grouped((tap for tap in taps if not tap.info.imported), tap_links(self.store))
         stories = [TapStory(id=tap.id, known=[tap]) for tap in taps if tap.info.imported]
-        for row in rows_of((tap for tap in taps if not tap.info.imported), links):
-            groups = grouped(row, links)
-            named = set[str]()
-            for group in groups:
-                first = next(tap.id for tap in group.taps if tap.id not in named)
-                named.add(first)
-                other_hosts: dict[str, frozenset[str]] = {}
-                for tap in group.shared:
-                    hosts = (rival.hosts for rival in groups if tap in rival.shared)
-                    other_hosts[tap] = frozenset[str]().union(*hosts) - group.hosts
-                stories.append(TapStory(id=story_id(first), known=group.taps, other_hosts=other_hosts))
+        first_taps = set[str]()
+        for group in groups:
+            first = next(tap.id for tap in group.taps if tap.id not in first_taps)
+            first_taps.add(first)
+            other_hosts: dict[str, frozenset[str]] = {}
+            for tap in group.shared:
+                hosts = (rival.hosts for rival in groups if tap in rival.shared)
+                other_hosts[tap] = frozenset[str]().union(*hosts) - group.hosts
+            stories.append(TapStory(id=story_id(first), known=group.taps, other_hosts=other_hosts))
         return stories
 
     def _known(self, info: SessionInfo) -> KnownTap:

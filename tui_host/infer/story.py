@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import MISSING, Place, Record
 from tui_host.capture.visible import line
 from tui_host.capture.wall_clock import WallClock
-from tui_host.infer.call_values import Call
 from tui_host.infer.conversations.conversation_tree import Conversations
 from tui_host.infer.conversations.host_names import Speaker, host_named, hosts_by_speaker, hosts_of
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange, exchange_of
@@ -20,36 +20,17 @@ from tui_host.infer.tapped_frames import TappedFrames
 _WORDS = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundLink:
+class FoundLink(NamedTuple):
     """A link with the capture and place of its bytes."""
 
     capture: str
     place: Place
     link: Link
 
-    @property
-    def ends(self) -> tuple[object, ...]:
-        """What the link joins, without its words and certainty."""
-        span = self.link.span
-        return self.capture, self.link.relation, self.link.call, span.exchange, span.seq, not self.link.call and span
-
-    def is_less_sure_than(self, earlier: FoundLink) -> bool:
-        """Return whether the link was certain earlier and is not any more."""
-        return self.link.known == "maybe" != earlier.link.known
-
     def record(self, seq: int, time_ns: int, mono_ns: int | None) -> Record:
         """Return the link as a record."""
-        return Record(
-            capture=self.capture,
-            seq=seq,
-            time_ns=time_ns,
-            mono_ns=mono_ns,
-            wire="host",
-            kind="link",
-            place=self.place,
-            data=self.link.to_bytes(),
-        )
+        bare = Record(wire="host", kind="link", place=self.place, data=self.link.to_bytes())
+        return replace(bare, capture=self.capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns)
 
 
 class Story:
@@ -78,25 +59,24 @@ class Story:
 
     def feed(self, record: Record) -> Record:
         """Take in the next record; return the record with the time on the shared clock and the place in the story."""
-        return replace(self.clock.on_it(record), place=self.take(record))
+        self.take(record)
+        return replace(self.clock.on_it(record), place=self.place_of(record))
 
-    def take(self, record: Record) -> Place:
-        """Take in the next record, and return the record's place in the story."""
+    def take(self, record: Record) -> None:
+        """Take in the next record."""
         at_ns = self.clock.at_ns(record)
         if record.mono_ns is None:  # a record without a time came after all records before it
             at_ns = max(at_ns, self._last_ns + 1)
         self._last_ns = max(self._last_ns, at_ns)
-        exchange: ModelExchange | None = None
         if record.wire == "llm" and record.exchange is not None:
-            exchange = self._exchange(record, at_ns)
+            self._take_exchange(record, at_ns)
         elif record.kind == "frame":
             before = self.frames.revision
             self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
-        return self._place(exchange)
 
-    def _exchange(self, record: Record, at_ns: int) -> ModelExchange | None:
-        """Take in the next record of an exchange, and return it; None if it is no readable request to a model."""
+    def _take_exchange(self, record: Record, at_ns: int) -> None:
+        """Take in the next record of an exchange, if that is a readable request to a model with its answer."""
         key = (record.capture, record.exchange or "")
         if record.kind == "request" and record.malformed == MISSING:
             self._unasked.add(key)
@@ -106,28 +86,28 @@ class Story:
         if record.kind == "request":
             exchange = exchange_of(record, at_ns, self._requests)
             if exchange is None or (exchange.body and not exchange.messages):
-                return None
+                return
             self.conversations.add(exchange)
-            self._additions += self._additions_in(exchange)
+            additions = self._addition_finder.found_in(exchange.speaker.protocol, exchange.body, exchange.request)
+            for start, end, words in additions:
+                span = Span(exchange=exchange.key[1], side="request", start=start, end=end)
+                link = Link(relation="injected", call="", span=span, words=words)
+                self._additions.append(FoundLink(key[0], self._place(exchange), link))
         exchange = self.conversations.exchanges.get(key)
-        if exchange is None:
-            return None
-        exchange.feed(record, at_ns)
-        self.revision += 1
-        if exchange.is_over:
-            self.conversations.learn(exchange)
-        return exchange
+        if exchange is not None:
+            exchange.feed(record, at_ns)
+            self.revision += 1
+            if exchange.is_over:
+                self.conversations.learn(exchange)
 
-    def _additions_in(self, exchange: ModelExchange) -> Iterator[FoundLink]:
-        """Give links to a tool protocol's texts in a request."""
-        additions = self._addition_finder.found_in(exchange.speaker.protocol, exchange.body, exchange.request)
-        for start, end, words in additions:
-            span = Span(exchange=exchange.key[1], side="request", start=start, end=end)
-            link = Link(relation="injected", call="", span=span, words=words)
-            yield FoundLink(capture=exchange.key[0], place=self._place(exchange), link=link)
+    def place_of(self, record: Record) -> Place:
+        """Return the place of a record's exchange; of another record the session's, without turn and step."""
+        is_asking = record.wire == "llm" and record.exchange is not None
+        return self._place(
+            self.conversations.exchanges.get((record.capture, record.exchange or "")) if is_asking else None
+        )
 
     def _place(self, exchange: ModelExchange | None) -> Place:
-        """Return the place of an exchange; for None the session's place, without turn and step."""
         key = (0, 0) if exchange is None else (exchange.turn, exchange.step)
         if key not in self._places:
             self._places[key] = Place(session=self._session or None, turn=key[0] or None, step=key[1] or None)
@@ -143,17 +123,14 @@ class Story:
     def joined(self) -> Sequence[JoinedCall]:
         """Return all calls requested by models, in order, each with its frames and results."""
         if self._joined[0] != self.revision:
-            self._joined = self.revision, self._match()
+            joined = match(list(self.conversations.calls()), self.frames, self.clock, self._choices)
+            self._joined = self.revision, joined
         return self._joined[1]
-
-    def _match(self) -> Sequence[JoinedCall]:
-        return match(list(self.conversations.calls()), self.frames, self.clock, self._choices)
 
     def choose(self, choices: Choices) -> None:
         """Take in what a person joined and parted by hand, in place of what was chosen before."""
-        if choices != self._choices:
-            self._choices = choices
-            self.revision += 1
+        self.revision += choices != self._choices
+        self._choices = choices
 
     def links(self) -> Iterator[FoundLink]:
         """Give the links of all calls, and of the texts added to requests by the host.
@@ -166,7 +143,7 @@ class Story:
             exchange = self.conversations.exchanges[asked.capture, asked.exchange]
             place = replace(self._place(exchange), call=asked.key)
             for capture, link in _links_of(joined, is_over=exchange.is_over):
-                yield FoundLink(capture=capture, place=place, link=link)
+                yield FoundLink(capture, place, link)
 
     # Hosts.
 
@@ -205,9 +182,12 @@ class Story:
 def _links_of(joined: JoinedCall, *, is_over: bool) -> Iterator[tuple[str, Link]]:
     """Yield the links of a call, each with the capture of its bytes."""
     asked = joined.call
+    spans = asked.spans or ((0, 0),)
     bare = Link(relation="asked", call=asked.key, span=Span(), server=joined.server, tool=joined.tool)
     if is_over:  # else the span may still grow
-        yield asked.capture, replace(bare, span=_span_of(asked), words=line(asked.arguments, _WORDS))
+        start, end = spans[0][0], spans[-1][1]
+        span = Span(exchange=asked.exchange, start=start, end=end, ranges=spans if len(spans) > 1 else ())
+        yield asked.capture, replace(bare, span=span, words=line(asked.arguments, _WORDS))
     for sent in joined.sent:
         yield sent.capture, replace(bare, relation="sent", span=Span(seq=sent.seq), known=joined.known)
         if sent.answer is not None:
@@ -218,8 +198,3 @@ def _links_of(joined: JoinedCall, *, is_over: bool) -> Iterator[tuple[str, Link]
         words = f"{REPORTED_DIFFERENTLY}: {result.text}" if joined.is_reported_differently else result.text
         link = replace(bare, relation="told", span=span, known=joined.result_known(result), words=line(words, _WORDS))
         yield result.capture, link
-
-
-def _span_of(asked: Call) -> Span:
-    spans = asked.spans or ((0, 0),)
-    return Span(exchange=asked.exchange, start=spans[0][0], end=spans[-1][1], ranges=spans if len(spans) > 1 else ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TypeAlias
@@ -12,7 +12,6 @@ from tui_host.infer.tap_facts import TapFacts
 
 NEAR_NS = 5_000_000_000
 """How long after the end of one tap another may begin and still count as overlapping."""
-
 Links: TypeAlias = Mapping[tuple[str, str], bool]
 """What a person decided of pairs of taps, the smaller id first: True if both are one story."""
 
@@ -50,44 +49,39 @@ class TapGroup:
         """The hosts that the records of its own taps name."""
         return frozenset[str]().union(*(tap.facts.hosts for tap in self.own))
 
-    def is_near(self, tap: KnownTap) -> bool:
-        """Return whether a tap overlaps these in time."""
-        begin_ns, end_ns = min(own.info.created_ns for own in self.own), max(own.ended_ns for own in self.own)
-        return tap.info.created_ns <= end_ns + NEAR_NS and tap.ended_ns + NEAR_NS >= begin_ns
+
+def grouped(taps: Iterable[KnownTap], links: Links) -> Sequence[TapGroup]:
+    """Divide taps into stories, in the order of the stories' first taps.
+
+    Taps are one story if they overlap in time and do not name different hosts. A tap that names no host and overlaps stories of
+    different hosts is of none of these. A server over HTTP that the hosts of several stories use is in each of these.
+    """
+    groups: list[TapGroup] = []
+    for row in _rows(taps, links):
+        grouping = _Grouping(links)
+        # Servers over HTTP last: a shared server is no reason to join the stories that share it.
+        for tap in sorted(row, key=lambda tap: (tap.facts.kind == "http", tap.order)):
+            grouping.add(tap)
+        groups += grouping.groups
+    for group in groups:
+        group.taps.sort(key=lambda tap: tap.order)
+    return sorted(groups, key=lambda group: (group.own or group.taps)[0].order)
 
 
-def rows_of(taps: Iterable[KnownTap], links: Links) -> list[list[KnownTap]]:
+def _rows(taps: Iterable[KnownTap], links: Links) -> Sequence[Sequence[KnownTap]]:
     """Divide taps into rows. Taps in different rows neither overlap in time nor are joined by a person."""
     rows: list[list[KnownTap]] = []
     end_ns = 0
     for tap in sorted(taps, key=lambda tap: tap.order):
         if not rows or tap.info.created_ns > end_ns + NEAR_NS:
             rows.append([])
-            end_ns = 0
         rows[-1].append(tap)
         end_ns = max(end_ns, tap.ended_ns)
-    row_by_tap = {tap.id: row for row in rows for tap in row}
-    for pair, is_joined in links.items():
-        first, second = (row_by_tap.get(tap) for tap in pair)
-        if is_joined and first is not None and second is not None and first is not second:
-            first += second
-            row_by_tap.update((tap.id, first) for tap in second)
-    return list({id(row): row for row in row_by_tap.values()}.values())
-
-
-def grouped(taps: Iterable[KnownTap], links: Links) -> list[TapGroup]:
-    """Divide the taps of a row into stories, in the order of the stories' first taps.
-
-    Taps are one story if they overlap in time and do not name different hosts. A tap that names no host and overlaps stories of
-    different hosts is of none of these. A server over HTTP that the hosts of several stories use is in each of these.
-    """
-    grouping = _Grouping(links)
-    # Servers over HTTP last: a shared server is no reason to join the stories that share it.
-    for tap in sorted(taps, key=lambda tap: (tap.facts.kind == "http", tap.order)):
-        grouping.add(tap)
-    for group in grouping.groups:
-        group.taps.sort(key=lambda tap: tap.order)
-    return sorted(grouping.groups, key=lambda group: (group.own or group.taps)[0].order)
+    for pair in (pair for pair, is_joined in links.items() if is_joined):
+        ends = [row for row in rows if any(tap.id in pair for tap in row)]
+        if len(ends) > 1:
+            rows = [row for row in rows if row not in ends] + [ends[0] + ends[1]]
+    return rows
 
 
 class _Grouping:
@@ -98,39 +92,39 @@ class _Grouping:
     def add(self, tap: KnownTap) -> None:
         """Add a tap to a story, a shared server to several; begin a story where none fits."""
         new = TapGroup([tap])
-        by_person = [group for group in self.groups if self._is_decided(group, new, joined=True)]
-        chosen = by_person or list(self._fitting(new))
-        if tap.facts.kind == "http" and not by_person:
-            is_shared = any(self._are_apart(*pair) for pair in combinations(chosen, 2))
-            if is_shared:
-                for group in chosen:
-                    group.taps.append(tap)
-                    group.shared.add(tap.id)
-                return
-        for group in chosen:
-            self.groups.remove(group)
-            new = TapGroup([*group.taps, *new.taps], group.shared | new.shared)
-        self.groups.append(new)
-
-    def _fitting(self, new: TapGroup) -> Iterator[TapGroup]:
-        """Yield the stories that a tap may belong to; none where different hosts may have the tap."""
-        near = [group for group in self.groups if group.own and group.is_near(new.taps[0])]
-        near = [group for group in near if not self._are_apart(group, new)]
-        of_same_host = [group for group in near if new.hosts & group.hosts]
-        if of_same_host:
-            yield from of_same_host
+        joined = [group for group in self.groups if self._is_decided(group, new, joined=True)]
+        chosen = joined or self._fitting(new)
+        if tap.facts.kind == "http" and not joined and any(self._are_apart(*pair) for pair in combinations(chosen, 2)):
+            for group in chosen:
+                group.taps.append(tap)
+                group.shared.add(tap.id)
             return
+        for group in chosen:
+            new.taps = [*group.taps, *new.taps]
+            new.shared |= group.shared
+        self.groups = [*(group for group in self.groups if group not in chosen), new]
+
+    def _fitting(self, new: TapGroup) -> Sequence[TapGroup]:
+        """Return the stories that a tap may belong to; none where different hosts may have the tap."""
+        (tap,) = new.taps
+        near = [group for group in self.groups if _is_near(group.own, tap) and not self._are_apart(group, new)]
+        of_same_host = [group for group in near if new.hosts & group.hosts]
         free = [group for group in near if not any(self._are_apart(group, rival) for rival in near)]
-        is_http = new.taps[0].facts.kind == "http"
-        yield from free or (group for group in near if is_http and not group.hosts)
+        nameless = [group for group in near if tap.facts.kind == "http" and not group.hosts]
+        return of_same_host or free or nameless
 
     def _are_apart(self, one: TapGroup, two: TapGroup) -> bool:
         """Return whether two stories name different hosts, or a person parted them."""
-        if one is two:
-            return False
         are_different = bool(one.hosts and two.hosts) and not one.hosts & two.hosts
-        return are_different or self._is_decided(one, two, joined=False)
+        return one is not two and (are_different or self._is_decided(one, two, joined=False))
 
     def _is_decided(self, one: TapGroup, two: TapGroup, *, joined: bool) -> bool:
         pairs = ((tap.id, mate.id) for tap in one.own for mate in two.own) if self._links else ()
         return any(self._links.get((min(pair), max(pair))) is joined for pair in pairs)
+
+
+def _is_near(own: Sequence[KnownTap], tap: KnownTap) -> bool:
+    """Return whether a tap overlaps these in time."""
+    begin_ns = min((mate.info.created_ns for mate in own), default=tap.ended_ns + 2 * NEAR_NS)
+    end_ns = max((mate.ended_ns for mate in own), default=0)
+    return tap.info.created_ns <= end_ns + NEAR_NS and tap.ended_ns + NEAR_NS >= begin_ns

@@ -6,25 +6,22 @@ was found for each. What was exported before and comes from a file keeps the pla
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from tui_host.capture.exports.parts import Exported
 from tui_host.capture.record import Place, Record
 from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.store.notes_of_people import frame_choices
 from tui_host.capture.store.store import Store
-from tui_host.capture.wall_clock import WallClock
 from tui_host.chat.conversation import Conversation, item_to_text
 from tui_host.errors import JSON, TuiHostError
 from tui_host.infer.conversations.host_names import in_words, models_in_words, models_of, protocols_of
-from tui_host.infer.matching.by_hand import choices_of, choose, pairing_named
+from tui_host.infer.matching.by_hand import choose, pairing_named
 from tui_host.infer.merged_records import MergedRecords
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
-
-_STEP_BITS = 32
 
 
 def exported_session(store: Store, name: str) -> tuple[SessionInfo, Exported]:
@@ -49,11 +46,10 @@ def link_by_hand(store: Store, session: str, call: str, frame: str) -> tuple[str
     named = Stories(store).find(session)
     if not isinstance(named, TapStory):
         raise TuiHostError("only calls that a tap or a file brought are joined by hand", session, "name such a session")
-    story = WholeStory(store, named).found
-    keys = {call.key: story.conversations.exchanges[call.call.capture, call.call.exchange] for call in story.joined()}
-    numbers = {
-        f"{exchange.turn}.{exchange.step}.{int(key.rpartition('.')[2]) + 1}": key for key, exchange in keys.items()
-    }
+    story, numbers = WholeStory(store, named).found, dict[str, str]()
+    for joined in story.joined():
+        exchange = story.conversations.exchanges[joined.call.capture, joined.call.exchange]
+        numbers[f"{exchange.turn}.{exchange.step}.{joined.call.number + 1}"] = joined.key
     pairing = pairing_named(story.joined(), story.frames.sent.values(), numbers.get(call, call), frame)
     choose(store, pairing)
     is_joined, (capture, seq) = not pairing.is_joined, pairing.frame
@@ -70,13 +66,19 @@ class WholeStory:
         self.info = self.taps[0] if self._is_kept else tap_story.info
         self._store = store
         self._story = tap_story
-        self._clock = WallClock()
         self._conversation = Conversation(redact=redact)
-        self._places = array("Q")
-        self._places_of_linked: dict[tuple[str, int], int] = {}
-        self._links: Sequence[Record] = ()
-        self.found = Story(self.info.id)
-        self._read()
+        self._places_of_frames: dict[tuple[str, int], Place] = {}
+        self.found = story = Story(self.info.id)
+        reader = MergedRecords(store, story.clock)
+        for record in reader.all(tap_story):
+            story.take(record)
+        self._last = reader.last
+        story.choose(frame_choices(store, self._last))
+        StoryChat(story, self._conversation).tell()
+        self._links = self._kept_links() if self._is_kept else self._found_links()
+        if not self._is_kept:
+            model, protocol = models_in_words(models_of(story.speakers)), in_words(protocols_of(story.speakers))
+            self.info = replace(self.info, turns=story.conversations.turns, model=model, protocol=protocol)
 
     def session_items(self, session: str) -> Sequence[str]:  # noqa: ARG002 - there is but one
         """Return the items of the chat as JSON, in order."""
@@ -84,48 +86,24 @@ class WholeStory:
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:  # noqa: ARG002 - as above
         """Give the records in the order of time, then the links. None is a preamble."""
-        reader = MergedRecords(self._store, self._clock, self._last)
-        places: dict[tuple[Place, int], Place] = {}
-        for number, record in enumerate(reader.all(self._story)):
-            step = self._places_of_linked.get(record.key, self._places[number])
-            place = record.place
-            if not self._is_kept:
-                if (place, step) not in places:
-                    turn, step_in_turn = divmod(step, 1 << _STEP_BITS)
-                    places[place, step] = replace(place, turn=turn or None, step=step_in_turn or None)
-                place = places[place, step]
-            yield (record if place == record.place else replace(record, place=place)), False
+        for record in MergedRecords(self._store, self.found.clock, self._last).all(self._story):
+            within = self._places_of_frames.get(record.key) or self.found.place_of(record)
+            if not self._is_kept and (within.turn, within.step) != (record.place.turn, record.place.step):
+                yield replace(record, place=replace(record.place, turn=within.turn, step=within.step)), False
+            else:
+                yield record, False
         yield from ((link, False) for link in self._links)
 
-    def _read(self) -> None:
-        story, reader = self.found, MergedRecords(self._store, self._clock)
-        for record in reader.all(self._story):
-            self._places.append(_packed(story.take(record)))
-        self._last = reader.last
-        story.choose(choices_of(self._store, self._last))
-        StoryChat(story, self._conversation).tell()
-        if self._is_kept:
-            records = (record for capture in self._last for record in self._store.records(capture=capture))
-            self._links = [record for record in records if record.kind == "link"]
-            return
-        self._links = list(self._links_in(story))
-        self.info = replace(
-            self.info,
-            turns=story.conversations.turns,
-            model=models_in_words(models_of(story.speakers)),
-            protocol=in_words(protocols_of(story.speakers)),
-        )
+    def _kept_links(self) -> Sequence[Record]:
+        records = (record for capture in self._last for record in self._store.records(capture=capture))
+        return [record for record in records if record.kind == "link"]
 
-    def _links_in(self, story: Story) -> Iterator[Record]:
-        """Give the links as records, numbered from each capture's last record on."""
-        links = list(story.links())
+    def _found_links(self) -> Sequence[Record]:
+        """Return the links as records, numbered from each capture's last record on."""
+        links, records = list(self.found.links()), list[Record]()
         for capture, last in self._last.items():
-            of_capture = (link for link in links if link.capture == capture)
-            for number, link in enumerate(of_capture, 1):
+            for number, link in enumerate((link for link in links if link.capture == capture), 1):
                 if link.link.span.seq is not None and link.place.turn and link.place.step:
-                    self._places_of_linked[capture, link.link.span.seq] = _packed(link.place)
-                yield link.record(last.seq + number, last.time_ns, last.mono_ns)
-
-
-def _packed(place: Place) -> int:
-    return ((place.turn or 0) << _STEP_BITS) | (place.step or 0)
+                    self._places_of_frames[capture, link.link.span.seq] = link.place
+                records.append(link.record(last.seq + number, last.time_ns, last.mono_ns))
+        return records

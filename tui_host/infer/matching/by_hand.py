@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from tui_host.capture.store.notes_of_people import choose_frame, frame_choices
+from tui_host.capture.store.notes_of_people import choose_frame
 from tui_host.capture.store.store import Store
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.infer.call_values import CallFrame
-from tui_host.infer.matching.matcher import Choices, JoinedCall
+from tui_host.infer.matching.matcher import JoinedCall
 
 MOST = 9
 """The most pairs to choose among: a digit each."""
@@ -26,11 +26,6 @@ class Pairing:
     frame: tuple[str, int]
     words: str
     is_joined: bool
-
-
-def choices_of(store: Store, captures: Iterable[str]) -> Choices:
-    """Return what a person chose for the frames of some captures. Blocks on the disk."""
-    return frame_choices(store, captures)
 
 
 def choose(store: Store, pairing: Pairing) -> None:
