@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
 from itertools import groupby
 
 MARKS = 16
@@ -35,13 +34,14 @@ _ONE = f"[{_EMOJI}][\U0001f3fb-\U0001f3ff]?[\ufe0e\ufe0f]?"
 _KEPT = f"{_ONE}(?:\u200d{_ONE}){{0,9}}|[0-9#*]\ufe0f\u20e3"
 
 _ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-_SUSPECT = re.compile(f"[{_HIDDEN}]|[{_STACKED}]{{{MARKS + 1}}}")
-_BREAKS = {"\n": "␊", "\t": "␉"}
+# The others are texts, which `re` compiles when they are first used: most programs show nothing hidden before their first frame.
+_SUSPECT = f"[{_HIDDEN}]|[{_STACKED}]{{{MARKS + 1}}}"
+_PIECES = f"({_KEPT})|[{_HIDDEN}]"
+_STACKS = f"[{_STACKED}]{{{MARKS + 1},}}"
+_HALF = "(?:⟨[^⟩]{0,12}|[\u200d\ufe0e\ufe0f]+)$"
 # Chinese, Japanese and Korean letters are twice as wide as those of ASCII, so they are not taken for them.
-_TOOL_NAME = re.compile(
-    r"[A-Za-z0-9_.\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3-]{1,128}|resources/read"
-)
-_HALF = re.compile("(?:⟨[^⟩]{0,12}|[\u200d\ufe0e\ufe0f]+)$")
+_TOOL_NAME = r"[A-Za-z0-9_.\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3-]{1,128}|resources/read"
+_BREAKS = {"\n": "␊", "\t": "␉"}
 
 
 def visible(text: str, *, newlines: bool = True) -> str:
@@ -53,8 +53,8 @@ def visible(text: str, *, newlines: bool = True) -> str:
     Returns:
         Text in which every character but newline and tab is harmless. What is visible already comes back as it is.
     """
-    if (_ASCII if text.isascii() else _SUSPECT).search(text) is not None:
-        text = _stacks().sub(_cut, _pieces().sub(_picture, text))
+    if _is_suspect(text):
+        text = re.sub(_STACKS, _cut, re.sub(_PIECES, _picture, text))
     if not newlines:
         for character, picture in _BREAKS.items():
             text = text.replace(character, picture)
@@ -63,9 +63,8 @@ def visible(text: str, *, newlines: bool = True) -> str:
 
 def hidden(text: str) -> int:
     """Count the characters of a text that would be invisible, for a notice; carriage returns, as in CRLF, do not count."""
-    if (_ASCII if text.isascii() else _SUSPECT).search(text) is None:
-        return 0
-    return sum(match.group(1) is None and match.group() != "\r" for match in _pieces().finditer(text))
+    pieces = re.finditer(_PIECES, text) if _is_suspect(text) else ()
+    return sum(piece[1] is None and piece[0] != "\r" for piece in pieces)
 
 
 def line(text: str, limit: int) -> str:
@@ -73,7 +72,7 @@ def line(text: str, limit: int) -> str:
     shown = visible(text[: limit + 1], newlines=False)
     if len(shown) <= limit and len(text) <= limit:
         return shown
-    return _HALF.sub("", shown[: max(limit - 1, 0)]) + "…" if limit > 0 else ""
+    return re.sub(_HALF, "", shown[: max(limit - 1, 0)]) + "…" if limit > 0 else ""
 
 
 def decode(data: bytes) -> str:
@@ -81,16 +80,8 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-@cache  # here, and not above: most programs show nothing hidden before their first frame
-def _pieces() -> re.Pattern[str]:
-    """What is hidden, and the emoji that are kept (group 1)."""
-    return re.compile(f"({_KEPT})|[{_HIDDEN}]")
-
-
-@cache
-def _stacks() -> re.Pattern[str]:
-    """More combining marks in a row than are drawn."""
-    return re.compile(f"[{_STACKED}]{{{MARKS + 1},}}")
+def _is_suspect(text: str) -> bool:
+    return (_ASCII.search(text) if text.isascii() else re.search(_SUSPECT, text)) is not None
 
 
 def _picture(match: re.Match[str]) -> str:
@@ -123,11 +114,11 @@ def tool_name(server: str, tool: str) -> str:
 
     Source: MCP 2025-11-25, Tools, Tool Names.
     """
-    shown = tool if _TOOL_NAME.fullmatch(tool) else ascii(tool)
+    shown = tool if re.fullmatch(_TOOL_NAME, tool) else ascii(tool)
     return f"{server}.{shown}" if server else shown
 
 
 def tool_called(server: str, tool: str) -> str:
     """Return `server.tool` for a call already decided: letters of all scripts stay readable, in quotes."""
-    shown = tool if _TOOL_NAME.fullmatch(tool) else f"'{visible(tool, newlines=False)}'"
+    shown = tool if re.fullmatch(_TOOL_NAME, tool) else f"'{visible(tool, newlines=False)}'"
     return f"{server}.{shown}" if server else shown

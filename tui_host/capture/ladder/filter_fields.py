@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil, floor
 from typing import TypeAlias
 
 from tui_host.capture.ladder.row import KINDS, LANES, STATES
@@ -39,9 +40,9 @@ class Term:
         return self.field in {WORD, QUOTED}
 
     @property
-    def cost(self) -> int:
-        """What is to be read for it: a row's values alone (0), what it shows, its body, its tokens (3)."""
-        return {WORD: 1, QUOTED: 2, TOKENS: 3}.get(self.field, 0)
+    def numbers(self) -> range:
+        """The whole numbers that a comparison allows."""
+        return range(floor(self.number) + 1, 1 << 62) if self.sign == ">" else range(ceil(self.number))
 
 
 Verdict: TypeAlias = "bool | None"
@@ -115,51 +116,51 @@ def _with(ladder: LadderRows, part: str) -> frozenset[int]:
     return frozenset(number for number, text in enumerate(ladder.rows.texts) if part in text.casefold())
 
 
-def _of_server(ladder: LadderRows, value: str) -> Sequence[_Condition]:
-    return ({"peer": _with(ladder, value), "lane": {_HOST, _MCP}},)
+def _of_server(ladder: LadderRows, term: Term) -> Sequence[_Condition]:
+    return ({"peer": _with(ladder, term.value), "lane": {_HOST, _MCP}},)
 
 
-def _of_tool(ladder: LadderRows, value: str) -> Sequence[_Condition]:
+def _of_tool(ladder: LadderRows, term: Term) -> Sequence[_Condition]:
     """Frames and decisions of a tool, and the rows of its calls."""
-    tools, calls = ladder.tools, ladder.rows.calls
+    tools, calls, name = ladder.tools, ladder.rows.calls, term.value
     return (
-        {"tool": _with(ladder, value)},
-        lambda number: any(value in tools.get(call, "").casefold() for call in calls[number]),
+        {"tool": _with(ladder, name)},
+        lambda number: any(name in tools.get(call, "").casefold() for call in calls[number]),
     )
 
 
-def _of_status(_: LadderRows, value: str) -> Sequence[_Condition]:
-    if value in _STATES:
-        return _STATES[value]
-    return ({"status": range(int(value.replace("x", "0")), int(value.replace("x", "9")) + 1)},)
+def _of_status(_: LadderRows, term: Term) -> Sequence[_Condition]:
+    first, last = (term.value.replace("x", digit) for digit in "09")
+    return _STATES.get(term.value) or ({"status": range(int(first), int(last) + 1)},)
 
 
-def _of_turn(ladder: LadderRows, value: str) -> Sequence[_Condition]:
-    return ({"section": {home for home, turn in ladder.sections.turns.items() if turn == int(value)}},)
+def _of_turn(ladder: LadderRows, term: Term) -> Sequence[_Condition]:
+    return ({"section": {home for home, turn in ladder.sections.turns.items() if turn == int(term.value)}},)
 
 
-def _of_call(ladder: LadderRows, value: str) -> Sequence[_Condition]:
+def _of_call(ladder: LadderRows, term: Term) -> Sequence[_Condition]:
     """The rows of calls with such an id, or with such a turn, step and place: `1.1.2`."""
-    calls = ladder.rows.calls
-    return (lambda number: any(f".{call.casefold()}".endswith(f".{value}") for call in calls[number]),)
+    calls, end = ladder.rows.calls, f".{term.value}"
+    return (lambda number: any(f".{call.casefold()}".endswith(end) for call in calls[number]),)
 
 
-def _of_id(ladder: LadderRows, value: str) -> Sequence[_Condition]:
-    ids, forms = ladder.rows.own["rpc_id"], {value, f'"{value}"'}
+def _of_id(ladder: LadderRows, term: Term) -> Sequence[_Condition]:
+    ids, forms = ladder.rows.own["rpc_id"], {term.value, f'"{term.value}"'}
     return (lambda number: ids[number].casefold() in forms,)
 
 
-def _milliseconds(ladder: LadderRows) -> Callable[[int], float]:
-    """Return the time from a question to the end of its answer; below 0 for other rows."""
+def _of_duration(ladder: LadderRows, term: Term) -> Sequence[_Condition]:
+    """Answers by the time from their question to their end."""
     began, ended, answers, kinds = (ladder.rows.columns[name] for name in ("mono_ns", "end_mono_ns", "answer", "kind"))
+    numbers = replace(term, number=term.number * 1e6).numbers
 
-    def milliseconds(number: int) -> float:
+    def test(number: int) -> bool:
         partner = ladder.partner(number) if answers[number] or kinds[number] == _RESPONSE else None
         if partner is None or partner >= number or UNKNOWN_TIME in {began[partner], ended[number]}:
-            return -1
-        return (ended[number] - began[partner]) / 1e6
+            return False
+        return ended[number] - began[partner] in numbers
 
-    return milliseconds
+    return (test,)
 
 
 _Values: TypeAlias = Callable[[LadderRows], Iterable[str]]
@@ -189,29 +190,24 @@ class FilterField:
 
     Attributes:
         help: What it finds.
-        rows: Returns what the rows of a value in lower case have: one of several conditions. None for a number.
-        number: Makes the reader of a row's number, below 0 where it has none; None for tokens too, which must be read.
+        rows: Returns what the rows of a term have: one of several conditions; None for tokens, which must be read.
+        sign: What stands behind the name.
         pattern: What a value must be, as a regular expression.
         must_be: What is said of another value.
         values: Returns the values that complete the field.
     """
 
     help: str
-    rows: Callable[[LadderRows, str], Sequence[_Condition]] | None = None
+    rows: Callable[[LadderRows, Term], Sequence[_Condition]] | None = None
     values: _Values = lambda _: ()
     pattern: str = ".*"
     must_be: str = "needs a number such as 10k"
-    number: Callable[[LadderRows], Callable[[int], float]] | None = None
-
-    @property
-    def sign(self) -> str:
-        """What stands behind the name."""
-        return ">" if self.rows is None else ":"
+    sign: str = ":"
 
 
 def _of_choices(choices: Mapping[str, Sequence[_Condition]], help_: str) -> FilterField:
     is_one = f"is {' or '.join(choices)}" if len(choices) == 2 else f"is one of {', '.join(choices)}"
-    return FilterField(help_, lambda _, value: choices[value], lambda _: choices, "|".join(choices), is_one)
+    return FilterField(help_, lambda _, term: choices[term.value], lambda _: choices, "|".join(choices), is_one)
 
 
 FIELDS: Mapping[str, FilterField] = {
@@ -219,7 +215,7 @@ FIELDS: Mapping[str, FilterField] = {
     "tool": FilterField("a tool's calls, decisions and frames", _of_tool, _tools),
     "method": FilterField(
         "method of a frame or an HTTP request",
-        lambda ladder, value: ({"method": _with(ladder, value)},),
+        lambda ladder, term: ({"method": _with(ladder, term.value)},),
         _texts_of("method"),
     ),
     "kind": _of_choices(_KINDS, "request, response, frame, decision, error, …"),
@@ -236,12 +232,13 @@ FIELDS: Mapping[str, FilterField] = {
     "call": FilterField("rows of a call, such as call:1.1.2", _of_call),
     "id": FilterField("id of a frame", _of_id),
     "dir": _of_choices(_WAYS, "out from the host, in to the host"),
-    "size": FilterField(
-        "bytes, such as size>10k (also size<)", number=lambda ladder: ladder.rows.columns["size"].__getitem__
-    ),
-    TOKENS: FilterField("tokens of a request or an answer, such as tokens>8k"),
+    "size": FilterField("bytes, such as size>10k (also size<)", lambda _, term: ({"size": term.numbers},), sign=">"),
+    TOKENS: FilterField("tokens of a request or an answer, such as tokens>8k", sign=">"),
     "ms": FilterField(
-        "milliseconds until an answer, such as ms>2000", number=_milliseconds, must_be="needs a number such as 2000"
+        "milliseconds until an answer, such as ms>2000",
+        _of_duration,
+        must_be="needs a number such as 2000",
+        sign=">",
     ),
 }
 """The fields by name, in the order of completion."""
@@ -249,22 +246,15 @@ FIELDS: Mapping[str, FilterField] = {
 
 def term_test(term: Term, ladder: LadderRows, read: TermReader | None) -> Test:
     """Return a test of rows for one term; without `read`, what must be read is unknown."""
-    field, limit = FIELDS.get(term.field), term.number
+    field = FIELDS.get(term.field)
     if field is None:
         return _text_test(term, ladder, read)
     if field.rows is not None:
-        return _test(ladder, field.rows(ladder, term.value))
-    if field.number is not None:
-        number_of = field.number(ladder)
-        if term.sign == ">":
-            return lambda number: number_of(number) > limit
-        return lambda number: 0 <= number_of(number) < limit
+        return _test(ladder, field.rows(ladder, term))
 
     def test(number: int) -> Verdict:
         tokens = None if read is None else read(term, number)
-        if not tokens:
-            return None if tokens is None else False
-        return tokens > limit if term.sign == ">" else tokens < limit
+        return None if tokens is None else tokens > 0 and tokens in term.numbers
 
     return test
 
@@ -278,10 +268,10 @@ def _text_test(term: Term, ladder: LadderRows, read: TermReader | None) -> Test:
     if term.field == WORD:
         conditions += [{name: having} for name in ("method", "peer", "malformed")]
         conditions.append(lambda number: text in words[number].casefold() or text in ids[number].casefold())
-        conditions += _of_tool(ladder, text)
+        conditions += _of_tool(ladder, term)
         for ours, facts in _FACTS.items():
             conditions += facts if text in ours.split() or (len(text) >= _DISTINCT and text in ours) else ()
-        conditions += _of_status(ladder, text) if re.fullmatch(r"\d{3}", text) else ()
+        conditions += _of_status(ladder, term) if re.fullmatch(r"\d{3}", text) else ()
     in_values = _test(ladder, conditions)
 
     def test(number: int) -> Verdict:

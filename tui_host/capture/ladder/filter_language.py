@@ -8,7 +8,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tui_host.capture.ladder.filter_fields import FIELDS, QUOTED, WORD, Term, TermReader, Test, Verdict, term_test
+from tui_host.capture.ladder.filter_fields import (
+    FIELDS,
+    QUOTED,
+    TOKENS,
+    WORD,
+    Term,
+    TermReader,
+    Test,
+    Verdict,
+    term_test,
+)
 from tui_host.capture.ladder.rows import LadderRows
 
 MOST_COMPLETIONS = 20
@@ -17,6 +27,8 @@ _TOKEN = re.compile(r'(?P<field>\w+[:<>])?"(?P<quoted>[^"]*)"?(?=[\s)]|$)|(?P<wo
 _FIELD = re.compile(r"(\w+)([:<>])(.*)", re.DOTALL)
 _LIKE_FIELD = re.compile(r"([^\W\d_]+):[^/]")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)b?")
+_COSTS = {WORD: 1, QUOTED: 2, TOKENS: 3}
+"""What is to be read for a term: what a row shows, its body, its tokens; a row's values alone for a field."""
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
 
 
@@ -101,93 +113,77 @@ def row_test(query: Query | None, ladder: LadderRows, read: TermReader | None = 
 
 def needs_values(query: Query | None) -> bool:
     """Whether the values of a row may decide, before anything is read."""
-    return query is None or any(term.cost < 2 for term in terms(query, negated=True))
+    return query is None or any(_COSTS.get(term.field, 0) < 2 for term in terms(query, negated=True))
 
 
 def _cost(query: Query) -> int:
-    return max(term.cost for term in terms(query, negated=True))
+    return max(_COSTS.get(term.field, 0) for term in terms(query, negated=True))
 
 
 def read_filter(text: str) -> Reading:
     """Read a filter. A term that is unfinished or wrong never removes rows: only a sentence tells of it."""
-    parser = _Parser(text)
-    return Reading(parser.whole(), tuple(dict.fromkeys(parser.mistakes)))
+    mistakes: list[str] = []
+    tokens = deque(_tokens(text, mistakes))
+    parts: list[Query | None] = []
+    while tokens:  # more than one group where a bracket closes nothing
+        parts.append(_group(tokens))
+    return Reading(_joined("and", parts), tuple(dict.fromkeys(mistakes)))
 
 
-class _Parser:
-    def __init__(self, text: str) -> None:
-        self.mistakes: list[str] = []
-        self._tokens = deque(self._read(text))
+def _group(tokens: deque[Term | str | None]) -> Query | None:
+    """Read what stands before a closing bracket, or before the end."""
+    alternatives: list[list[Query | None]] = [[]]
+    negations = 0
+    while tokens and (word := tokens.popleft()) != ")":
+        if word == "not":
+            negations += 1
+            continue
+        if word == "or":
+            alternatives.append([])
+        query = _group(tokens) if word == "(" else word
+        if query is not None and not isinstance(query, str):
+            for _ in range(negations):
+                query = Group("not", (query,))
+            alternatives[-1].append(query)
+        negations = 0
+    return _joined("or", [_joined("and", parts) for parts in alternatives])
 
-    def whole(self) -> Query | None:
-        parts = [self._either()]
-        while self._tokens:  # a bracket that closes nothing
-            self._tokens.popleft()
-            parts.append(self._either())
-        return _joined("and", parts)
 
-    def _either(self) -> Query | None:
-        parts = [self._both()]
-        while self._next_is("or"):
-            self._tokens.popleft()
-            parts.append(self._both())
-        return _joined("or", parts)
+def _tokens(text: str, mistakes: list[str]) -> Iterator[Term | str | None]:
+    """Yield terms, joiners and brackets, and None for a term that is unfinished or wrong."""
+    place, depth = 0, 0
+    while match := _TOKEN.search(text, place):
+        place, word, closing = match.end(), match["word"] or "", 0
+        if match["field"] is not None:
+            yield _term(f"{match['field']}{match['quoted']}", mistakes)
+        elif match["quoted"] is not None:
+            yield Term(QUOTED, match["quoted"]) if match["quoted"].strip() else None
+        else:
+            while closing < depth and len(word) > 1 and word.endswith(")"):  # it closes what stands before the word
+                word, closing = word[:-1], closing + 1
+            yield word.lower() if word in _JOINERS else _term(word, mistakes)
+            yield from ")" * closing
+            depth = max(0, depth + (word == "(") - (word == ")") - closing)
 
-    def _both(self) -> Query | None:
-        parts: list[Query | None] = []
-        while self._tokens and not self._next_is("or", ")"):
-            parts.append(self._one())
-        return _joined("and", parts)
 
-    def _one(self) -> Query | None:
-        following = self._tokens.popleft()
-        if following == "not":
-            part = self._one() if self._tokens and not self._next_is("or", ")") else None
-            return None if part is None else Group("not", (part,))
-        if following == "(":
-            query = self._either()
-            if self._next_is(")"):
-                self._tokens.popleft()
-            return query
-        return None if isinstance(following, str) else following
-
-    def _next_is(self, *joiners: str) -> bool:
-        return bool(self._tokens) and self._tokens[0] in joiners
-
-    def _read(self, text: str) -> Iterator[Term | str | None]:
-        """Yield terms, joiners and brackets, and None for a term that is unfinished or wrong."""
-        place, depth = 0, 0
-        while match := _TOKEN.search(text, place):
-            place, word, closing = match.end(), match["word"] or "", 0
-            if match["field"] is not None:
-                yield self._term(f"{match['field']}{match['quoted']}")
-            elif match["quoted"] is not None:
-                yield Term(QUOTED, match["quoted"]) if match["quoted"].strip() else None
-            else:
-                while closing < depth and len(word) > 1 and word.endswith(")"):  # it closes what stands before the word
-                    word, closing = word[:-1], closing + 1
-                yield word.lower() if word in _JOINERS else self._term(word)
-                yield from ")" * closing
-                depth = max(0, depth + (word == "(") - (word == ")") - closing)
-
-    def _term(self, text: str) -> Term | None:
-        match = _FIELD.fullmatch(text)
-        field = FIELDS.get(match[1].lower()) if match is not None else None
-        if match is None or field is None:
-            return Term(WORD, text.casefold())
-        name, sign, value = match[1].lower(), match[2], match[3].casefold()
-        number = _NUMBER.fullmatch(value)
-        if field.sign == ">" and (sign == ":" or number is None):
-            self.mistakes.append(f"{name}{'<' if sign == '<' else '>'} {field.must_be}")
-        elif field.sign == ">" and number is not None:
-            return Term(name, value, sign, float(number[1]) * _UNITS[number[2]])
-        elif sign != ":":
-            self.mistakes.append(f"{name} takes a colon, such as {name}:{value or '…'}")
-        elif value and not re.fullmatch(field.pattern, value, re.DOTALL):
-            self.mistakes.append(f"{name}: {field.must_be}")
-        elif value:
-            return Term(name, value)
-        return None
+def _term(text: str, mistakes: list[str]) -> Term | None:
+    match = _FIELD.fullmatch(text)
+    field = FIELDS.get(match[1].lower()) if match is not None else None
+    if match is None or field is None:
+        return Term(WORD, text.casefold())
+    name, sign, value = match[1].lower(), match[2], match[3].casefold()
+    number = _NUMBER.fullmatch(value)
+    if field.sign == ">" and (sign == ":" or number is None):
+        mistakes.append(f"{name}{'<' if sign == '<' else '>'} {field.must_be}")
+    elif field.sign == ">" and number is not None:
+        return Term(name, value, sign, float(number[1]) * _UNITS[number[2]])
+    elif sign != ":":
+        mistakes.append(f"{name} takes a colon, such as {name}:{value or '…'}")
+    elif value and not re.fullmatch(field.pattern, value, re.DOTALL):
+        mistakes.append(f"{name}: {field.must_be}")
+    elif value:
+        return Term(name, value)
+    return None
 
 
 def _joined(join: Literal["and", "or"], parts: Sequence[Query | None]) -> Query | None:

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from tui_host.capture.connection_end import is_orderly, reason_of_end, why_unanswered
 from tui_host.capture.json.narrowing import WORDS, text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.exchange_rows import ExchangeRows
+from tui_host.capture.ladder.exchange_rows import Exchange
 from tui_host.capture.ladder.frame_rows import FrameRows
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.rows import LadderRows, Value
@@ -31,7 +31,8 @@ class Ladder(LadderRows):
 
     def __init__(self, clock: str = "") -> None:
         super().__init__(clock)
-        self._exchanges = ExchangeRows(self)
+        self._open: dict[tuple[str, str], Exchange] = {}
+        self._halves: dict[tuple[str, str], tuple[int, int]] = {}  # request and response of exchanges with models
         self._frames = FrameRows(self)
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}  # for the rows of their exchanges
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
@@ -49,12 +50,14 @@ class Ladder(LadderRows):
         for capture in self._by_seq:
             if capture not in running:
                 self._frames.close(capture)
-                self._exchanges.close(capture)
+                for key in [key for key in self._open if key[0] == capture]:
+                    self._open.pop(key).cut()
         self.settle()
 
     def request_of(self, capture: str, exchange: str) -> int | None:
         """Return the row of the request of an exchange with a model."""
-        return self._exchanges.half(capture, exchange, is_request=True)
+        number = self._halves.get((capture, exchange), (-1, -1))[0]
+        return number if number >= 0 else None
 
     def links(self, row: Row) -> Sequence[tuple[str, int]]:
         """Return the `link` records about the bytes of a row's exchange, in both directions, as capture and number."""
@@ -63,9 +66,10 @@ class Ladder(LadderRows):
     def _take(self, record: Record) -> None:
         match record.kind:
             case "frame":
-                number = self._frames.take(record, self._exchanges.carrier(record))
-                if number is not None:
-                    self._exchanges.carried(record, number)
+                carrier = None if record.exchange is None else self._open.get((record.capture, record.exchange))
+                number = self._frames.take(record, {} if carrier is None else carrier.carrier(record.direction))
+                if number is not None and carrier is not None:
+                    carrier.carried(number)
             case "line":
                 self._line(record)
             case "decision":
@@ -77,12 +81,21 @@ class Ladder(LadderRows):
                 self.add(record, "mcp", "end", outward=False, words=reason, size=0, error=not is_orderly(reason))
                 self._frames.close(record.capture, record.connection or "", why_unanswered(record.peer, reason))
             case _:
-                self._exchanges.take(record)
-                key = (record.capture, record.exchange or "")
-                for link, place in self._waiting.pop(key, ()):
-                    self._join_or_wait(record.capture, link, place)
-                if record.kind in {"end", "error"}:
-                    self._waiting.pop(key, None)  # no other half will come
+                self._exchange(record)
+
+    def _exchange(self, record: Record) -> None:
+        key = record.capture, record.exchange or ""
+        exchange = self._open.get(key)
+        if exchange is None:
+            exchange = self._open[key] = Exchange(self)
+        exchange.take(record)
+        if record.wire == "llm":
+            self._halves[key] = exchange.request, exchange.response
+        for link, place in self._waiting.pop(key, ()):
+            self._join_or_wait(record.capture, link, place)
+        if record.kind in {"end", "error"}:
+            del self._open[key]
+            self._waiting.pop(key, None)  # no other half will come
 
     def _line(self, record: Record) -> None:
         words = record.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
@@ -121,8 +134,9 @@ class Ladder(LadderRows):
         if span.exchange is None:
             number = None if span.seq is None else self.row_of((capture, span.seq))
         else:
-            number = self._exchanges.half(capture, span.exchange, is_request=span.side == "request")
-        if number is not None:
+            request, response = self._halves.get((capture, span.exchange), (-1, -1))
+            number = request if span.side == "request" else response
+        if number is not None and number >= 0:
             self._join(self.rows[number], link, place)
         elif span.exchange is not None:
             self._waiting.setdefault((capture, span.exchange), []).append((link, place))
