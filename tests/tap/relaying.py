@@ -18,7 +18,7 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.exchanges import Connections, TappedExchanges
-from tui_host.tap.http.relay import Service, listening
+from tui_host.tap.http.relay import Relay, bound
 from tui_host.tap.http.upstream import upstream_of
 from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
@@ -60,16 +60,6 @@ class Relaying:
             return await rest_of(stream)
 
 
-class AtOnce:
-    """Has what passes recorded in this process, and at once."""
-
-    def __init__(self, exchanges: TappedExchanges) -> None:
-        self._exchanges = exchanges
-
-    def report(self, kind: bytes, number: int, data: bytes) -> None:
-        self._exchanges.take(Item(kind, number, time.monotonic_ns(), data))
-
-
 def says(*answers: bytes, waits: bool = False) -> Callable[[Link], Awaitable[None]]:
     """An upstream that answers each head, and then ends, or waits for more first."""
 
@@ -96,20 +86,27 @@ async def relaying(
     port: int = 0,
 ) -> AsyncGenerator[Relaying]:
     recorder = recorder or TapRecorder(None, Redactor(), capture="c", kind="tap")
-    found = Relaying("", recorder, [])
+    told: list[str] = []
     connections = Connections(recorder, "srv" if is_mcp else "peer", is_mcp=is_mcp)
-    service = Service(
-        upstream=upstream_of(upstream, environment or {}, ca_file),
-        port=port,
-        is_mcp=is_mcp,
-        allowed_origins=allowed_origins,
-        allowed_hosts=allowed_hosts,
-        report=AtOnce(TappedExchanges(recorder, connections, PLACE, found.told.append)).report,
-        tell=found.told.append,
-    )
-    async with listening(service) as origin:
-        found.origin = origin
-        yield found
+    exchanges = TappedExchanges(recorder, connections, PLACE)
+
+    def report(kind: bytes, number: int, data: bytes) -> None:
+        """Have what passes recorded in this process, and at once."""
+        exchanges.take(Item(kind, number, time.monotonic_ns(), data))
+
+    server = upstream_of(upstream, environment or {}, ca_file)
+    with bound(port, server) as listener:
+        relay = Relay(
+            listener,
+            server,
+            is_mcp=is_mcp,
+            report=report,
+            tell=told.append,
+            allowed_origins=allowed_origins,
+            allowed_hosts=allowed_hosts,
+        )
+        async with relay.listening():
+            yield Relaying(relay.origin, recorder, told)
 
 
 async def rest_of(stream: ByteStream) -> bytes:

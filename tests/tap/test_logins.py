@@ -15,7 +15,7 @@ from tui_host.errors import JSON
 from tui_host.tap.http.logins import LOG_IN_AGAIN, TapPlaces
 from tui_host.tap.http.relay import redirection
 from tui_host.tap.http.upstream import upstream_of
-from tui_host.tap.message_heads import HeadError, MessageHead, new_field, read_request
+from tui_host.tap.http_messages import HeadError, MessageHead, new_field, read_request
 
 OWN = "http://127.0.0.1:8322"
 THERE = OWN + "/tui-host-authorization/https/login.example"

@@ -12,7 +12,7 @@ from tests.kit.peer import Link, peer
 from tests.tap.relaying import answer, relaying, request, until_has
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.tap.http.request_gate import Gate
-from tui_host.tap.message_heads import HeadError, read_request
+from tui_host.tap.http_messages import HeadError, read_request
 
 POST = b"POST /v1/x HTTP/1.1\r\n"
 JSON = b"Content-Type: application/json\r\n"

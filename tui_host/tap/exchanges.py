@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
 from urllib.parse import urljoin
@@ -14,7 +13,7 @@ from tui_host.capture.record import Place
 from tui_host.settings.credential_places import in_url
 from tui_host.settings.urls import parts_of
 from tui_host.tap import relay as kinds
-from tui_host.tap.message_heads import MessageHead, read_request, read_response, request_framing
+from tui_host.tap.http_messages import MessageHead, read_request, read_response, request_body
 from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
 
@@ -85,30 +84,24 @@ def _remember(observers: dict[bytes, Observer], key: bytes, observer: Observer) 
 
 
 class TappedExchanges:
-    """Records the exchanges of an HTTP relay. `tell_fault` receives messages about faults in this code."""
+    """Records the exchanges of an HTTP relay."""
 
-    def __init__(
-        self, recorder: TapRecorder, connections: Connections, place: Place, tell_fault: Callable[[str], None]
-    ) -> None:
+    def __init__(self, recorder: TapRecorder, connections: Connections, place: Place) -> None:
         self._recorder = recorder
         self._connections = connections
         self._place = place
-        self._tell_fault = tell_fault
         self._open: dict[int, _TappedExchange] = {}
 
     def take(self, item: Item) -> None:
         """Record what an item tells."""
         self._recorder.at_ns, self._recorder.number = item.at_ns, item.number
-        try:
-            if item.kind == kinds.GAP:
-                self._cut(f"not recorded to its end: {int(item.data):,} bytes of the traffic came too fast")
-            elif item.kind == kinds.REQUEST:
-                self._open[item.number] = _TappedExchange(self._connections, item.data, self._place)
-            # An unknown number is of an exchange that began before a recorder that died, or before a gap.
-            elif item.number in self._open and self._open[item.number].take(item.kind, item.data):
-                del self._open[item.number]
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other exchanges do not suffer for it
-            self._tell_fault(f"an exchange is not recorded: {error!r}")
+        if item.kind == kinds.GAP:
+            self._cut(f"not recorded to its end: {int(item.data):,} bytes of the traffic came too fast")
+        elif item.kind == kinds.REQUEST:
+            self._open[item.number] = _TappedExchange(self._connections, item.data, self._place)
+        # An unknown number is of an exchange that began before a recorder that died, or before a gap.
+        elif item.number in self._open and self._open[item.number].take(item.kind, item.data):
+            del self._open[item.number]
 
     def finish(self) -> None:
         """Record that exchanges in progress were cut off when the relay ended."""
@@ -166,9 +159,8 @@ class _TappedExchange:
         if self._begun is None:
             head, body = self._head, self._body.getvalue()
             self._body = BytesIO()
-            framing = "none" if self._is_unread else request_framing(head)
-            if isinstance(framing, int):  # the client may have gone, or got its answer, before the body was complete
-                self._missed = max(self._missed, framing - len(body))
+            if not self._is_unread:  # the client may have gone, or got its answer, before the body was complete
+                self._missed = max(self._missed, (request_body(head).size or 0) - len(body))
             observer = self._connections.observer_of(head, body)
             method, headers = head.method.decode("ascii", "replace"), header_pairs(head.pairs)
             observed = observer.begin(method, self._url, headers, body, self._place, missed=self._missed)

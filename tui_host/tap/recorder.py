@@ -26,11 +26,11 @@ from tui_host.guard.core_dumps import leave_no_core
 from tui_host.guard.watchdog import end_groups
 from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.lines import TappedLines
-from tui_host.tap.relay import BEGIN_AGAIN, GROUP, IS_ENDED, IS_WELL, TRIES, ready, told_once, write
+from tui_host.tap.relay import BEGIN_AGAIN, GROUP, IS_ENDED, IS_WELL, ready, told_once, write
 from tui_host.tap.ring import Item, RingReader
 from tui_host.tap.session import Learn, LostDatabaseError, RecorderOptions, TapSession
 
-IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
+IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10  # while bytes pass: the recorder gets about a tenth of a busy processor, and all of an idle one
 MOST_UNSTORED = 4 << 20  # bytes to take from the ring beyond those that are stored; the others wait there
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.25  # seconds between looks at the ring, after bytes and a while without any
@@ -128,6 +128,7 @@ class _Recording:
         log: TapLog | None,
     ) -> None:
         self._ring = ring
+        self._tell = tell
         self._session = session
         self._recorder = recorder = session.recorder
         self._log = log
@@ -137,13 +138,8 @@ class _Recording:
         else:
             is_mcp = options.wire == "http"
             connections = Connections(recorder, options.name, is_mcp=is_mcp, is_whole=session.is_first)
-            self._tapped = TappedExchanges(recorder, connections, session.place, tell)
+            self._tapped = TappedExchanges(recorder, connections, session.place)
         self._over_at: float | None = None  # when the relay ended
-        self._is_hurried = False  # waits no longer for a locked database or a slow log, once the relay has ended
-        signal.signal(signal.SIGTERM, self._hurry)
-
-    def _hurry(self, _number: int, _frame: object) -> None:
-        self._is_hurried = True
 
     def run(self) -> None:
         """Record everything. Raises LostDatabaseError if the database is no longer the one that was opened."""
@@ -159,7 +155,7 @@ class _Recording:
         self._tapped.finish()
         is_kept = self._session.close()
         if self._log is not None:
-            self._log.finish(0 if self._is_hurried else LOG_SECONDS)
+            self._log.finish(LOG_SECONDS)
         if is_kept:
             self._ring.free(self._recorder.reached)
 
@@ -172,14 +168,16 @@ class _Recording:
         if (session.is_first or session.store is not None) and ring.unfreed < MOST_UNSTORED:
             items = ring.read()
         for item in items:
-            self._tapped.take(item)
+            try:
+                self._tapped.take(item)
+            except Exception as error:  # noqa: BLE001 - whatever it is, what follows does not suffer for it
+                self._tell(f"a part of the traffic is not recorded: {error!r}")
         is_kept = session.keep()
         is_logged = self._log is not None and self._log.follow()
         # While the database cannot be written, a log that has everything keeps it.
         if is_kept or (is_logged and session.fault):
             ring.free(self._recorder.reached)
-        is_complete = self._log is None or (is_logged and self._over_at is not None)
-        ring.words[IS_WELL] = session.store is not None and not session.fault and is_complete
+        ring.words[IS_WELL] = session.store is not None and not session.fault
         return bool(items)
 
     def _is_done(self) -> bool:
@@ -190,7 +188,7 @@ class _Recording:
         if not (fault or self._ring.has_more or self._recorder.left):
             return True
         patience = LOCKED_SECONDS if fault.endswith(LOCKED) else FAULTY_SECONDS  # a lock may end at any moment
-        return bool(fault) and (self._is_hurried or time.monotonic() - self._over_at > patience)
+        return bool(fault) and time.monotonic() - self._over_at > patience
 
 
 def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:
@@ -221,7 +219,6 @@ def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn |
             log = TapLog(form, file, log_name, session, tell)
         _Recording(options, ring, tell, session, log).run()
     except LostDatabaseError as error:
-        ring.words[TRIES] = 0
         code, last_words = BEGIN_AGAIN, f"recording begins anew: {error}"
     except Exception as error:  # noqa: BLE001 - the last resort: the relay starts another one, and its server is ended all the same
         code, last_words = 1, f"recording failed: {error!r}"

@@ -37,9 +37,9 @@ HEAD_BYTES, ROOM = 32 << 10, 64 << 20
 ADDED, BASE, LOST, GROUP, IS_ENDED = range(5)
 """Written by the relay: bytes added, the count at the memory's beginning, bytes without room, the server's process group, whether
 the relay has ended in order."""
-FREED, FREED_SEQ, IS_WELL, RECORDERS, TAKEN, TRIES, SKIPPED = range(2048, 2055)
+FREED, FREED_SEQ, IS_WELL, RECORDERS = range(2048, 2052)
 """Written by recorders, on another page so that processors do not contend for it: bytes stored, the record's number there, whether
-recording works, how many recorders there were, bytes read, how many recorders began at `FREED`, bytes over which these died."""
+recording works, how many recorders there were."""
 ITEM = Struct("<cQII")  # before an item's data: kind, time on the monotonic clock, size, number of the exchange
 
 READ_BYTES = 64 << 10
@@ -115,11 +115,6 @@ class Ring:
             words[ADDED] = added + len(block)
 
     @property
-    def lost(self) -> int:
-        """Number of bytes that found no room, or over which recorders died."""
-        return self.words[LOST] + self.words[SKIPPED]
-
-    @property
     def left(self) -> int:
         """Number of bytes that are not stored yet."""
         return self.words[ADDED] - self.words[FREED]
@@ -170,7 +165,7 @@ class RecorderChild:
             is_well = words[IS_WELL] and not has_log and not self._has_died()
             if is_well and (not self._ring.left or late > REST_SECONDS):
                 break
-        missing = self._ring.lost
+        missing = words[LOST]
         if self._is_over.is_set():
             missing += self._ring.left
         elif not words[IS_WELL]:
@@ -370,7 +365,10 @@ class StdioRelay:
             self._pass_signals,
         ):
             threading.Thread(target=work, daemon=True).start()
-        _leave_no_core()  # only now: the server keeps the limits that its host gave it
+        import resource  # only now: the server is started, and keeps the limits that its host gave it
+
+        # No core dumps: memory holds secrets and whole conversations.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         _, status = os.waitpid(self._group, 0)
         self._is_running = False
         for pump in (self._out, self._err):
@@ -460,11 +458,3 @@ class StdioRelay:
             reason = "this user may not execute it (chmod +x makes a file executable)"
         self._tell(f"{command!r} cannot be started: {reason}")
         os._exit(127 if is_missing else 126)
-
-
-def _leave_no_core() -> None:
-    """Disable core dumps: memory holds secrets and whole conversations."""
-    import resource
-
-    _, most = resource.getrlimit(resource.RLIMIT_CORE)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, most))

@@ -11,8 +11,6 @@ from tui_host.tap import relay
 
 AT_ONCE, MOST_AT_ONCE = 256 << 10, 2 << 20
 """Bytes to read at once, so that what is stored is freed soon; and if an item is larger, more than any item has."""
-MOST_TRIES = 3
-"""Number of recorders that may die over the same items before another one passes over these."""
 
 
 class Item(NamedTuple):
@@ -42,10 +40,6 @@ class RingReader:
         self.earlier, self.stored_seq = words[relay.RECORDERS], words[relay.FREED_SEQ]
         words[relay.RECORDERS] += 1
         words[relay.FREED_SEQ] = 0
-        words[relay.TRIES] += 1
-        if words[relay.TRIES] > MOST_TRIES:
-            words[relay.SKIPPED] += words[relay.TAKEN] - words[relay.FREED]
-            words[relay.FREED], words[relay.TRIES] = words[relay.TAKEN], 1
         self.taken = words[relay.FREED]
 
     def read(self, most: int = AT_ONCE) -> list[Item]:
@@ -66,13 +60,11 @@ class RingReader:
             at = data_at + length
             items.append(Item(kind, number, at_ns, block[data_at:at]))
         self.taken += at
-        self.words[relay.TAKEN] = self.taken
         return self.read(MOST_AT_ONCE) if size == most == AT_ONCE and not items else items
 
     def free(self, seq: int = 0) -> None:
         """Free all that was taken, because its records are stored, up to the one with this number."""
         self.words[relay.FREED], self.words[relay.FREED_SEQ] = self.taken, seq
-        self.words[relay.TRIES] = 0
 
     @property
     def unfreed(self) -> int:

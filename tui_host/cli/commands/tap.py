@@ -91,7 +91,7 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
     import anyio
 
     from tui_host.tap.http import llm_tap as llm
-    from tui_host.tap.http.relay import Service, serve
+    from tui_host.tap.http.relay import Relay, bound
     from tui_host.tap.http.upstream import upstream_of
     from tui_host.tap.relay import RecorderChild, Ring, recorder_words, told_once
     from tui_host.tap.stdio_arguments import NoLogError, open_log
@@ -105,29 +105,29 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
         raise SettingsError(str(error), f"--log {log}") from error
     ring = Ring()
     words = recorder_words(wire, name, data_dir=str(args.data_dir or ""), log=log, log_file=log_file)
-    service = Service(
-        upstream=upstream,
-        port=args.port,
-        is_mcp=is_mcp,
-        allowed_origins=tuple(args.allow_origin),
-        allowed_hosts=tuple(args.allow_host),
-        report=ring.add,
-        tell=told_once(diagnostics.tell),
-    )
-
     recorders: list[RecorderChild] = []
+    with bound(args.port, upstream) as listener:
+        relay = Relay(
+            listener,
+            upstream,
+            is_mcp=is_mcp,
+            report=ring.add,
+            tell=told_once(diagnostics.tell),
+            allowed_origins=args.allow_origin,
+            allowed_hosts=args.allow_host,
+        )
 
-    def started(own: str) -> None:
-        recorders.append(RecorderChild(ring, words, diagnostics.tell))
-        _tell_where(upstream, own, is_mcp=is_mcp)
-        url = own + upstream.url.path if is_mcp else llm.base_url(upstream, own)
-        output.text(url)  # printed last, so that the URL stays visible on a small screen
+        def started() -> None:
+            recorders.append(RecorderChild(ring, words, diagnostics.tell))
+            _tell_where(upstream, relay.origin, is_mcp=is_mcp)
+            url = relay.origin + upstream.url.path if is_mcp else llm.base_url(upstream, relay.origin)
+            output.text(url)  # printed last, so that the URL stays visible on a small screen
 
-    try:
-        return anyio.run(serve, service, started, diagnostics.ENDED_BY)
-    finally:
-        for recorder in recorders:
-            recorder.end()
+        try:
+            return anyio.run(relay.serve, started, diagnostics.ENDED_BY)
+        finally:
+            for recorder in recorders:
+                recorder.end()
 
 
 def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote_plus, unquote_to_bytes, urljoin
 
 from tui_host.errors import JSON, SettingsError
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import HeaderLine, HeadError, MessageHead
+from tui_host.tap.http_messages import HeaderLine, HeadError, MessageHead
 
 PREFIX = b"/tui-host-authorization/"
 RESOURCE = b"/.well-known/oauth-protected-resource"

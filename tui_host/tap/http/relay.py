@@ -12,9 +12,8 @@ import errno
 import json
 import signal
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import count
 from typing import Literal
@@ -26,13 +25,13 @@ from tui_host.capture.http.client_faults import words_of
 from tui_host.capture.http.exchange_end import Reason
 from tui_host.capture.record import TAP
 from tui_host.errors import JSON, TuiHostError
-from tui_host.tap import message_heads as heads
+from tui_host.tap import http_messages as messages
 from tui_host.tap.http.logins import Route, TapPlaces
 from tui_host.tap.http.relayed_exchange import RelayedExchange, Report, for_next_hop
 from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.http.sides import Side
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.message_heads import Framing, HeadBuffer, HeadError, MessageHead, new_field
+from tui_host.tap.http_messages import HeadBuffer, HeadError, MessageHead, SizedBody, new_field
 
 READ_BYTES = 1 << 20  # to read at once at most; larger reads make large bodies cheaper
 PIPELINED_LIMIT = 64 << 10  # bytes that a client may send before it has its answer; with more, reading pauses
@@ -41,30 +40,66 @@ BACKLOG = 1024
 CUT = "the upstream ended the connection before its answer was complete"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """The parameters of a relay."""
-
-    upstream: Upstream
-    port: int  # to listen on; 0 for any
-    is_mcp: bool
-    allowed_origins: tuple[str, ...] = ()  # of web pages that the user allows
-    allowed_hosts: tuple[str, ...] = ()  # further names of this machine
-    report: Report
-    tell: Callable[[str], None]  # receives messages for the user
-
-
 class Relay:
-    """Decides about requests to its port, and counts exchanges."""
+    """Decides about requests to the port on which `listener` is to listen, and counts exchanges.
 
-    def __init__(self, service: Service, port: int, own: str) -> None:
-        self.places = TapPlaces(service.upstream, own, service.tell, is_mcp=service.is_mcp)
-        self.tell = service.tell
+    `report` takes what is to be recorded, `tell` messages for the user. The user may allow origins of web pages, and further
+    names of this machine.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        upstream: Upstream,
+        *,
+        is_mcp: bool,
+        report: Report,
+        tell: Callable[[str], None],
+        allowed_origins: Sequence[str] = (),
+        allowed_hosts: Sequence[str] = (),
+    ) -> None:
+        port: int = listener.getsockname()[1]
+        self.origin = f"http://{LOOPBACK}:{port}"
+        self.places = TapPlaces(upstream, self.origin, tell, is_mcp=is_mcp)
+        self.tell = tell
         self.links: set[ClientLink] = set()
         self.buffer = memoryview(bytearray(READ_BYTES))
-        self._report = service.report
-        self._gate = Gate(port, service.allowed_origins, service.allowed_hosts, allows_forms=service.is_mcp)
+        self._listener = listener
+        self._report = report
+        self._gate = Gate(port, allowed_origins, allowed_hosts, allows_forms=is_mcp)
         self._numbers = count(1)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncGenerator[None]:
+        """Relay while the block runs, then break off exchanges in progress."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: ClientLink(self).client, sock=self._listener, backlog=BACKLOG)
+
+        def tell(_loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
+            """Print one short sentence for each kind of failure, and no traceback."""
+            if server.is_serving():  # a closed server may still get callbacks that were already scheduled
+                self.tell(f"a connection broke: {context.get('exception') or context.get('message')!r}")
+
+        loop.set_exception_handler(tell)
+        try:
+            yield
+        finally:
+            server.close()
+            for link in list(self.links):
+                link.end()
+            with anyio.CancelScope(shield=True):
+                await anyio.lowlevel.checkpoint()  # lets the event loop close the sockets
+
+    async def serve(self, started: Callable[[], None], ended_by: Mapping[signal.Signals, int]) -> int:
+        """Relay until a signal ends that; returns the signal's exit code. `started` is called when it listens."""
+        # If the parent process has switched a signal off (nohup, a background job), the signal stays switched off.
+        heeded = [number for number in ended_by if signal.getsignal(number) is not signal.SIG_IGN]
+        with anyio.open_signal_receiver(*heeded) as signals:
+            async with self.listening():
+                started()
+                async for number in signals:
+                    return ended_by[signal.Signals(number)]
+        raise AssertionError("signals end")
 
     def admit(self, head: MessageHead) -> Route:
         """Return where a request goes. Raises HeadError if it is refused, which has been recorded and told."""
@@ -87,13 +122,13 @@ class Relay:
             passed = passed.with_value(b"origin", upstream.origin.encode())
         return passed
 
-    def new_exchange(self, head: MessageHead, framing: Framing) -> RelayedExchange:
+    def new_exchange(self, head: MessageHead, body: SizedBody) -> RelayedExchange:
         """Return an exchange for a request."""
-        return RelayedExchange(head, framing, self._report, next(self._numbers))
+        return RelayedExchange(head, body, self._report, next(self._numbers))
 
     def record_answer(self, head: MessageHead, response: MessageHead, body: bytes) -> None:
         """Record an answer made by the relay, under the host that the request names."""
-        exchange = self.new_exchange(head, 0)
+        exchange = self.new_exchange(head, SizedBody(0))
         exchange.begin(head, f"http://{head.value(b'host').decode('latin-1')}")
         exchange.refuse(response, body)
 
@@ -109,7 +144,7 @@ class ClientLink:
         self._route: Route | None = None  # to which the upstream's side is connected
         self._exchange: RelayedExchange | None = None
         self._requests, self._answers = HeadBuffer(), HeadBuffer()
-        self._arrived: tuple[MessageHead, Framing, Route] | None = None  # a request whose form has not come whole
+        self._arrived: tuple[MessageHead, SizedBody, Route] | None = None  # a request whose form has not come whole
         self._method = b"GET"  # of the last request; assumed for an unreadable one, so that its answer has a body
         self._is_tunnel = self._has_ended = False
         relay.links.add(self)
@@ -166,22 +201,22 @@ class ClientLink:
                     block = self._requests.take_head()
                     if block is None:
                         return
-                    head = heads.read_request(block)
+                    head = messages.read_request(block)
                     self._method = head.method
-                    self._arrived = head, heads.request_framing(head), self._relay.admit(head)
-                head, framing, route = self._arrived
+                    self._arrived = head, messages.request_body(head), self._relay.admit(head)
+                head, body, route = self._arrived
                 size = places.form_size(head)
                 if len(self._requests) < size:
                     return
                 self._arrived = None
                 form = places.with_server_url(self._requests.take(size)) if size else b""
                 if len(form) != size:
-                    framing, head = len(form), head.with_value(b"content-length", b"%d" % len(form))
-                self._begin(head, framing, route, form)
+                    body, head = SizedBody(len(form)), head.with_value(b"content-length", b"%d" % len(form))
+                self._begin(head, body, route, form)
         except HeadError as error:
             self._say(*refusal(error.status, error.words, self._method))
 
-    def _begin(self, head: MessageHead, framing: Framing, route: Route, form: bytes) -> None:
+    def _begin(self, head: MessageHead, body: SizedBody, route: Route, form: bytes) -> None:
         relay, server, previous = self._relay, route.upstream, self._route
         if route.redirect_url:  # send a browser to the real page
             answer = redirection(route.redirect_url)
@@ -196,7 +231,7 @@ class ClientLink:
             side.peer, self.client.peer = self.client, side
             self._answers.take()
             self._connecting = asyncio.get_running_loop().create_task(self._connect(server, side))
-        exchange = self._exchange = relay.new_exchange(head, framing)
+        exchange = self._exchange = relay.new_exchange(head, body)
         self._route = route
         exchange.begin(passed, server.origin)
         self._pass_request(exchange, form + self._requests.take(), server.head_bytes(passed))
@@ -254,7 +289,7 @@ class ClientLink:
                 block = self._answers.take_head()
                 if block is None:
                     return
-                response = heads.read_response(block)
+                response = messages.read_response(block)
                 if response.status >= 200 or response.status == 101:  # not an interim one
                     self._begin_answer(exchange, route, response)
                     return
@@ -372,61 +407,19 @@ def _response(status: int, **fields: bytes) -> MessageHead:
     return MessageHead(first=first, minor=1, status=status, fields=lines)
 
 
-# The port.
-
-
-@asynccontextmanager
-async def listening(service: Service) -> AsyncGenerator[str]:
-    """Run the relay while the block runs, then break off exchanges in progress; yields the relay's origin.
-
-    Raises:
-        TuiHostError: The port is not available, or is the upstream's own.
-    """
-    loop = asyncio.get_running_loop()
+def bound(port: int, upstream: Upstream) -> socket.socket:
+    """Return a socket at a port of this machine, 0 for any. Raises TuiHostError if it is taken, or the upstream's own."""
     # Name the protocol: otherwise asyncio leaves Nagle's algorithm on for accepted connections, which delays answers.
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((LOOPBACK, service.port))
-        except OSError as error:
-            taken = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror or error}"
-            remedy = "choose another with --port N, or any free one with --port 0"
-            raise TuiHostError(f"port {service.port} {taken}", "--port", remedy) from error
-        port: int = listener.getsockname()[1]
-        if service.upstream.is_at(port):  # a request would be sent to the relay itself again and again
-            what = f"{service.upstream.origin} is this tap itself"
-            raise TuiHostError(what, "--upstream", "name the upstream server")
-        own = f"http://{LOOPBACK}:{port}"
-        relay = Relay(service, port, own)
-        server = await loop.create_server(lambda: ClientLink(relay).client, sock=listener, backlog=BACKLOG)
-
-        def tell(_loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
-            """Print one short sentence for each kind of failure, and no traceback."""
-            if server.is_serving():  # a closed server may still get callbacks that were already scheduled
-                service.tell(f"a connection broke: {context.get('exception') or context.get('message')!r}")
-
-        loop.set_exception_handler(tell)
-        try:
-            yield own
-        finally:
-            server.close()
-            for link in list(relay.links):
-                link.end()
-            with anyio.CancelScope(shield=True):
-                await anyio.lowlevel.checkpoint()  # lets the event loop close the sockets
-
-
-async def serve(service: Service, started: Callable[[str], None], ended_by: Mapping[signal.Signals, int]) -> int:
-    """Run the relay until a signal ends it; returns the signal's exit code. `started` gets the origin when it listens.
-
-    Raises:
-        TuiHostError: The port is not available.
-    """
-    # If the parent process has switched a signal off (nohup, a background job), the signal stays switched off.
-    heeded = [number for number in ended_by if signal.getsignal(number) is not signal.SIG_IGN]
-    with anyio.open_signal_receiver(*heeded) as signals:
-        async with listening(service) as own:
-            started(own)
-            async for number in signals:
-                return ended_by[signal.Signals(number)]
-    raise AssertionError("signals end")
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((LOOPBACK, port))
+    except OSError as error:
+        listener.close()
+        taken = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror or error}"
+        remedy = "choose another with --port N, or any free one with --port 0"
+        raise TuiHostError(f"port {port} {taken}", "--port", remedy) from error
+    if upstream.is_at(listener.getsockname()[1]):  # a request would be sent to the relay itself again and again
+        listener.close()
+        raise TuiHostError(f"{upstream.origin} is this tap itself", "--upstream", "name the upstream server")
+    return listener

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tui_host.capture.http.exchange_end import Ending, Reason
+from tui_host.tap import http_messages as messages
 from tui_host.tap import relay as kinds
-from tui_host.tap.http.bodies import ChunkedBody, SizedBody, body_of, framed
 from tui_host.tap.http.logins import BodyChange
-from tui_host.tap.message_heads import Framing, HeaderLine, HeadError, MessageHead, new_field, response_framing
+from tui_host.tap.http_messages import ChunkedBody, HeaderLine, HeadError, MessageHead, SizedBody, new_field
 
 Report: TypeAlias = Callable[[bytes, int, bytes], None]
 """Takes what the recorder is to know, without waiting: its kind, the exchange's number, its data."""
@@ -45,9 +45,9 @@ def for_next_hop(head: MessageHead, *, upgrades: bool = False) -> MessageHead:
 class RelayedExchange:
     """A request, and then its answer."""
 
-    def __init__(self, head: MessageHead, framing: Framing, report: Report, number: int) -> None:
+    def __init__(self, head: MessageHead, body: SizedBody, report: Report, number: int) -> None:
         self.head = head
-        self.request = body_of(framing)
+        self.request = body
         self.answer: SizedBody | None = None  # until the answer's head has come
         self.keeps_upstream = True  # the upstream's connection may be used for another request
         self.has_begun = False  # the client has got a part of the answer
@@ -72,8 +72,7 @@ class RelayedExchange:
 
     def begin_answer(self, response: MessageHead, passed: MessageHead, change: BodyChange | None = None) -> None:
         """Take the head of the answer, and how it passes. Raises HeadError if it is unclear where the body ends."""
-        framing = response_framing(response, self.head.method)
-        self.answer = body_of("close" if response.status == 101 else framing)
+        self.answer = messages.response_body(response, self.head.method)
         self.keeps_upstream = response.keeps_alive and not self.answer.is_open
         self._passed, self._change = passed, change
         self._end_request()
@@ -95,7 +94,7 @@ class RelayedExchange:
             if self._change is not None:
                 raise HeadError(502, words)
             self.fail(words, "cut by peer")
-            self.answer = SizedBody()
+            self.answer = SizedBody(None)
             self.keeps_upstream = False
         if self._passed is not None and (answer.is_done or not callable(self._change)):
             out = self._passed.block + out
@@ -121,7 +120,8 @@ class RelayedExchange:
             self._report(kinds.ANNOUNCED, self._number, change.url)
             change.url = b""
         if isinstance(answer, ChunkedBody):  # its chunks no longer fit, so each piece becomes one
-            out = framed(out) + (b"0\r\n\r\n" if answer.is_done else b"")
+            out = b"%x\r\n%s\r\n" % (len(out), out) if out else b""  # an empty chunk is the last one
+            out += b"0\r\n\r\n" if answer.is_done else b""
         return out
 
     def refuse(self, response: MessageHead, body: bytes) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tui_host.settings.credential_places import origin_in
-from tui_host.tap.message_heads import HeadError, MessageHead
+from tui_host.tap.http_messages import HeadError, MessageHead
 
 _OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
 _FORM = b"application/x-www-form-urlencoded"

@@ -19,7 +19,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from tui_host.capture.http.client_faults import words_of
 from tui_host.errors import SettingsError
 from tui_host.settings.urls import is_loopback, proxy_for, shown, split
-from tui_host.tap.message_heads import MessageHead
+from tui_host.tap.http_messages import MessageHead
 
 PUBLIC, NETWORK, MACHINE, FORBIDDEN = range(4)
 """How deep inside a network an address is: who can reach it; nobody may name the last ones."""
@@ -40,8 +40,7 @@ class Upstream:
     """A server to relay to: one that the user named, or one that the metadata of `named_by` names.
 
     Raises:
-        SettingsError: The URL or the environment's proxy is unusable, a certificate cannot be read, or metadata must
-            not lead there.
+        SettingsError: The URL or the environment's proxy is unusable, or a certificate cannot be read.
     """
 
     def __init__(
@@ -55,8 +54,6 @@ class Upstream:
         if self.url.username is not None or self.url.query or self.url.fragment:
             what, remedy = "a URL with a user, a query or a fragment in it", "leave these to the host that uses the tap"
             raise SettingsError(what, "--upstream", remedy)
-        if named_by is not None and not named_by.may_name(self.url):
-            raise SettingsError("metadata may not lead to this URL")
         self.origin = shown(self.url)
         self.name = self.origin.partition("://")[2]
         self.host = self.name.encode("ascii" if self.name.isascii() else "idna")
@@ -67,15 +64,19 @@ class Upstream:
         self._depth = None if spelled is None else _as_reached(spelled)
 
     def other(self, origin: str) -> Upstream:
-        """Return another server, which this one's metadata has named. Raises SettingsError if that is forbidden."""
-        return Upstream(origin, self._environment, self._make_trust, self)
+        """Return another server, which this one's metadata has named.
 
-    def may_name(self, url: SplitResult) -> bool:
-        """Whether metadata may name a URL: with TLS or beside this server, and no deeper in a network by its spelling."""
-        depth = depth_of_name(url.hostname or "")
-        is_beside = url.hostname == self.url.hostname or (self._depth == MACHINE and depth == MACHINE)
-        is_safe = url.scheme == "https" or (self.trust is None and is_beside)
-        return is_safe and (depth or PUBLIC) <= (self._depth or PUBLIC)
+        Raises:
+            SettingsError: It is neither reached with TLS nor beside this one, or its name spells an address deeper in a network.
+        """
+        named = Upstream(origin, self._environment, self._make_trust, self)
+        host = named.url.hostname or ""
+        depth = depth_of_name(host)
+        is_beside = host == self.url.hostname or (self._depth == MACHINE and depth == MACHINE)
+        is_safe = named.trust is not None or (self.trust is None and is_beside)
+        if not is_safe or (depth or PUBLIC) > (self._depth or PUBLIC):
+            raise SettingsError("metadata may not lead to this URL")
+        return named
 
     def is_at(self, port: int) -> bool:
         """Whether the upstream's URL is a port of this machine."""

@@ -1,18 +1,23 @@
-"""Heads of HTTP/1.1 messages: parsed to decide where and how a message goes on, and passed on line by line as they came.
+"""HTTP/1.1 messages: heads, which pass on line by line as they came, and bodies, which are read out of their framing.
 
 Requests are parsed strictly, so that no server behind can read them in another way; responses as leniently as by
-clients. Source: RFC 9112, sections 2 to 6.
+clients. Source: RFC 9112, sections 2 to 7.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
+
+from typing_extensions import override
 
 HEAD_LIMIT = 256 << 10  # bytes; a larger head is refused
+CHUNK_LINE_LIMIT = 16 << 10
+
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TEXT = rb"[^\r\n\x00]*"
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])\r?\n")
@@ -24,9 +29,9 @@ _LENIENT_FIELD = re.compile(rb"([^:\x00-\x20\x7f][^:\x00-\x08\x0a-\x1f\x7f]*):("
 _FOLD = re.compile(rb"[ \t]*\r?\n[ \t]+")
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 _AROUND = b" \t\r\n"
-
-Framing: TypeAlias = int | Literal["chunked", "close"]
-"""How a body ends: after a number of bytes, with the last chunk, or with the connection."""
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\x00]*)?\r?\n")
+_TRAILER = re.compile(rb"[^:\r\n\x00]+:[^\r\n\x00]*\r?\n")
+_ENDS = (b"\r\n", b"\n")
 
 
 class HeadError(Exception):
@@ -184,31 +189,99 @@ def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[tuple[He
         value = _FOLD.sub(b" ", match[2]).strip(b" \t")
         fields.append(HeaderLine(match[1].rstrip(b" \t").lower(), value, match[0]))
         at = match.end()
-    return tuple(fields), block[at:] if block[at:] in {b"\r\n", b"\n"} else b""
+    return tuple(fields), block[at:] if block[at:] in _ENDS else b""
 
 
-def request_framing(head: MessageHead) -> Framing:
-    """Return how a request's body ends. Raises HeadError if two servers could differ about that."""
+class SizedBody:
+    """A body of known length in bytes, or, without one, one that ends with the connection."""
+
+    def __init__(self, size: int | None) -> None:
+        self.size = size
+        self.is_done = size == 0
+        self.fault = ""  # what is wrong with its framing; whatever follows is no part of it
+        self._left = sys.maxsize if size is None else size
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only the end of the connection ends the body."""
+        return self.size is None and not isinstance(self, ChunkedBody)
+
+    def feed(self, data: bytes) -> tuple[bytes, int]:
+        """Take bytes; returns the content in them, and how many of them belong to the body."""
+        content = data[: self._left]
+        if self.size is not None:
+            self._left -= len(content)
+            self.is_done = not self._left
+        return content, len(content)
+
+
+class ChunkedBody(SizedBody):
+    """A body in chunks, with lines between them. Trailers pass as further lines."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self._left = 0  # bytes missing from the current chunk
+        self._line = b""  # the beginning of an incomplete line
+        self._is_after_chunk = self._is_last = False
+
+    @override
+    def feed(self, data: bytes) -> tuple[bytes, int]:
+        # One loop without calls: each event of a stream passes here.
+        pieces: list[bytes] = []
+        at = 0
+        while at < len(data) and not self.is_done:
+            if self._left:
+                piece = data[at : at + self._left]
+                pieces.append(piece)
+                at += len(piece)
+                self._left -= len(piece)
+                self._is_after_chunk = not self._left
+                continue
+            end = data.find(b"\n", at) + 1 or len(data)
+            line = self._line + data[at:end]
+            at = end
+            if not line.endswith(b"\n") and len(line) <= CHUNK_LINE_LIMIT:
+                self._line = line
+                continue
+            self._line = b""
+            if self._is_after_chunk and line in _ENDS:
+                self._is_after_chunk = False
+            elif not self._is_after_chunk and not self._is_last and (size := _SIZE.fullmatch(line)):
+                self._left = int(size[1], 16)
+                self._is_last = not self._left
+            elif self._is_last and (line in _ENDS or _TRAILER.fullmatch(line)):
+                self.is_done = line in _ENDS
+            else:
+                is_long = self._is_after_chunk
+                self.fault = "a chunk longer than its size" if is_long else "an invalid line among the chunks"
+                return b"".join(pieces), len(data)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces), at
+
+
+def request_body(head: MessageHead) -> SizedBody:
+    """Return what reads a request's body. Raises HeadError if two servers could differ about where it ends."""
     lengths, codings = head.values(b"content-length"), head.values(b"transfer-encoding")
     if codings and lengths:
         raise HeadError(400, "Content-Length and Transfer-Encoding in one request")
     if not codings:
-        return _length(lengths, 400) if lengths else 0
+        return SizedBody(_length(lengths, 400) if lengths else 0)
     if head.minor == 0 or [coding.lower() for coding in codings] != [b"chunked"]:
         raise HeadError(400, "a transfer coding other than chunked")
-    return "chunked"
+    return ChunkedBody()
 
 
-def response_framing(head: MessageHead, method: bytes) -> Framing:
-    """Return how a response's body ends. Raises HeadError for two lengths. Source: RFC 9112, section 6.3."""
+def response_body(head: MessageHead, method: bytes) -> SizedBody:
+    """Return what reads a response's body. Raises HeadError for two lengths. Source: RFC 9112, section 6.3."""
+    if head.status == 101:
+        return SizedBody(None)
     if method == b"HEAD" or head.status in {204, 304} or head.status < 200:
-        return 0
+        return SizedBody(0)
     named = map(bytes.strip, b",".join(head.values(b"transfer-encoding")).lower().split(b","))
     codings = [coding for coding in named if coding not in {b"", b"identity"}]
-    if codings:
-        return "chunked" if codings[-1] == b"chunked" else "close"  # however often it is said, and whatever is within
+    if codings and codings[-1] == b"chunked":  # however often it is said, and whatever is within
+        return ChunkedBody()
     lengths = head.values(b"content-length")
-    return _length(lengths, 502) if lengths else "close"
+    return SizedBody(_length(lengths, 502) if lengths and not codings else None)
 
 
 def _length(values: list[bytes], status: int) -> int:
