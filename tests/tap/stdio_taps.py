@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
-from typing import IO
 
 import pytest
 
@@ -36,15 +36,11 @@ STARTED: list[subprocess.Popen[bytes]] = []
 
 
 def start(
-    command: Sequence[str],
-    *,
-    environment: Mapping[str, str] | None = None,
-    own_group: bool = False,
-    errors: IO[bytes] | int = subprocess.PIPE,
+    command: Sequence[str], *, environment: Mapping[str, str] | None = None, own_group: bool = False
 ) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=errors, bufsize=0, env=environment, start_new_session=own_group
+        command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environment, start_new_session=own_group
     )
     STARTED.append(process)
     return process
@@ -62,28 +58,38 @@ def write(process: subprocess.Popen[bytes], chunks: Sequence[bytes]) -> Thread:
     """Write chunk by chunk, then close; in a thread, since nobody may read."""
 
     def run() -> None:
-        assert process.stdin is not None
         for chunk in chunks:
             push(process, chunk)
-        process.stdin.close()
+        close(process)
 
     thread = Thread(target=run)
     thread.start()
     return thread
 
 
+def close(process: subprocess.Popen[bytes], *, all_pipes: bool = False) -> None:
+    """Close its standard input, or, as a host that is gone, all three."""
+    for pipe in (process.stdin, process.stdout, process.stderr) if all_pipes else (process.stdin,):
+        assert pipe is not None
+        pipe.close()
+
+
+def trip(process: subprocess.Popen[bytes], number: int) -> None:
+    """A message there and back."""
+    push(process, PING % number)
+    assert pull(process, len(PING % number)) == PING % number
+
+
 def said(process: subprocess.Popen[bytes]) -> bytes:
     """All of its standard output."""
     assert process.stdout is not None
-    with process.stdout as pipe:
-        return b"".join(iter(lambda: os.read(pipe.fileno(), 1 << 20), b""))
+    return process.stdout.read()
 
 
 def told(process: subprocess.Popen[bytes]) -> str:
     """All of its standard error."""
     assert process.stderr is not None
-    with process.stderr as pipe:
-        return pipe.read().decode()
+    return process.stderr.read().decode()
 
 
 def pull(process: subprocess.Popen[bytes], size: int) -> bytes:
@@ -137,26 +143,30 @@ def recorder_of(tap: int) -> int:
     return found()[0]
 
 
-def sessions(folder: Path) -> Sequence[SessionInfo]:
-    """What is listed, oldest first; nothing where there is no database yet."""
-    try:
-        store = Store.open_to_read(folder / "tui-host.db")
-    except StoreError:
-        return []
-    try:
-        return sorted(store.sessions.list(), key=lambda info: info.id)
-    finally:
-        store.close()
-
-
-def records(folder: Path, session: str | None = None) -> list[Record]:
-    """What was recorded of a session, of the only one without a name."""
+@contextmanager
+def stored(folder: Path) -> Iterator[Store]:
     store = Store.open_to_read(folder / "tui-host.db")
     try:
-        name = session or store.sessions.find("last").id
-        return [record for record, _ in store.session_records(name)]
+        yield store
     finally:
         store.close()
+
+
+def sessions(folder: Path) -> Sequence[SessionInfo]:
+    """What is listed, oldest first; nothing where there is no database yet."""
+    with suppress(StoreError), stored(folder) as store:
+        return sorted(store.sessions.list(), key=lambda info: info.id)
+    return []
+
+
+def records(folder: Path) -> list[Record]:
+    """What was recorded of the only session."""
+    with stored(folder) as store:
+        return [record for record, _ in store.session_records(store.sessions.find("last").id)]
+
+
+def until_kept(folder: Path, count: int) -> None:
+    until(lambda: len(records(folder)) == count if sessions(folder) else False)
 
 
 def recorded(folder: Path) -> list[Record]:

@@ -50,17 +50,11 @@ def without_words(value: JSON) -> JSON:
     return value
 
 
-def cursor(server: str) -> str:
-    return f'{{"mcpServers": {{"it": {server}}}}}'
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
 def test_what_was_tapped_and_untapped_is_the_same_to_the_letter(name: str, sample: str, form: str) -> None:
     text, host = FORMS[form](sample), known_host(name)
-
     written = tapped(text, host)
-
     before, after = words_of(text, host), words_of(written, host)
     assert before
     for place, words in before.items():
@@ -74,14 +68,10 @@ def test_what_was_tapped_and_untapped_is_the_same_to_the_letter(name: str, sampl
 
 def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> None:
     host = known_host("claude-code")
-
     written = tapped(CLAUDE_CODE, host, "db")
-
-    assert [
-        change.place for change in differences(servers_in(CLAUDE_CODE, host, ""), servers_in(written, host, ""))
-    ] == [
-        ("projects", "/home/ann/shop", "mcpServers", "db"),
-        ("projects", "/home/ann/wiki", "mcpServers", "db"),
+    changes = differences(servers_in(CLAUDE_CODE, host, ""), servers_in(written, host, ""))
+    assert [change.place for change in changes] == [
+        ("projects", f"/home/ann/{project}", "mcpServers", "db") for project in ("shop", "wiki")
     ]
     assert untapped(written, host, "memory") == written
     assert untapped(written, host, "db") == CLAUDE_CODE
@@ -94,15 +84,12 @@ def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> N
         ("vscode", '"perplexity": {', '"perplexity": { "dev": {},'),
         ("claude-desktop", '"WEATHER_KEY": "wk-51f0c2aa9b"', '"WEATHER_KEY": "another", "B": "1"'),
         ("claude-desktop", '"weather.py"', '"weather.py", "--verbose"'),
-        ("claude-desktop", "Ctrl+Space", "Alt+Space"),
         ("cursor", "\t\t\t\t", "        "),
     ],
 )
 def test_what_a_person_changed_since_stays(name: str, old: str, new: str) -> None:
     text, host = dict(SAMPLES)[name], known_host(name)
-
     changed = tapped(text, host).replace(old, new)
-
     assert untapped(changed, host) == text.replace(old, new) != text
 
 
@@ -114,27 +101,21 @@ def test_what_a_person_changed_since_stays(name: str, old: str, new: str) -> Non
         ('{"command": "npx -y server"}', "its command is a line for a shell; split it into command and args first"),
         ('{"command": "x", "args": "-y"}', "its arguments are not a list of strings"),
         ('{"command": "", "args": []}', "its command is not text, or is empty"),
-        (
-            '{"command": "node", "dev": {"debug": {"type": "node"}}}',
-            "its host starts it under a debugger; remove «debug» first",
-        ),
+        ('{"command": "node", "dev": {"debug": {}}}', "its host starts it under a debugger; remove «debug» first"),
         ('{"env": {}}', "neither a command nor a URL"),
     ],
 )
 def test_what_cannot_be_tapped_is_left_as_it_is_with_a_reason(server: str, why: str) -> None:
-    text = cursor(server)
-
+    text = f'{{"mcpServers": {{"it": {server}}}}}'
     outcome = install(text, servers_in(text, known_host("cursor"), ""), (), PROGRAM)
-
     assert (outcome.text, [server.why for server in outcome.skipped]) == (text, [why])
 
 
 @pytest.mark.parametrize("name", ["-x", "", "a b", "é/@", "${HOME}", "a\u0000\ud83d"])
 def test_any_name_of_a_server_becomes_a_word_of_the_tap(name: str) -> None:
+    host = known_host("cursor")
     text = json.dumps({"mcpServers": {name: {"command": "x", "args": ["-y"]}}})
-
-    (words,) = words_of(tapped(text, known_host("cursor")), known_host("cursor")).values()
-
+    (words,) = words_of(tapped(text, host), host).values()
     tap = read_stdio_arguments(words[1:])
     assert tap is not None
     assert tap.command == ("x", "-y")
@@ -143,9 +124,10 @@ def test_any_name_of_a_server_becomes_a_word_of_the_tap(name: str) -> None:
 
 
 def test_taps_that_were_written_by_hand_are_taken_out_too() -> None:
-    text = cursor('{"command": "uvx", "args": ["tui-host", "tap", "stdio", "--log=-", "it", "npx", "-y"]}')
-
-    assert untapped(text, known_host("cursor")) == cursor('{"command": "npx", "args": ["-y"]}')
+    by_hand = (
+        '{"mcpServers": {"it": {"command": "uvx", "args": ["tui-host", "tap", "stdio", "--log=-", "it", "npx", "-y"]}}}'
+    )
+    assert untapped(by_hand, known_host("cursor")) == '{"mcpServers": {"it": {"command": "npx", "args": ["-y"]}}}'
 
 
 @pytest.mark.parametrize(
@@ -166,5 +148,4 @@ def test_a_broken_file_is_told_by_line_and_column(text: str, line: int, column: 
 @pytest.mark.parametrize("text", ["", " \r\n", "\ufeff", "// nothing yet\n", "{}", "[]", "3", '{"mcpServers": null}'])
 def test_a_file_without_servers_has_nothing_to_tap(text: str) -> None:
     outcome = install(text, servers_in(text, known_host("cursor"), ""), (), PROGRAM)
-
     assert (outcome.text, outcome.skipped) == (text, ())

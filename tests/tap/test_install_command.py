@@ -18,10 +18,6 @@ from tui_host.settings.credential_places import hide
 from tui_host.settings.hosts.known_hosts import files_of, known_host
 
 
-def yes() -> bool:
-    return True
-
-
 def never() -> bool:
     raise AssertionError("nothing was to be asked")
 
@@ -65,9 +61,7 @@ def test_what_is_installed_is_shown_asked_kept_and_undone_to_the_byte(
 ) -> None:
     path = desk.put(name, sample)
     before = desk.files()
-
-    assert desk.run("install", name, agreed=yes) == 0
-
+    assert desk.run("install", name, agreed=lambda: True) == 0
     told = capsys.readouterr()
     copies = [each for each in path.parent.iterdir() if each.name == f"{path.name}.before-tap"]
     assert [copy.read_bytes() for copy in copies] == [sample.encode()]
@@ -77,31 +71,30 @@ def test_what_is_installed_is_shown_asked_kept_and_undone_to_the_byte(
     assert '"tap", "stdio", ' in told.out
     assert str(copies[0]) in told.err
     assert not [secret for secret in SECRETS if secret in told.out + told.err]
-
     assert desk.run("install", name) == 0, "there is nothing to ask about any more"
-    assert desk.run("uninstall", name, agreed=yes) == 0
+    assert desk.run("uninstall", name, agreed=lambda: True) == 0
     assert desk.files() == before
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-@pytest.mark.parametrize(
-    ("words", "agreed", "code"), [(("--dry-run",), never, 0), ((), lambda: False, 3), (("linear",), never, 1)]
-)
-def test_nothing_is_written_without_a_yes(
-    desk: Desk, words: tuple[str, ...], agreed: Callable[[], bool], code: int
-) -> None:
+def test_nothing_is_written_without_a_yes_which_has_to_be_typed_where_nobody_can_be_asked(desk: Desk) -> None:
     desk.put("cursor", CURSOR)
     before = desk.files()
-
-    assert desk.run("install", "cursor", *words, agreed=agreed) == code
+    cases = ((("--dry-run",), never, 0), ((), lambda: False, 3), (("linear",), never, 1))
+    for words, agreed, code in cases:
+        assert desk.run("install", "cursor", *words, agreed=agreed) == code
+    with pytest.raises(SettingsError, match="add --yes"):
+        tap_install(read_arguments(["tap", "install", "cursor"])[1], desk.environment)
     assert desk.files() == before
+    assert desk.run("install", "cursor", "--yes") == 0
+    assert desk.files() != before
 
 
 def test_a_machine_is_told_what_was_written_and_what_was_not(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     path = desk.put("cursor", CURSOR)
 
     def told(*words: str) -> dict[str, JSON]:
-        desk.run(*words, "--json", agreed=yes)
+        desk.run(*words, "--json", agreed=lambda: True)
         found = capsys.readouterr()
         assert ("--- " in found.err) == (words[-1] == "cursor")  # nobody agrees to what was not shown
         assert not [secret for secret in SECRETS if secret in found.out]
@@ -118,24 +111,11 @@ def test_a_machine_is_told_what_was_written_and_what_was_not(desk: Desk, capsys:
     assert (undone["written"], undone["copy"], path.read_text()) == (True, None, CURSOR)
 
 
-def test_where_nobody_can_be_asked_yes_has_to_be_typed(desk: Desk) -> None:
-    path = desk.put("cursor", CURSOR)
-
-    with pytest.raises(SettingsError, match="add --yes"):
-        tap_install(read_arguments(["tap", "install", "cursor"])[1], desk.environment)
-
-    assert path.read_text() == CURSOR
-    assert desk.run("install", "cursor", "--yes") == 0
-    assert path.read_text() != CURSOR
-
-
 def test_a_server_behind_a_url_is_left_with_the_line_that_does_it_by_hand(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     desk.put("cline", dict(SAMPLES)["cline"])
-
     desk.run("install", "cline", "--dry-run")
-
     line = "tui-host tap http sse --upstream https://mcp.example/sse --port 8322"
     assert line in capsys.readouterr().err
 
@@ -148,27 +128,18 @@ def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_w
     path.write_text(path.read_text().replace("/* the first one */", "/* number one */"))
     desk.run("install", "vscode", "perplexity", "just", "--yes")
     changed = path.read_text()
-
     desk.run("uninstall", "vscode", "--yes")
-
     assert path.read_text() == VSCODE.replace("/* the first one */", "/* number one */")
-    assert changed.encode() in desk.files().values()
-    told = capsys.readouterr().err
     (backup,) = [each for each in path.parent.iterdir() if each != path]
     assert backup.read_text() == changed
+    told = capsys.readouterr().err
     assert f"{path} is written; its former content is kept as {backup}, with all its keys" in told
 
 
 def test_a_file_that_changes_while_the_person_looks_is_not_written(desk: Desk) -> None:
     path = desk.put("cursor", CURSOR)
-
-    def changed() -> bool:
-        path.write_text(CURSOR + "\n")
-        return True
-
     with pytest.raises(SettingsError, match="changed while you looked"):
-        desk.run("install", "cursor", agreed=changed)
-
+        desk.run("install", "cursor", agreed=lambda: path.write_text(CURSOR + "\n") > 0)
     assert list(desk.files().values()) == [CURSOR.encode() + b"\n"]
 
 
@@ -179,13 +150,10 @@ def test_a_link_stays_a_link_and_the_copy_lies_beside_the_file(desk: Desk) -> No
     real.write_text(CURSOR)
     real.chmod(0o640)
     link.symlink_to(real)
-
     desk.run("install", "cursor", "--yes")
-
     assert link.is_symlink()
     assert "tap" in real.read_text()
-    assert real.stat().st_mode & 0o777 == 0o640
-    assert len(list(real.parent.iterdir())) == 2
+    assert (real.stat().st_mode & 0o777, len(list(real.parent.iterdir()))) == (0o640, 2)
     desk.run("uninstall", "cursor", "--yes")
     assert link.is_symlink()
     assert (real.read_text(), list(link.parent.iterdir())) == (CURSOR, [link])
@@ -203,31 +171,18 @@ def test_a_broken_file_is_told_and_no_other_is_written(desk: Desk, data: bytes, 
     broken = good.parent / "profiles" / "5a1" / "mcp.json"
     broken.parent.mkdir(parents=True)
     broken.write_bytes(data)
-
     with pytest.raises(SettingsError, match=what):
         desk.run("install", "vscode", "--yes")
-
     assert (good.read_text(), broken.read_bytes()) == (VSCODE, data)
 
 
-def test_without_a_file_the_places_are_told(desk: Desk) -> None:
-    with pytest.raises(SettingsError) as caught:
+def test_what_is_not_there_is_told_with_what_is(desk: Desk) -> None:
+    where = f"{desk.home}/.claude.json: no configuration of Claude Code found \\(give its file with --file FILE\\)"
+    with pytest.raises(SettingsError, match=where):
         desk.run("install", "Claude Code")
-
-    assert (
-        str(caught.value)
-        == f"{desk.home}/.claude.json: no configuration of Claude Code found (give its file with --file FILE)"
-    )
-
-
-def test_an_unknown_server_is_told_with_those_there_are(desk: Desk) -> None:
     desk.put("cursor", CURSOR)
-
     with pytest.raises(SettingsError, match=r"Cursor has no server x \(choose from linear, postgres\)"):
         desk.run("install", "cursor", "postgres", "x", "--yes")
-
-
-def test_a_host_is_known_by_any_spelling_and_an_unknown_one_is_told_with_the_nearest() -> None:
     assert [known_host(typed).name for typed in ("Claude Desktop", "vscode")] == ["claude-desktop", "vscode"]
     with pytest.raises(SettingsError, match=r"did you mean cursor\?"):
         known_host("curser")
@@ -277,7 +232,6 @@ def test_a_host_gets_a_command_that_needs_no_path(tmp_path: Path, monkeypatch: p
         folder.mkdir()
     interpreter = scripts / "python3"
     assert own_command(Path("__main__.py"), interpreter) == (str(interpreter), "-P", "-m", "tui_host")
-
     script = scripts / "tui-host"
     script.touch(0o755)
     (linked / "tui-host").symlink_to(script)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import signal
@@ -20,6 +21,7 @@ from tests.tap.stdio_taps import (
     ECHO,
     PING,
     PYTHON,
+    close,
     data,
     line_of,
     pull,
@@ -28,12 +30,17 @@ from tests.tap.stdio_taps import (
     recorder_of,
     records,
     runs,
+    said,
     sessions,
     start,
     tap,
+    told,
+    trip,
     until,
+    until_kept,
+    write,
 )
-from tui_host.capture.record import NOWHERE
+from tui_host.capture.record import NOWHERE, lasted
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.database import doubt
 from tui_host.capture.store.store import Store
@@ -58,14 +65,79 @@ def line_told(process: subprocess.Popen[bytes]) -> str:
     return process.stderr.readline().decode().removeprefix("tui-host tap math: ").rstrip("\n")
 
 
-def trip(process: subprocess.Popen[bytes], number: int) -> None:
-    """A message there and back."""
-    push(process, PING % number)
-    assert pull(process, len(PING % number)) == PING % number
+def pings(count: int) -> bytes:
+    return b"".join(PING % number for number in range(count))
 
 
-def until_kept(folder: Path, count: int) -> None:
-    until(lambda: len(records(folder)) == count if sessions(folder) else False)
+def test_a_tap_is_a_live_session_without_secrets_of_environment_and_command(tmp_path: Path) -> None:
+    server = "import os, sys\nos.write(2, f'{os.environ[\"SUMS_API_KEY\"]} {sys.argv[-1]}\\n'.encode())\n" + ECHO[-1]
+    secrets = {**os.environ, "SUMS_API_KEY": "s3cr3t-of-sums"}
+    process = start(tap(tmp_path, *PYTHON, server, "--api-key", "t0ken-of-sums", name="sums"), environment=secrets)
+    trip(process, 1)
+    until_kept(tmp_path, 3)
+    info = sessions(tmp_path)[0]
+    assert (info.source, info.title, info.live) == ("tap", "sums", True)
+    question, answer = [record for record in records(tmp_path) if record.kind == "frame"]
+    assert (question.direction, answer.direction, question.peer, answer.peer) == ("out", "in", "sums", "sums")
+    assert (lasted(question.mono_ns, answer.mono_ns) or 0) >= 0
+    assert info.created_ns <= question.time_ns
+    close(process)
+    assert told(process) == "s3cr3t-of-sums t0ken-of-sums\n"
+    assert process.wait() == 0
+    assert data(recorded(tmp_path), "in", "stderr").decode() == "⟨secret:SUMS_API_KEY⟩ ⟨secret:api-key⟩\n"
+
+
+@pytest.mark.parametrize("folder", ["file", "/proc/read-only"])
+def test_where_nothing_can_be_recorded_everything_passes_and_that_is_told_once(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "file").write_text("a file stands here")
+    process = start(tap(tmp_path / folder, *ECHO))
+    write(process, [pings(500)]).join()
+    assert said(process) == pings(500)
+    errors = told(process)
+    assert errors.startswith("tui-host tap math: nothing is recorded: ")
+    assert errors.count("nothing is recorded") == 1
+    missing = re.search(r"up to ([0-9,]+) bytes of the traffic are not recorded\n$", errors)
+    assert missing is not None
+    assert int(missing[1].replace(",", "")) >= 2 * len(pings(500))
+    assert process.wait() == 0
+
+
+def test_a_database_that_another_process_holds_keeps_no_byte_waiting(tmp_path: Path) -> None:
+    process = start(tap(tmp_path, *ECHO))
+    until(lambda: bool(sessions(tmp_path)))
+    holder = sqlite3.connect(tmp_path / "tui-host.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    for number in range(300):
+        trip(process, number)
+    holder.execute("ROLLBACK")
+    holder.close()
+    close(process)
+    assert process.wait() == 0
+    assert data(recorded(tmp_path), "in") == pings(300)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_passed_while_the_recorder_stood_still_is_recorded_later_however_the_tap_ends(
+    tmp_path: Path, *, is_killed: bool
+) -> None:
+    process = start(tap(tmp_path, *ECHO))
+    trip(process, 0)
+    until_kept(tmp_path, 2)
+    recorder = recorder_of(process.pid)
+    os.kill(recorder, signal.SIGSTOP)
+    whole = (os.urandom(50_000).hex().encode() + b"\n") * 60  # six megabytes there and back: more than memory holds
+    writing = Thread(target=push, args=(process, whole))
+    writing.start()
+    assert pull(process, len(whole)) == whole
+    writing.join()
+    if is_killed:  # while its input is open: it would end by itself otherwise
+        process.kill()
+    close(process)
+    assert said(process) == b""
+    assert process.wait() == (-signal.SIGKILL if is_killed else 0)
+    os.kill(recorder, signal.SIGCONT)
+    found = recorded(tmp_path)
+    assert data(found, "in") == data(found, "out") == PING % 0 + whole
 
 
 def test_where_a_recorder_is_killed_another_goes_on_in_its_session_and_ends_the_server_with_its_tap(
@@ -82,7 +154,7 @@ def test_where_a_recorder_is_killed_another_goes_on_in_its_session_and_ends_the_
     until_kept(tmp_path, 7)
     process.kill()
     found = recorded(tmp_path)
-    assert data(found, "out") == b"".join(PING % number for number in range(3))
+    assert data(found, "out") == pings(3)
     assert len({record.capture for record in found}) == 2
     assert not any(record.malformed for record in found if record.direction == "out")
     until(lambda: not runs(server))
@@ -96,10 +168,9 @@ def test_a_recorder_that_is_killed_right_before_the_end_is_replaced_once_more(tm
     os.kill(recorder, signal.SIGSTOP)
     trip(process, 1)
     os.kill(recorder, signal.SIGKILL)
-    assert process.stdin is not None
-    process.stdin.close()
+    close(process)
     assert process.wait() == 0
-    until(lambda: data(recorded(tmp_path), "in") == PING % 0 + PING % 1)
+    until(lambda: data(recorded(tmp_path), "in") == pings(2))
 
 
 def test_where_relay_and_recorder_are_killed_what_was_stored_is_there_and_the_session_is_over(tmp_path: Path) -> None:
@@ -113,10 +184,6 @@ def test_where_relay_and_recorder_are_killed_what_was_stored_is_there_and_the_se
     until(lambda: not runs(server))  # it reads the end of its input
 
 
-def remove(folder: Path) -> None:
-    shutil.rmtree(folder)
-
-
 def replace_database(folder: Path) -> None:
     """As another process does that finds none."""
     for file in folder.glob("tui-host.db*"):
@@ -125,15 +192,14 @@ def replace_database(folder: Path) -> None:
 
 
 def damage(folder: Path) -> None:
-    path = folder / "tui-host.db"
     for file in folder.glob("tui-host.db*"):
-        if file.name in {path.name, f"{path.name}-wal"}:
+        if file.name in {"tui-host.db", "tui-host.db-wal"}:
             with file.open("r+b") as opened:
                 opened.write(os.urandom(file.stat().st_size))
-    doubt(path)  # as whoever comes upon it
+    doubt(folder / "tui-host.db")  # as whoever comes upon it
 
 
-@pytest.mark.parametrize("change", [remove, replace_database, damage])
+@pytest.mark.parametrize("change", [shutil.rmtree, replace_database, damage])
 def test_where_the_database_is_removed_replaced_or_damaged_recording_begins_anew(
     tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
@@ -145,8 +211,7 @@ def test_where_the_database_is_removed_replaced_or_damaged_recording_begins_anew
     trip(process, 1)
     assert line_told(process).startswith(f"recording begins anew: {folder}/tui-host.db: the database ")
     trip(process, 2)
-    assert process.stdin is not None
-    process.stdin.close()
+    close(process)
     assert process.wait() == 0
     until(lambda: data(recorded(folder), "in").endswith(PING % 1 + PING % 2))
 
@@ -161,20 +226,14 @@ def test_a_full_disk_is_told_and_what_passed_meanwhile_is_recorded_once_there_is
     assert line_told(process).startswith(f"nothing is recorded: {tmp_path}/tui-host.db: ")
     resource.prlimit(recorder, resource.RLIMIT_FSIZE, (most, most))
     assert line_told(process) == "recording continues"
-    assert process.stdin is not None
-    process.stdin.close()
+    close(process)
     assert process.wait() == 0
-    assert data(recorded(tmp_path), "in") == PING % 0 + PING % 1
+    assert data(recorded(tmp_path), "in") == pings(2)
 
 
 # From relay to recorder.
 
 PIECE = bytes(range(256)) * 64
-
-
-@pytest.fixture
-def ring() -> Ring:
-    return Ring(room=100_000)
 
 
 def read(reader: RingReader) -> list[Item]:
@@ -186,12 +245,13 @@ def read(reader: RingReader) -> list[Item]:
     return found
 
 
-def test_what_several_threads_report_while_somebody_reads_comes_whole_and_in_the_order_of_each(ring: Ring) -> None:
-    count = 3000
+def test_what_several_threads_report_while_somebody_reads_comes_whole_and_in_the_order_of_each() -> None:
+    ring = Ring(room=100_000)
+    wanted = [b"%d " % size * (1 + size % 97) for size in range(3000)]  # which come to lie at the end of the memory
 
     def write(number: int) -> None:
-        for each in range(count):  # sizes that come to lie at the end of the memory
-            ring.add(CHUNK, number, b"%d " % each * (1 + each % 97))
+        for piece in wanted:
+            ring.add(CHUNK, number, piece)
             while ring.left > 90_000:
                 time.sleep(0.001)
 
@@ -204,28 +264,20 @@ def test_what_several_threads_report_while_somebody_reads_comes_whole_and_in_the
         items += read(reader)
     assert (ring.words[LOST], ring.left) == (0, 0)
     for number in range(3):
-        found = [item.data for item in items if item.number == number]
-        assert found == [b"%d " % each * (1 + each % 97) for each in range(count)]
+        assert [item.data for item in items if item.number == number] == wanted
 
 
-def test_what_finds_no_room_is_counted_and_marked_where_it_is_missing(ring: Ring) -> None:
+def test_what_finds_no_room_is_counted_and_marked_where_it_is_missing_and_what_is_not_stored_is_read_again() -> None:
+    ring = Ring(room=100_000)
     reader = RingReader(ring.file)
     for _ in range(20):
         ring.add(CHUNK, 7, PIECE)
-    first = read(reader)
+    kept = sum(len(item.data) for item in read(reader))
     ring.add(CHUNK, 7, b"after")
-    kept = sum(len(item.data) for item in first)
-    assert 0 < kept < 20 * len(PIECE)
-    assert ring.words[LOST] == 20 * len(PIECE) - kept
-    assert [(item.kind, item.data) for item in read(reader)] == [(GAP, b"%d" % ring.words[LOST]), (CHUNK, b"after")]
-
-
-def test_a_recorder_begins_with_what_the_one_before_had_not_stored(ring: Ring) -> None:
-    ring.add(CHUNK, 1, b"stored")
-    read(RingReader(ring.file))
-    ring.add(CHUNK, 1, b"taken")
-    for _ in range(2):
-        assert [item.data for item in RingReader(ring.file).read()] == [b"taken"]
+    lost = 20 * len(PIECE) - kept
+    assert 0 < lost == ring.words[LOST] < 20 * len(PIECE)
+    for recorder in (reader, RingReader(ring.file), RingReader(ring.file)):  # each begins where the last one has freed
+        assert [(item.kind, item.data) for item in recorder.read()] == [(GAP, b"%d" % lost), (CHUNK, b"after")]
 
 
 def test_a_line_with_a_gap_says_so_and_the_lines_behind_it_are_whole() -> None:
@@ -253,14 +305,6 @@ def a_link(path: Path) -> None:
     path.symlink_to("notes")
 
 
-def other_lines(path: Path) -> None:
-    path.write_text('{"a": 1}\n')
-
-
-def nothing(_: Path) -> None:
-    """There is no such file."""
-
-
 @pytest.mark.parametrize(
     ("name", "make", "told"),
     [
@@ -268,11 +312,11 @@ def nothing(_: Path) -> None:
         ("log", os.mkfifo, "No such device or address"),
         ("log", a_database, "it has other content"),
         ("log", a_link, "it has other content"),
-        ("log", other_lines, "it has other content"),
-        ("tui-host.db", nothing, "it belongs to the database"),
-        ("none/log", nothing, "No such file or directory"),
-        ("file/log", nothing, "Not a directory"),
-        ("/dev/full", nothing, "it is a device"),
+        ("log", lambda path: path.write_text('{"a": 1}\n'), "it has other content"),
+        ("tui-host.db", str, "it belongs to the database"),
+        ("none/log", str, "No such file or directory"),
+        ("file/log", str, "Not a directory"),
+        ("/dev/full", str, "it is a device"),
     ],
 )
 def test_what_is_no_log_is_left_as_it_is_and_told_and_nothing_is_made(
@@ -294,10 +338,8 @@ def test_what_is_no_log_is_left_as_it_is_and_told_and_nothing_is_made(
 def test_a_log_to_where_host_and_server_speak_is_refused_and_nothing_is_started(tmp_path: Path, path: str) -> None:
     server = f"open({str(tmp_path / 'started')!r}, 'w')"
     run = subprocess.run(tap(tmp_path, "--log", path, "--", *PYTHON, server), capture_output=True, check=False)
-    assert (run.returncode, run.stdout) == (2, b"")
-    told = run.stderr.decode()
-    assert told.startswith(f"tui-host tap math: --log {path}: it is standard ")
-    assert told.count("\n") == 1
+    assert (run.returncode, run.stdout, run.stderr.count(b"\n")) == (2, b"", 1)
+    assert run.stderr.decode().startswith(f"tui-host tap math: --log {path}: it is standard ")
     assert not list(tmp_path.iterdir())
 
 
@@ -309,7 +351,7 @@ def logged(pieces: Sequence[bytes], file: int, told: list[str]) -> TapLog:
     return TapLog(LogForm(), file, "pipe", session, told.append)
 
 
-def test_a_log_takes_what_its_reader_takes_and_has_all_in_the_end() -> None:
+def test_a_log_takes_what_its_reader_takes_and_tells_in_the_end_what_it_lacks() -> None:
     reader, writer = os.pipe()
     told: list[str] = []
     log = logged([b"x" * 1_000_000, b"y"], writer, told)
@@ -319,13 +361,7 @@ def test_a_log_takes_what_its_reader_takes_and_has_all_in_the_end() -> None:
         found += os.read(reader, 1 << 20)
     found += os.read(reader, 1 << 20)
     log.finish(patience=0)
-    assert len(found.splitlines()) == 3
-    assert told == []
-
-
-def test_a_log_that_nobody_reads_is_given_up_at_the_end_and_what_it_lacks_told() -> None:
-    reader, writer = os.pipe()
-    told: list[str] = []
+    assert (len(found.splitlines()), told) == (3, [])
     log = logged([b"x" * 1_000_000], writer, told)
     log.finish(patience=0.1)
     assert told == ["the log lacks the last records: 1"]
@@ -336,8 +372,7 @@ def test_a_log_that_nobody_reads_is_given_up_at_the_end_and_what_it_lacks_told()
 def test_a_log_that_a_killed_tap_left_within_a_line_goes_on_with_the_next(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"tui_host":1,"sess')
-    log = logged([], open_log(str(path)), [])
-    log.follow()
+    logged([], open_log(str(path)), []).follow()
     first, second = path.read_bytes().splitlines()
     assert first == b'{"tui_host":1,"sess'
     assert second.startswith(b'{"tui_host":1,"session":')

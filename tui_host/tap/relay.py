@@ -162,7 +162,8 @@ class RecorderChild:
         self._close_lifeline()
         began = time.monotonic()
         while not self._is_over.wait(0.01) and (late := time.monotonic() - began) < NEWS_SECONDS:
-            is_well = words[IS_WELL] and not has_log and not self._has_died()
+            is_there = self._process is not None and self._process.poll() is None
+            is_well = words[IS_WELL] and not has_log and is_there
             if is_well and (not self._ring.left or late > REST_SECONDS):
                 break
         missing = words[LOST]
@@ -196,7 +197,7 @@ class RecorderChild:
             is_last = self._is_ending.is_set()  # one that dies while the relay ends is replaced once
             began = time.monotonic()
             self._process = self._started()
-            if is_last:
+            if self._is_ending.is_set():
                 self._close_lifeline()
         self._is_over.set()
 
@@ -224,9 +225,6 @@ class RecorderChild:
     def _close_lifeline(self) -> None:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
-
-    def _has_died(self) -> bool:
-        return self._process is None or self._process.stderr is None or ready(self._process.stderr.fileno(), 0, 0) != 0
 
 
 # Descriptors, also nonblocking ones: another process that shares a descriptor may have made it so.
