@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteStream, SocketStream
 
-from tests.kit.peer import Link
+from tests.kit.peer import PATIENCE, Link
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
@@ -24,8 +24,6 @@ from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
 
 PLACE = Place(session="20261122-010203-abcde")
-PATIENCE = 90.0
-"""Seconds; a machine that does much else takes some of them."""
 
 
 @dataclass(slots=True)
@@ -50,6 +48,11 @@ class Relaying:
     def body(self) -> bytes:
         return b"".join(record.data for record in self.records("chunk"))
 
+    def ending(self) -> Ending:
+        """How the only exchange ended."""
+        (record,) = [record for record in self.records() if record.kind in {"end", "error"}]
+        return read_ending(record.data)
+
     async def client(self) -> SocketStream:
         return await anyio.connect_tcp("127.0.0.1", self.port)
 
@@ -60,11 +63,12 @@ class Relaying:
             return await rest_of(stream)
 
 
-def says(*answers: bytes, waits: bool = False) -> Callable[[Link], Awaitable[None]]:
-    """An upstream that answers each head, and then ends, or waits for more first."""
+def says(*answers: bytes, until: bytes = b"\r\n\r\n", waits: bool = False) -> Callable[[Link], Awaitable[None]]:
+    """An upstream that answers once it has got certain bytes, and then ends, or waits for more first."""
 
     async def script(stream: Link) -> None:
-        await stream.head()
+        while not stream.has(until):
+            await stream.receive()
         for data in answers:
             await stream.send(data)
         if waits:
@@ -82,11 +86,10 @@ async def relaying(
     allowed_hosts: tuple[str, ...] = (),
     ca_file: Path | None = None,
     environment: dict[str, str] | None = None,
-    recorder: TapRecorder | None = None,
     port: int = 0,
 ) -> AsyncGenerator[Relaying]:
-    recorder = recorder or TapRecorder(None, Redactor(), capture="c", kind="tap")
     told: list[str] = []
+    recorder = TapRecorder(None, Redactor(), capture="c", kind="tap")
     connections = Connections(recorder, "srv" if is_mcp else "peer", is_mcp=is_mcp)
     exchanges = TappedExchanges(recorder, connections, PLACE)
 
@@ -112,11 +115,12 @@ async def relaying(
 async def rest_of(stream: ByteStream) -> bytes:
     """What comes until the other side ends."""
     data = bytearray()
-    try:
-        while True:
-            data += await stream.receive()
-    except anyio.EndOfStream:
-        return bytes(data)
+    with anyio.fail_after(PATIENCE):
+        try:
+            while True:
+                data += await stream.receive()
+        except anyio.EndOfStream:
+            return bytes(data)
 
 
 async def until(claim: Callable[[], bool]) -> None:
@@ -128,16 +132,10 @@ async def until(claim: Callable[[], bool]) -> None:
 
 async def until_has(client: SocketStream, wanted: bytes) -> bytes:
     data = b""
-    with anyio.fail_after(90):
+    with anyio.fail_after(PATIENCE):
         while wanted not in data:
             data += await client.receive()
     return data
-
-
-def ending(relay: Relaying) -> Ending:
-    """How the last exchange ended."""
-    (record,) = [record for record in relay.records() if record.kind in {"end", "error"}]
-    return read_ending(record.data)
 
 
 def request(

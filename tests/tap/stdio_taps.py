@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -144,7 +144,7 @@ def recorder_of(tap: int) -> int:
 
 
 @contextmanager
-def stored(folder: Path) -> Iterator[Store]:
+def stored(folder: Path) -> Generator[Store]:
     store = Store.open_to_read(folder / "tui-host.db")
     try:
         yield store

@@ -305,6 +305,10 @@ def a_link(path: Path) -> None:
     path.symlink_to("notes")
 
 
+def other_lines(path: Path) -> None:
+    path.write_text('{"a": 1}\n')
+
+
 @pytest.mark.parametrize(
     ("name", "make", "told"),
     [
@@ -312,7 +316,7 @@ def a_link(path: Path) -> None:
         ("log", os.mkfifo, "No such device or address"),
         ("log", a_database, "it has other content"),
         ("log", a_link, "it has other content"),
-        ("log", lambda path: path.write_text('{"a": 1}\n'), "it has other content"),
+        ("log", other_lines, "it has other content"),
         ("tui-host.db", str, "it belongs to the database"),
         ("none/log", str, "No such file or directory"),
         ("file/log", str, "Not a directory"),

@@ -8,10 +8,10 @@ import struct
 
 import anyio
 import pytest
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import SocketAttribute
 
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import PLACE, answer, ending, relaying, request, rest_of, says, until, until_has
+from tests.tap.relaying import PLACE, answer, relaying, request, rest_of, says, until, until_has
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.exchanges import Connections, TappedExchanges
@@ -21,14 +21,6 @@ from tui_host.tap.session import TapRecorder
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
-
-
-def reset(stream: SocketStream) -> None:
-    """Make its end a reset."""
-    raw = stream.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
-    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
 WAYS = {"closed": anyio.EndOfStream, "reset": anyio.BrokenResourceError}
 """How a connection ends, and what the other side gets."""
 
@@ -46,10 +38,11 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it_in_the_
             await client.send(request(relay.host))
             await until_has(client, b"hello")
             if way == "reset":
-                reset(client)
+                raw = client.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         await until(lambda: up.ended == 1 and len(relay.records()) == 4)
     assert relay.body() == b"hello"
-    assert ending(relay).reason == "closed by host"
+    assert relay.ending().reason == "closed by host"
 
 
 @pytest.mark.parametrize(
@@ -57,17 +50,12 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it_in_the_
 )
 @pytest.mark.parametrize("size", [1, 1000])
 async def test_what_an_upstream_frames_wrongly_passes_as_it_is_for_the_client_to_judge(wrong: bytes, size: int) -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        said = CHUNKED[:-2] + wrong + b"and more"
-        for at in range(0, len(said), size):
-            await stream.send(said[at : at + size])
-
+    said = CHUNKED[:-2] + wrong + b"and more"
+    script = says(*(said[at : at + size] for at in range(0, len(said), size)))
     async with peer(connection=script) as up, relaying(up.origin) as relay:
-        answered = await relay.ask(request(relay.host))
-    assert answered == CHUNKED[:-2] + wrong + b"and more"
+        assert await relay.ask(request(relay.host)) == said
     assert relay.body() == b"hello"
-    assert ending(relay).reason == "cut by peer"
+    assert relay.ending().reason == "cut by peer"
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -102,7 +90,7 @@ async def test_an_upstream_that_ends_in_the_middle_ends_the_client_in_the_same_w
                 got += await client.receive()
             with pytest.raises(WAYS[way]):
                 await client.receive()
-    assert (ending(relay).reason, ending(relay).size) == ("cut by peer", 5 * said.endswith((b"hello", CHUNKED)))
+    assert (relay.ending().reason, relay.ending().size) == ("cut by peer", 5 * said.endswith((b"hello", CHUNKED)))
 
 
 @pytest.mark.parametrize("missing", [0, 5], ids=["all", "half"])
@@ -115,31 +103,26 @@ async def test_a_client_may_end_its_side_and_still_hears_the_answer(missing: int
         asking = request(relay.host, body=b"0123456789")
         await client.send(asking[: len(asking) - missing])
         await client.send_eof()
-        with anyio.fail_after(90):
-            assert (await rest_of(client)).endswith(b"hello\r\n0\r\n\r\n")
-    assert ending(relay).reason == "complete"
+        assert (await rest_of(client)).endswith(b"hello\r\n0\r\n\r\n")
+    assert relay.ending().reason == "complete"
 
 
-async def test_an_answer_may_come_before_the_request_is_complete() -> None:
+async def test_an_answer_may_come_before_the_request_is_complete_and_a_refused_client_can_read_it() -> None:
     async def script(stream: Link) -> None:
         await stream.head()
         await stream.send(answer(b"too large", status=b"413 Content Too Large"))
-        while not stream.has(b"rest"):
-            await stream.receive()
+        await says(until=b"rest")(stream)
 
     async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host, body=b"the rest")[:-4])
         await until_has(client, b"too large")
         await client.send(b"rest")
         await rest_of(client)
-    drafts = list(relay.records())
-    assert [draft.kind for draft in drafts] == ["request", "response", "chunk", "end"]
-    assert (drafts[0].data, drafts[0].malformed) == (b"the ", "the body is kept up to 4 of its 8 bytes")
-
-
-async def test_a_client_that_is_refused_while_it_sends_much_can_read_that() -> None:
-    script = says(answer(b"too large", status=b"413 Content Too Large", more=b"Connection: close\r\n"))
-    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
+    records = relay.records()
+    assert [record.kind for record in records] == ["request", "response", "chunk", "end"]
+    assert (records[0].data, records[0].malformed) == (b"the ", "the body is kept up to 4 of its 8 bytes")
+    refusing = says(answer(b"too large", status=b"413 Content Too Large", more=b"Connection: close\r\n"))
+    async with peer(connection=refusing) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host, body=bytes(32 << 20)))
         assert (await until_has(client, b"too large")).startswith(b"HTTP/1.1 413 ")
 
@@ -159,11 +142,11 @@ async def test_what_the_upstream_says_that_is_no_answer_is_told_as_the_taps_own_
     async with (
         peer(connection=says(said, waits=True)) as up,
         relaying(up.origin if said else "http://127.0.0.1:1") as relay,
+        await relay.client() as client,
     ):
-        async with await relay.client() as client:
-            await client.send(request(relay.host))
-            answered = await until_has(client, b"}\n")
-        assert ending(relay).reason == "not connected"
+        await client.send(request(relay.host))
+        answered = await until_has(client, b"}\n")
+        assert relay.ending().reason == "not connected"
     top, _, body = answered.partition(b"\r\n\r\n")
     assert top.startswith(b"HTTP/1.1 502 Bad Gateway\r\nServer: tui-host tap\r\nX-Tui-Host-Tap: ")
     assert json.loads(body)["error"]["message"].startswith("tui-host tap: ")
@@ -171,34 +154,24 @@ async def test_what_the_upstream_says_that_is_no_answer_is_told_as_the_taps_own_
 
 @pytest.mark.parametrize("unasked", [b"", answer(b"poison")], ids=["ends", "says more"])
 async def test_an_upstream_that_ends_or_speaks_between_requests_closes_the_clients_connection(unasked: bytes) -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(answer() + unasked)
-        if unasked:
-            await stream.receive()
-
+    script = says(answer() + unasked, waits=bool(unasked))
     async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
         await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
-        with anyio.fail_after(90):
-            assert (await rest_of(client)).endswith(b"{}")
+        assert (await rest_of(client)).endswith(b"{}")
 
 
 async def test_the_end_of_the_tap_cuts_what_is_on_its_way() -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(HEAD + b"\r\nhello")  # a body that ends with the connection
-        await stream.receive()
-
+    script = says(HEAD + b"\r\nhello", waits=True)  # a body that ends with the connection
     async with peer(connection=script) as up:
         async with relaying(up.origin) as relay:
             client = await relay.client()
             await client.send(request(relay.host))
             await until_has(client, b"hello")
         async with client:
-            with anyio.fail_after(90), pytest.raises(anyio.BrokenResourceError):
+            with pytest.raises(anyio.BrokenResourceError):
                 await rest_of(client)
         await until(lambda: up.ended == 1)
-    assert ending(relay).error == "the tap was ended"
+    assert relay.ending().error == "the tap was ended"
 
 
 def test_what_a_gap_or_the_end_cuts_says_so_and_what_follows_a_gap_of_the_same_exchange_is_not_kept() -> None:
