@@ -267,7 +267,7 @@ def test_what_several_threads_report_while_somebody_reads_comes_whole_and_in_the
         assert [item.data for item in items if item.number == number] == wanted
 
 
-def test_what_finds_no_room_is_counted_and_marked_where_it_is_missing_and_what_is_not_stored_is_read_again() -> None:
+def test_what_finds_no_room_is_counted_and_marked_where_it_is_missing() -> None:
     ring = Ring(room=100_000)
     reader = RingReader(ring.file)
     for _ in range(20):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import Relaying, answer, origin_of, relaying, request, rest_of
+from tests.tap.relaying import Relaying, answer, origin_of, relaying, request, until_has
 from tui_host.capture.exports.jsonl_export import record_line
 from tui_host.tap.http.logins import EndpointEvent
 
@@ -17,26 +17,20 @@ CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add","
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}'
 INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
 GET = b"GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
-STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+NAMED = (b"ORIGIN/messages?session_id=1", b"/messages?session_id=1", b"https://other.example/m", b"ORIGINX/m")
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        *(b"ORIGIN/messages?session_id=1", b"/messages?session_id=1", b"https://other.example/m", b"ORIGINX/m"),
-        *(b"http://[x/m", b"//["),
-    ],
-)
+@pytest.mark.parametrize("named", [*NAMED, b"http://[x/m", b"//["])
 async def test_an_endpoint_that_is_announced_leads_back_and_is_recorded_as_it_was(named: bytes) -> None:
     said = b""
 
     async def script(stream: Link) -> None:
         nonlocal said
-        asked = await stream.head()
-        origin = origin_of(asked)
+        origin = origin_of(await stream.head())
         said = b": hello\r\n\r\nevent: endpoint\r\ndata: %s\r\n\r\n" % named.replace(b"ORIGIN", origin)
         said += b"event: x\ndata: %s/later\n\ndata: " % origin + RESULT % 1 + b"\n\n"
-        await stream.send(STREAM + b"\r\n")
+        await stream.send(STREAM)
         for at in range(0, len(said), 5):
             await stream.send(said[at : at + 5])
 
@@ -68,12 +62,12 @@ LEFT_ALONE = {
 def test_the_endpoint_that_begins_a_stream_is_found_and_nothing_else_is_touched(name: str, ends: bytes) -> None:
     stream = {**LED_BACK, **LEFT_ALONE}[name].replace(b"\n", ends)
     wanted = stream.replace(b"@U", T, 1) if name in LED_BACK else stream
-    stream, wanted = (each.replace(b"@U", U) for each in (stream, wanted))
+    stream, wanted = (text.replace(b"@U", U) for text in (stream, wanted))
     for size in (1, 2, 3, 5, 8, 13, len(stream)):
-        one = EndpointEvent(lambda url: url.replace(b"//a:1/", b"//b/"))
-        pieces = [one.feed(stream[at : at + size], is_last=False) for at in range(0, len(stream), size)]
-        assert b"".join([*pieces, one.feed(b"", is_last=True)]) == wanted, size
-        assert one.url == (U if name in LED_BACK else b"")
+        event = EndpointEvent(lambda url: url.replace(b"//a:1/", b"//b/"))
+        pieces = [event.feed(stream[at : at + size], is_last=False) for at in range(0, len(stream), size)]
+        assert b"".join([*pieces, event.feed(b"", is_last=True)]) == wanted, size
+        assert event.url == (U if name in LED_BACK else b"")
 
 
 async def test_a_servers_metadata_names_what_the_client_was_given_wherever_the_server_says_it_is() -> None:
@@ -110,20 +104,20 @@ async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
     sessions = iter((b"one", b"two"))
 
     async def script(stream: Link) -> None:
-        asked = await stream.head()
-        while not asked.endswith(b"}}"):
-            asked += await stream.receive()
-        if b"initialize" in asked:
+        asked = await stream.request()
+        if b"initialize" in asked.body:
             await stream.send(answer(RESULT % 0, more=b"Mcp-Session-Id: %s\r\n" % next(sessions)))
         else:
             await stream.send(answer(RESULT % 7))
 
     async with peer(connection=script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
-        for _ in range(2):
-            await relay.ask(request(relay.host, target=b"/mcp", body=INITIALIZE + b" " * 0))
-        for session in (b"two", b"one"):
-            more = b"Mcp-Session-Id: %s\r\n" % session
-            await relay.ask(request(relay.host, target=b"/mcp", body=CALL % 7, more=more))
+        for body, more in (
+            (INITIALIZE, b""),
+            (INITIALIZE, b""),
+            (CALL % 7, b"Mcp-Session-Id: two\r\n"),
+            (CALL % 7, b"Mcp-Session-Id: one\r\n"),
+        ):
+            await relay.ask(request(relay.host, target=b"/mcp", body=body, more=more))
     frames = [(record.connection, record.malformed) for record in relay.records("frame")]
     assert frames == [(f"srv#{number}", None) for number in (1, 1, 2, 2, 2, 2, 1, 1)]
 
@@ -137,24 +131,20 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
     streams: list[Link] = []
 
     async def script(stream: Link) -> None:
-        asked = await stream.head()
-        if asked.startswith(b"GET"):
-            streams.append(stream)
-            await stream.send(
-                STREAM + b"\r\nevent: endpoint\ndata: /messages/?%s=%s%d\n\n" % (key, session, len(streams))
-            )
-            await stream.receive()
-        else:
+        if not (await stream.head()).startswith(b"GET"):
             await stream.send(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+            return
+        streams.append(stream)
+        event = b"event: endpoint\ndata: /messages/?%s=%s%d\n\n" % (key, session, len(streams))
+        await stream.send(STREAM + event)
+        await stream.receive()
 
     async def listen(relay: Relaying, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         async with await relay.client() as client:
             await client.send(GET % (b"/sse", relay.host))
-            data = b""
-            while b"essages" not in data or not data.endswith(b"\n\n"):
-                data += await client.receive()
+            await until_has(client, b"data: /messages/?")
             task_status.started()
-            await rest_of(client)
+            await client.receive()
 
     async with (
         peer(connection=script) as up,

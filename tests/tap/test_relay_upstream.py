@@ -1,7 +1,9 @@
-"""How a relay reaches its upstream: encrypted, verified, by the proxy of the environment; and what cannot be one."""
+"""How a relay reaches its upstream: encrypted, verified, by the proxy of the environment; how far inside; and what cannot be one."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
 from pathlib import Path
 
@@ -15,7 +17,10 @@ from tests.ports import unused_port
 from tests.tap.relaying import answer, relaying, request, says
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.errors import SettingsError, TuiHostError
-from tui_host.tap.http.upstream import upstream_of
+from tui_host.tap.http.llm_tap import base_url, instructions
+from tui_host.tap.http.upstream import FORBIDDEN, MACHINE, NETWORK, PUBLIC, depth_of, upstream_of
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"
 
 
 def encrypting(folder: Path) -> tuple[Path, ssl.SSLContext]:
@@ -26,12 +31,13 @@ def encrypting(folder: Path) -> tuple[Path, ssl.SSLContext]:
     return own, context
 
 
-async def answer_once(stream: TLSStream) -> bytes:
-    asked = b""
-    while b"\r\n\r\n" not in asked:
-        asked += await stream.receive()
-    await stream.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n")
-    await stream.send(b"0\r\n\r\n")
+async def answer_encrypted(stream: Link, context: ssl.SSLContext) -> bytes:
+    async with await TLSStream.wrap(stream, server_side=True, ssl_context=context) as secret:
+        asked = b""
+        while b"\r\n\r\n" not in asked:
+            asked += await secret.receive()
+        await secret.send(CHUNKED)
+        await secret.send(b"0\r\n\r\n")
     return asked
 
 
@@ -40,14 +46,12 @@ async def test_an_encrypted_upstream_is_reached_if_its_certificate_is_trusted(tm
     own, context = encrypting(tmp_path)
 
     async def script(stream: Link) -> None:
-        async with await TLSStream.wrap(stream, server_side=True, ssl_context=context) as secret:
-            await answer_once(secret)
+        await answer_encrypted(stream, context)
 
     async with peer(connection=script) as up:
-        url = up.origin.replace("http:", "https:")
         ca_file, environment = (own, {}) if way == "--ca-file" else (None, {"SSL_CERT_FILE": str(own)})
-        async with relaying(url, environment=environment, ca_file=ca_file) as relay:
-            assert (await relay.ask(request(relay.host))).endswith(b"2\r\nok\r\n0\r\n\r\n")
+        async with relaying(up.origin.replace("http:", "https:"), environment=environment, ca_file=ca_file) as relay:
+            assert await relay.ask(request(relay.host)) == CHUNKED + b"0\r\n\r\n"
         assert relay.body() == b"ok"
 
 
@@ -77,15 +81,11 @@ async def test_a_certificate_that_nobody_signed_or_for_another_name_is_refused_w
 
 
 async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_named() -> None:
-    async def script(stream: Link) -> None:
-        await stream.receive()
-        await stream.send(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-
+    script = says(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", until=b"\x16")
     async with peer(connection=script) as up, relaying(up.origin.replace("http:", "https:")) as relay:
         answered = await relay.ask(request(relay.host))
     assert b"does not answer in TLS: " in answered
     assert b"write --upstream %s/" % up.origin.encode() in answered
-    assert b"Operation not permitted" not in answered
 
 
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
@@ -106,12 +106,10 @@ async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it(tmp_path
 
     async def script(stream: Link) -> None:
         seen.append(await stream.head())
-        if not consents:
-            await stream.send(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
-            return
-        await stream.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        async with await TLSStream.wrap(stream, server_side=True, ssl_context=context) as secret:
-            seen.append(await answer_once(secret))
+        word = b"200 Connection established" if consents else b"407 Proxy Authentication Required"
+        await stream.send(b"HTTP/1.1 %s\r\n\r\n" % word)
+        if consents:
+            seen.append(await answer_encrypted(stream, context))
 
     async with peer(connection=script) as proxy:
         environment = {"https_proxy": proxy.origin}
@@ -155,22 +153,132 @@ async def test_a_tap_before_itself_is_refused() -> None:
 @pytest.mark.parametrize(
     ("origin", "status", "words"),
     [
-        ("", b"502", "the tap itself answered 502: http://127.0.0.1:"),
-        ("Origin: http://evil.example\r\n", b"403", "the tap itself answered: Origin is http://evil.example: "),
+        (b"", 502, "the tap itself answered 502: http://127.0.0.1:"),
+        (b"Origin: http://evil.example\r\n", 403, "the tap itself answered: Origin is http://evil.example: "),
     ],
 )
 async def test_an_answer_of_the_tap_itself_is_one_row_that_says_so(
-    origin: str, status: bytes, words: str, *, is_mcp: bool
+    origin: bytes, status: int, words: str, *, is_mcp: bool
 ) -> None:
     ladder = Ladder()
     async with relaying(f"http://127.0.0.1:{unused_port()}/v1", is_mcp=is_mcp) as relay:
-        head = b"POST /v1 HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n" % (relay.host, origin.encode())
         body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-        answered = await relay.ask(
-            head + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-        )
+        answered = await relay.ask(request(relay.host, target=b"/v1", body=body, more=origin))
         ladder.feed(relay.records())
-    assert answered.startswith(b"HTTP/1.1 %s " % status)
+    assert answered.startswith(b"HTTP/1.1 %d " % status)
     (failed,) = [row for row in ladder.rows if row.error]
     assert failed.words.startswith(words)
     assert failed.status == (403 if origin else 0)
+
+
+# How far inside a network what an upstream's metadata names may be.
+
+
+@pytest.mark.parametrize(
+    ("address", "depth"),
+    [
+        ("93.184.216.34", PUBLIC),
+        ("2606:2800:220:1::1", PUBLIC),
+        ("10.1.2.3", NETWORK),
+        ("100.64.0.1", NETWORK),
+        ("fd00::1", NETWORK),
+        ("127.0.0.1", MACHINE),
+        ("::1", MACHINE),
+        ("::ffff:127.0.0.1", MACHINE),
+        ("64:ff9b::7f00:1", MACHINE),
+        ("2002:a00:1::", NETWORK),
+        ("169.254.169.254", FORBIDDEN),
+        ("fe80::1%1", FORBIDDEN),
+        ("0.0.0.0", MACHINE),  # noqa: S104 - bound by nobody here
+        ("224.0.0.1", FORBIDDEN),
+        ("::127.0.0.1", FORBIDDEN),
+    ],
+)
+def test_of_an_address_it_is_known_from_where_it_can_be_reached(address: str, depth: int) -> None:
+    assert depth_of(address) == depth
+
+
+@pytest.mark.parametrize(
+    ("upstream", "named", "may"),
+    [
+        ("https://mcp.example/mcp", "https://login.example", True),
+        ("https://mcp.example/mcp", "http://login.example", False),
+        ("http://mcp.example/mcp", "http://login.example", False),
+        ("http://mcp.example/mcp", "http://MCP.example:9", True),
+        ("https://mcp.example/mcp", "http://127.0.0.1:9", False),
+        ("https://mcp.example/mcp", "https://localhost", False),
+        ("https://mcp.example/mcp", "https://127.1", False),
+        ("https://mcp.example/mcp", "https://10.0.0.1", False),
+        ("https://mcp.example/mcp", "https://169.254.169.254", False),
+        ("https://10.0.0.7/mcp", "https://10.0.0.1", True),
+        ("https://10.0.0.7/mcp", "https://127.0.0.1", False),
+        ("https://169.254.1.1/mcp", "https://10.0.0.1", False),
+        ("http://127.0.0.1:3000/mcp", "http://localhost:9", True),
+        ("http://localhost:3000/mcp", "https://10.0.0.1", True),
+        ("http://localhost:3000/mcp", "http://10.0.0.1", False),
+        ("http://localhost:3000/mcp", "https://169.254.169.254", False),
+    ],
+)
+@pytest.mark.parametrize("proxy", ["", "http://proxy.example:3128"])
+def test_a_server_names_encrypted_places_and_beside_itself_plain_ones(
+    upstream: str, named: str, proxy: str, *, may: bool
+) -> None:
+    server = upstream_of(upstream, {"https_proxy": proxy})
+    if may:
+        assert server.other(named).origin == named.lower()
+    else:
+        with pytest.raises(SettingsError, match="may not lead to"):
+            server.other(named)
+
+
+async def test_what_leads_further_in_than_the_server_is_is_not_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def looked_up(*_: object, **__: object) -> list[object]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+
+    async with peer(connection=says(answer(b""), until=b"")) as inner:
+        await upstream_of("http://127.0.0.1", {}).other(f"http://localhost:{inner.port}").connect(asyncio.Protocol)
+        await inner.until(lambda there: len(there.links) == 1)
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", looked_up)
+        named = upstream_of("http://mcp.example", {}).other(f"http://mcp.example:{inner.port}")
+        with pytest.raises(ConnectionError, match="further inside"):
+            await named.connect(asyncio.Protocol)
+        assert len(inner.links) == 1
+
+
+# Where hosts of others want a tap's address.
+
+OWN = "http://127.0.0.1:8321"
+OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "OLLAMA_HOST"
+
+
+@pytest.mark.parametrize(
+    ("upstream", "path", "names"),
+    [
+        ("https://api.deepseek.com/v1", "/v1", [OPENAI]),
+        ("https://api.deepseek.com/v1/chat/completions", "/v1", [OPENAI]),
+        ("http://127.0.0.1:11434/v1/", "/v1/", [OPENAI]),
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", "/v1beta/openai/", [OPENAI]),
+        ("https://llm.example/v1/responses/", "/v1", [OPENAI]),
+        ("https://llm.example/v1/messages", "", [ANTHROPIC]),
+        ("https://api.anthropic.com/v1", "", [ANTHROPIC]),
+        ("https://api.anthropic.com/", "/", [ANTHROPIC]),
+        ("https://api.moonshot.cn/anthropic/v1/", "/anthropic", [ANTHROPIC]),
+        ("https://generativelanguage.googleapis.com/v1beta", "", [GEMINI]),
+        ("https://llm.example/v1beta/models/m:generateContent", "", [GEMINI]),
+        ("https://llm.example/api/chat", "", [OLLAMA]),
+        ("http://127.0.0.1:11434", "", [OLLAMA]),
+        ("http://127.0.0.1:9000", "", [OPENAI, ANTHROPIC, GEMINI, OLLAMA]),
+    ],
+)
+def test_hosts_are_told_the_address_of_whom_the_upstream_speaks_like(
+    upstream: str, path: str, names: list[str]
+) -> None:
+    """Clients of Anthropic's and of Gemini's API put the version behind it themselves: with it twice there is nothing."""
+    server = upstream_of(upstream, {}, None)
+    url = base_url(server, OWN)
+    assert url == OWN + path
+    hints = "\n".join(instructions(server, OWN))
+    assert [name for name in (OPENAI, ANTHROPIC, GEMINI, OLLAMA) if f" {name}=" in hints] == names
+    version = "/v1" if len(names) > 1 else ""
+    assert f" {names[0]}={url.rstrip('/')}{version}\n" in hints + "\n"
+    assert ("--allow-host host.docker.internal" in hints) == (names[0] in {OPENAI, OLLAMA})
