@@ -7,31 +7,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 from tests.kit import bodies
 from tests.kit.bodies import SYSTEM, Answer, Call, Entry, Results, Tool, User
-from tui_host.errors import JSON
-
-
-class Form(Protocol):
-    """A way to speak; `several` is whether an answer may hold several calls."""
-
-    url: str
-    several: bool
-
-    def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
-        """The body of a request."""
-        ...
-
-    def response(self, answer: Answer) -> Sequence[bytes]:
-        """The chunks of its response."""
-        ...
 
 
 @dataclass
 class Spoken:
-    """A dialect over HTTP; Chat Completions if nothing is said."""
+    """A dialect over HTTP; Chat Completions if nothing is said. `several` is whether an answer may hold several calls."""
 
     name: str = "openai"
     url: str = "https://api.example/v1/chat/completions"
@@ -41,29 +25,29 @@ class Spoken:
     several: bool = True
 
     def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
+        """The body of a request."""
         return bodies.DIALECTS[self.name].request(entries, system=system, tools=self.tools, model=self.model)
 
     def response(self, answer: Answer) -> Sequence[bytes]:
+        """The chunks of its response."""
         dialect = bodies.DIALECTS[self.name]
         return dialect.events(answer) if self.is_streamed else [dialect.whole(answer)]
 
 
-def offering(offered: Mapping[str, str]) -> Form:
-    """Chat Completions with tools, by their names and descriptions."""
-    return Spoken(tools=[Tool(name, description) for name, description in offered.items()])
-
-
-DIALECTS: Mapping[str, Form] = {
+GEMINI = "https://api.example/v1beta/models/gemini-x:generateContent"
+DIALECTS: Mapping[str, Spoken] = {
     "openai": Spoken(),
     "openai-responses": Spoken("openai-responses", "https://api.example/v1/responses", is_streamed=False),
     "anthropic": Spoken("anthropic", "https://api.example/v1/messages", model="claude-x"),
-    "gemini": Spoken("gemini", "https://api.example/v1beta/models/gemini-x:generateContent", is_streamed=False),
-    "gemini-cli": Spoken("gemini-cli", "https://api.example/v1beta/models/gemini-x:generateContent", is_streamed=False),
+    "gemini": Spoken("gemini", GEMINI, is_streamed=False),
+    "gemini-cli": Spoken("gemini-cli", GEMINI, is_streamed=False),
     "ollama": Spoken("ollama", "http://127.0.0.1:11434/api/chat", model="qwen-x"),
 }
 
 
-# In plain text.
+def offering(offered: Mapping[str, str]) -> Spoken:
+    """Chat Completions with tools, by their names and descriptions."""
+    return Spoken(tools=[Tool(name, description) for name, description in offered.items()])
 
 
 @dataclass(frozen=True)
@@ -77,8 +61,8 @@ class Words:
     system: str
     call: Callable[[Call], str]
     told: Callable[[Call, str], str]
-    several: str | None = "\n\n"
-    asks: Callable[[str, bool], str] | None = None
+    several: str | None = None
+    asks: Callable[[str, int], str] = lambda text, _: text
     ends: Callable[[str], str] = lambda text: text
     behind: str = ""
 
@@ -86,7 +70,7 @@ class Words:
 class Worded:
     """A tool protocol of plain text over a dialect."""
 
-    def __init__(self, words: Words, dialect: Form) -> None:
+    def __init__(self, words: Words, dialect: Spoken) -> None:
         self._words = words
         self._dialect = dialect
         self.url = dialect.url
@@ -103,8 +87,7 @@ class Worded:
         for number, entry in enumerate(entries):
             match entry:
                 case User():
-                    said = words.asks(entry.text, number == 0) if words.asks is not None else entry.text
-                    yield User(said + words.behind)
+                    yield User(words.asks(entry.text, number) + words.behind)
                 case Answer():
                     yield Answer(self._said(entry))
                 case Results():
@@ -118,7 +101,13 @@ class Worded:
         return "\n\n".join(filter(None, [answer.text, (self._words.several or "\n").join(calls)]))
 
 
+Form: TypeAlias = Spoken | Worded
+
+
 def _use(call: Call) -> str:
+    if call.name == "access_mcp_resource":
+        server, uri = call.arguments["server_name"], call.arguments["uri"]
+        return f"<{call.name}>\n<server_name>{server}</server_name>\n<uri>{uri}</uri>\n</{call.name}>"
     server, _, tool = call.name.partition("__")
     return (
         f"<thinking>I need {tool}.</thinking>\n\n<use_mcp_tool>\n<server_name>{server}</server_name>\n"
@@ -126,37 +115,15 @@ def _use(call: Call) -> str:
     )
 
 
-def _access(call: Call) -> str:
-    server, uri = call.arguments["server_name"], call.arguments["uri"]
-    return f"<access_mcp_resource>\n<server_name>{server}</server_name>\n<uri>{uri}</uri>\n</access_mcp_resource>"
-
-
-def _tagged(text: str, is_first: bool) -> str:  # noqa: FBT001 - the place is what is passed
-    tag = "task" if is_first else "feedback"
-    return f"<{tag}>\n{text}\n</{tag}>"
-
-
 def _used(call: Call, text: str) -> str:
-    if call.name == "access_mcp_resource":
-        return f"[access_mcp_resource for '{call.arguments['server_name']}'] Result:\n{text}"
-    return f"[use_mcp_tool for '{call.name.partition('__')[0]}'] Result:\n{text}"
+    server, _, tool = call.name.partition("__")
+    used = "use_mcp_tool" if tool else call.name
+    return f"[{used} for '{server if tool else call.arguments['server_name']}'] Result:\n{text}"
 
 
-def _object(name: str, arguments: str) -> Callable[[Call], str]:
-    return lambda call: f'{{"{name}": {json.dumps(call.name)}, "{arguments}": {call.text}}}'
-
-
-def _after(words: str) -> Callable[[Call, str], str]:
-    def told(call: Call, text: str) -> str:
-        del call
-        return words + text
-
-    return told
-
-
-def _response(call: Call, text: str) -> str:
-    value: JSON = {"name": call.name, "content": text}
-    return f"<tool_response>\n{json.dumps(value, ensure_ascii=False)}\n</tool_response>"
+def _tagged(text: str, number: int) -> str:
+    tag = "feedback" if number else "task"
+    return f"<{tag}>\n{text}\n</{tag}>"
 
 
 _CLINE = (
@@ -172,62 +139,57 @@ _CHERRY = (
     "  <name>math__add</name>\n  <description>Adds.</description>\n  <arguments>\n    {}\n  </arguments>\n</tool>\n</tools>\n"
 )
 _HERMES = "# Tools\n\n<tools>\n{}\n</tools>\n\nFor each call, return <tool_call>\n{}\n</tool_call>\n"
+_REACT = "Tools:\n- math__add: Adds.\n\nThought: why\nAction: the tool\nAction Input: JSON\nObservation: given\n"
 
 
-def _listed(names: Sequence[str]) -> str:
-    return "\n\n".join(f"Tool: {name}\nDescription: It does.\nArguments:" for name in names)
+def _cherry(told: Callable[[Call, str], str]) -> Words:
+    name, arguments = "  <name>{}</name>\n", "  <arguments>{}</arguments>\n"
+    call = f"<tool_use>\n{name}{arguments}</tool_use>"
+    return Words(_CHERRY, lambda asked: call.format(asked.name, asked.text), told, several="\n\n")
 
 
 def words_of(names: Sequence[str]) -> Mapping[str, Words]:
     """The tool protocols of plain text; of some the prompt must name the tools."""
-    cherry = Words(
-        system=_CHERRY,
-        call=lambda call: f"<tool_use>\n  <name>{call.name}</name>\n  <arguments>{call.text}</arguments>\n</tool_use>",
-        told=lambda call, text: (
-            f"<tool_use_result>\n  <name>{call.name}</name>\n  <result>{text}</result>\n</tool_use_result>"
-        ),
-    )
+    listed = "\n\n".join(f"Tool: {name}\nDescription: It does.\nArguments:" for name in names)
+    quoted = json.dumps
     return {
         "cline": Words(
-            system=_CLINE,
-            call=lambda call: _access(call) if call.name == "access_mcp_resource" else _use(call),
-            told=_used,
-            several=None,
+            _CLINE,
+            _use,
+            _used,
             asks=_tagged,
             ends=lambda text: f"<attempt_completion>\n<result>\n{text}\n</result>\n</attempt_completion>",
             behind=_DETAILS,
         ),
-        "cherry": cherry,
-        "older cherry": Words(
-            system=_CHERRY,
-            call=cherry.call,
-            told=lambda call, text: f"Here is the result of mcp tool use `{call.name}`:\n\n{text}",
+        "cherry": _cherry(
+            lambda call, text: (
+                f"<tool_use_result>\n  <name>{call.name}</name>\n  <result>{text}</result>\n</tool_use_result>"
+            )
         ),
+        "older cherry": _cherry(lambda call, text: f"Here is the result of mcp tool use `{call.name}`:\n\n{text}"),
         "json": Words(
-            system=f'{_listed(names)}\n\nRespond with:\n{{"tool": "tool-name", "arguments": {{"name": "value"}}}}\n',
-            call=_object("tool", "arguments"),
-            told=_after("Tool execution result: "),
-            several=None,
+            f'{listed}\n\nRespond with:\n{{"tool": "tool-name", "arguments": {{"name": "value"}}}}\n',
+            lambda call: f'{{"tool": {quoted(call.name)}, "arguments": {call.text}}}',
+            lambda _, text: f"Tool execution result: {text}",
         ),
         "function": Words(
-            system=f'{_listed(names)}\n\nRespond with:\n{{"function": "name", "parameters": {{"name": "value"}}}}\n',
-            call=_object("function", "parameters"),
-            told=lambda call, text: f"Tool result for {call.name}:\n{text}",
-            several=None,
+            f'{listed}\n\nRespond with:\n{{"function": "name", "parameters": {{"name": "value"}}}}\n',
+            lambda call: f'{{"function": {quoted(call.name)}, "parameters": {call.text}}}',
+            lambda call, text: f"Tool result for {call.name}:\n{text}",
         ),
         "react": Words(
-            system="Tools:\n- math__add: Adds.\n\nThought: why\nAction: the tool\nAction Input: JSON\nObservation: given\n",
-            call=lambda call: f"Thought: I need it.\nAction: {call.name}\nAction Input: {call.text}",
-            told=_after("Observation: "),
-            several=None,
+            _REACT,
+            lambda call: f"Thought: I need it.\nAction: {call.name}\nAction Input: {call.text}",
+            lambda _, text: f"Observation: {text}",
             ends=lambda text: f"Thought: I know.\nFinal Answer: {text}",
         ),
         "hermes": Words(
-            system=_HERMES,
-            call=lambda call: (
-                f'<tool_call>\n{{"name": {json.dumps(call.name)}, "arguments": {call.text}}}\n</tool_call>'
+            _HERMES,
+            lambda call: f'<tool_call>\n{{"name": {quoted(call.name)}, "arguments": {call.text}}}\n</tool_call>',
+            lambda call, text: (
+                f'<tool_response>\n{{"name": {quoted(call.name, ensure_ascii=False)}, '
+                f'"content": {quoted(text, ensure_ascii=False)}}}\n</tool_response>'
             ),
-            told=_response,
             several="\n",
         ),
     }

@@ -32,7 +32,8 @@ def schema_of(server: str, tool: str) -> JSON:
     return {"name": tool, "description": "It does.", "inputSchema": {"type": "object", "properties": {**properties}}}
 
 
-# Names.
+def _clean(name: str) -> str:
+    return re.sub(r"[^0-9A-Za-z_-]", "_", name)
 
 
 def _camel(name: str) -> str:
@@ -40,8 +41,8 @@ def _camel(name: str) -> str:
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
-def _clean(name: str) -> str:
-    return re.sub(r"[^0-9A-Za-z_-]", "_", name)
+def _digest(text: str) -> str:
+    return hashlib.md5(text.encode()).hexdigest()  # noqa: S324
 
 
 def _joined(pattern: str) -> Callable[[str, str], str]:
@@ -64,13 +65,8 @@ def _middle_out(server: str, tool: str) -> str:
 
 
 def _of_server_id(server: str, tool: str) -> str:
-    key = hashlib.md5(server.encode()).hexdigest()  # noqa: S324
-    cleaned = _clean(tool).replace("-", "_")
-    return f"{_clean(server).replace('-', '_')[:7]}-{cleaned}"[:56] + f"_{key[:6]}"
-
-
-def _by_key(server: str, tool: str) -> str:
-    return f"c{hashlib.md5(server.encode()).hexdigest()[:5]}0mcp0{tool}"  # noqa: S324
+    cleaned = f"{_clean(server).replace('-', '_')[:7]}-{_clean(tool).replace('-', '_')}"
+    return f"{cleaned[:56]}_{_digest(server)[:6]}"
 
 
 NAMINGS: tuple[Callable[[str, str], str], ...] = (
@@ -85,7 +81,7 @@ NAMINGS: tuple[Callable[[str, str], str], ...] = (
     _joined("mcp--{server}--{tool}"),
     lambda server, tool: f"mcp__{_camel(server)}__{_camel(tool)}"[:63],
     _of_server_id,
-    _by_key,
+    lambda server, tool: f"c{_digest(server)[:5]}0mcp0{tool}",
     _hashed(24, 40),
     _hashed(55, 8),
     _middle_out,
@@ -93,70 +89,45 @@ NAMINGS: tuple[Callable[[str, str], str], ...] = (
 PLAIN = NAMINGS[0]
 
 
-# Arguments.
+Arguments: TypeAlias = Mapping[str, JSON]
 
 
-def _as_they_are(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
-    del defaults
-    return dict(arguments)
-
-
-def _without_null(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
-    del defaults
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
-def with_defaults(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
+def with_defaults(arguments: Arguments, defaults: Arguments) -> dict[str, JSON]:
     """All that a tool takes."""
     return {**defaults, **arguments}
 
 
-def _through_javascript(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Every number is a double, and whole ones are written without a point."""
-    del defaults
-
-    def number(value: JSON) -> JSON:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return int(float(value)) if float(value).is_integer() else value
-        return value
-
-    return {name: number(value) for name, value in arguments.items()}
+def _changed(change: Callable[[JSON], JSON]) -> Callable[[Arguments, Arguments], dict[str, JSON]]:
+    return lambda arguments, _: {name: change(value) for name, value in arguments.items()}
 
 
-def _by_schema(arguments: Mapping[str, JSON], defaults: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Numbers that a model wrote as text become numbers."""
-    del defaults
-    return {
-        name: int(value) if isinstance(value, str) and value.isdigit() else value for name, value in arguments.items()
-    }
+def _as_it_is(value: JSON) -> JSON:
+    return value
 
 
-SENDINGS = (_as_they_are, _as_they_are, _without_null, with_defaults, _through_javascript, _by_schema)
+def _double(value: JSON) -> JSON:
+    """A number as JavaScript has it: whole ones are written without a point."""
+    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
+    return int(float(value)) if is_whole and isinstance(value, int | float) else value
 
 
-# Results.
+SENDINGS: tuple[Callable[[Arguments, Arguments], dict[str, JSON]], ...] = (
+    _changed(_as_it_is),
+    _changed(_as_it_is),
+    lambda arguments, _: {name: value for name, value in arguments.items() if value is not None},
+    with_defaults,
+    _changed(_double),
+    _changed(lambda value: int(value) if isinstance(value, str) and value.isdigit() else value),
+)  # fmt: skip
+"""How hosts send arguments; the last turns texts into the numbers that the schema asks for."""
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 1200 else f"{text[:1000]}\n... [truncated, {len(text) - 1000} characters]"
-
-
-def _cut_within(text: str) -> str:
-    return (
-        text if len(text) <= 1200 else f"{text[:400]}\n...\n[{len(text) - 800} characters omitted]\n...\n{text[-400:]}"
-    )
-
-
-def _said_shorter(text: str) -> str:
-    return text if len(text) <= 1200 else "The tool found several pages; none is about the matter itself."
-
-
-def _as_blocks(text: str) -> str:
-    return json.dumps([{"type": "text", "text": text}])
-
-
-def _as_result(text: str) -> str:
-    return json.dumps({"content": [{"type": "text", "text": text}], "isError": False}, ensure_ascii=False)
+def _cut(text: str, behind: int = 0) -> str:
+    if len(text) <= 1200:
+        return text
+    if behind:
+        return f"{text[:400]}\n...\n[{len(text) - 800} characters omitted]\n...\n{text[-behind:]}"
+    return f"{text[:1000]}\n... [truncated, {len(text) - 1000} characters]"
 
 
 def _same(text: str) -> str:
@@ -164,33 +135,24 @@ def _same(text: str) -> str:
 
 
 TELLINGS: tuple[Callable[[str], str], ...] = (
-    _same,
-    _same,
-    _same,
+    *(_same, _same, _same),
     lambda text: f"Result: {text}",
     lambda text: f"Tool output:\n{text}\n",
     lambda text: f"<output>{text}</output>",
-    _as_blocks,
-    _as_result,
+    lambda text: json.dumps([{"type": "text", "text": text}]),
+    lambda text: json.dumps({"content": [{"type": "text", "text": text}], "isError": False}, ensure_ascii=False),
     _cut,
-    _cut_within,
-    _said_shorter,
+    lambda text: _cut(text, 400),
+    lambda text: text if len(text) <= 1200 else "The tool found several pages; none is about the matter itself.",
 )
-
-
-def _as_an_error(text: str) -> str:
-    """A bare number is no object: some hosts take that for an error of the server."""
-    return "Error: invalid tool response" if text.replace(".", "").isdigit() else text
-
-
 REWORDINGS: tuple[Callable[[str], str], ...] = (
     lambda _: "OK",
     lambda text: text if len(text) <= 18 else f"{text[:18]}…",
-    _as_an_error,
+    # A bare number is no object: some hosts take that for an error of the server.
+    lambda text: "Error: invalid tool response" if text.replace(".", "").isdigit() else text,
     lambda text: f"The tool answered in {len(text.split())} words.",
 )
 """How some hosts say less than what came, or something else."""
-
 DENIALS = (
     "The user denied this operation.",
     "The user doesn't want to proceed with this tool use. The tool use was rejected.",
@@ -212,7 +174,7 @@ class Habits:
     """
 
     name: Callable[[str, str], str]
-    send: Callable[[Mapping[str, JSON], Mapping[str, JSON]], dict[str, JSON]]
+    send: Callable[[Arguments, Arguments], dict[str, JSON]]
     tell: Callable[[str], str]
     runs: Literal["one by one", "at once", "as approved"]
     order: Order

@@ -20,10 +20,9 @@ class Running:
 
 @dataclass
 class Talk:
-    """A conversation on its way.
+    """A conversation on its way; one with the `number` of another begins as that does.
 
-    `number` tells it from others in all that is said; the same in conversations that begin alike. `task` is what an agent below another is to
-    do; `told` are results that the next request tells first.
+    `task` is what an agent below another is to do; `told` are results that the next request tells first.
     """
 
     name: int
@@ -40,14 +39,13 @@ class Talk:
 
     def said(self) -> str:
         """All that was said, without ids."""
-        return repr([_without_ids(entry) for entry in self.entries])
-
-
-def _without_ids(entry: Entry) -> object:
-    match entry:
-        case User():
-            return entry.text
-        case Answer():
-            return entry.text, [(call.name, call.text) for call in entry.calls]
-        case Results():
-            return [(call.name, text) for call, text in entry.told]
+        said: list[object] = []
+        for entry in self.entries:
+            match entry:
+                case User():
+                    said.append(entry.text)
+                case Answer():
+                    said.append((entry.text, [(call.name, call.text) for call in entry.calls]))
+                case Results():
+                    said.append([(call.name, text) for call, text in entry.told])
+        return repr(said)

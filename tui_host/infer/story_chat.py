@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from tui_host.capture.http.exchange_end import missing_in_words
-from tui_host.capture.record import lasted
+from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import (
     AnswerItem,
@@ -29,13 +29,10 @@ from tui_host.llm.fold import Fold
 
 _Keyed: TypeAlias = tuple[tuple[str, ...], Item]
 """An item with a key unique in the exchange."""
-_NOTE = ("note",)
-"""The key of the item that states why an exchange has no answer."""
-_HOST, _QUESTION, _SIDE_REQUEST = 60, 60, 200
-"""Characters that are shown of a host's name, of a question in a note, and of a side request's question."""
+_NOTE = ("note",)  # the key of the item that states why an exchange has no answer
+_NAME, _SIDE_REQUEST = 60, 200  # characters that are shown of a host's name or a question, and of a side request's
 _BY_ORDER = "maybe: by order"
 _DEGREES: Mapping[str, str] = {"value": "inferred", "maybe": "maybe", "hand": "joined by hand"}
-"""How the frames of a call are known, in words."""
 
 
 class StoryChat:
@@ -47,7 +44,6 @@ class StoryChat:
         self._chat = chat
         self._is_followed = is_followed
         self._numbers: dict[tuple[str, ...], int] = {}
-        self._questions: dict[int | ExchangeKey, str] = {}
         self._opened: dict[ExchangeKey, bool] = {}  # whether as a side request
         self._last: ModelExchange | None = None
         self._last_turn = 0  # the turn shown last, side requests apart
@@ -70,22 +66,12 @@ class StoryChat:
         for call in story.joined():
             joined.setdefault((call.call.capture, call.call.exchange), []).append(call)
         for exchange in story.exchanges:
-            if self._opened.get(exchange.key) != exchange.is_side_request:
-                self._open(exchange)
+            if self._opened.get(exchange.key) != exchange.is_side_request:  # a request may turn out to be one later
+                self._opened[exchange.key] = exchange.is_side_request
+                for key, item in () if exchange.is_retry else _opening(exchange):
+                    self._put(exchange, key, item, is_asking=exchange.step == 1)
             for key, item in _items(exchange, joined.get(exchange.key, []), story.unasked):
                 self._put(exchange, key, item)
-
-    def _open(self, exchange: ModelExchange) -> None:
-        """Add the items before an answer once, and again when the exchange turns out to be a side request."""
-        if self._opened.get(exchange.key) is False:
-            self._questions.pop(exchange.turn, None)
-        self._opened[exchange.key] = exchange.is_side_request
-        before = [] if exchange.is_retry else list(_opening(exchange))
-        question = exchange.text or next((item.text for _, item in reversed(before) if isinstance(item, UserItem)), "")
-        if question:
-            self._questions.setdefault(_side(exchange), question)
-        for key, item in before:
-            self._put(exchange, key, item, is_asking=exchange.step == 1)
 
     def _put(self, exchange: ModelExchange, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
         number = self._numbers.get((*exchange.key, *key))
@@ -103,11 +89,14 @@ class StoryChat:
             self._failed = (number, item, 1) if key == _NOTE else None
         self._numbers[(*exchange.key, *key)] = number
 
-    # Where the chat changes to another host or conversation, because a story may have many at once.
-
     def _note_change(self, exchange: ModelExchange, *, is_asking: bool) -> None:
+        """Note where the chat changes to another host or conversation, because a story may have many at once."""
         last, self._last = self._last, exchange
-        words = "" if last is None else self._change(last, exchange, is_asking=is_asking)
+        target, words = exchange.parent if is_asking else exchange, ""
+        is_after_last = is_asking and target is not None and _side(target) == self._last_turn
+        if last is not None and target is not None and _side(last) != _side(exchange) and not is_after_last:
+            where = "after" if is_asking else "to"
+            words = f'{where} "{line(target.question, _NAME)}"' if target.question else ""
         if _side(exchange) == exchange.turn:
             self._last_turn = exchange.turn
         host_of = self._story.host_of
@@ -119,19 +108,8 @@ class StoryChat:
         elif last is None and self._is_followed:
             self._unnamed = self._chat.add(_note(exchange, "")), exchange
 
-    def _change(self, last: ModelExchange, exchange: ModelExchange, *, is_asking: bool) -> str:
-        """Return words for the conversation that follows; empty where the same one continues or a new one begins."""
-        parent = exchange.parent if is_asking else exchange
-        if _side(last) == _side(exchange) or parent is None:
-            return ""
-        if is_asking and _side(parent) == self._last_turn:
-            return ""
-        question = line(self._questions.get(_side(parent), ""), _QUESTION)
-        words = f'"{question}"' if question else f"turn {parent.turn}"
-        return f"after {words}" if is_asking else f"to {words}"
-
     def _name(self, exchange: ModelExchange) -> str:
-        return line(self._story.host_of(exchange), _HOST) or "a host without a name"
+        return line(self._story.host_of(exchange), _NAME) or "a host without a name"
 
 
 def _side(exchange: ModelExchange) -> int | ExchangeKey:
@@ -143,26 +121,24 @@ def _note(exchange: ModelExchange, words: str) -> Item:
     return NoteItem(turn=exchange.turn, kind="note", what=words)
 
 
-# Before the answer.
-
-
 def _opening(exchange: ModelExchange) -> Iterator[_Keyed]:
     """Yield the items before an exchange's answer, in order."""
     first, messages = exchange.answer_place + 1, exchange.messages
     if exchange.repeated:
         words = f"{exchange.repeated:,} earlier messages were not captured: the request repeats them"
         yield ("repeated",), _note(exchange, words)
-    until = first + exchange.repeated if exchange.tells_history else first
-    asked = max((place for place in range(first, len(messages)) if messages[place].said), default=-1)
-    for place in range(first, until):
-        if not exchange.text or place != asked:
+    places = [*range(first, first + exchange.repeated)] if exchange.tells_history else []
+    spoken = [place for place in range(first, len(messages)) if messages[place].said] if exchange.text else []
+    places += [place for place in spoken[-1:] if place not in places]
+    for place in places:
+        if place not in spoken[-1:]:
             for number, item in enumerate(_repeated(exchange, place)):
                 yield ("repeated", str(place), str(number)), item
-    if exchange.is_side_request and exchange.text:
-        words = line(" ".join(exchange.text.split()), _SIDE_REQUEST)
-        yield ("user",), _note(exchange, f'the host asks beside it: "{words}"')
-    elif exchange.text:
-        yield ("user",), UserItem(turn=exchange.turn, text=exchange.text)
+        elif exchange.is_side_request:
+            words = line(" ".join(exchange.text.split()), _SIDE_REQUEST)
+            yield ("user",), _note(exchange, f'the host asks beside it: "{words}"')
+        else:
+            yield ("user",), UserItem(turn=exchange.turn, text=exchange.text)
 
 
 def _repeated(exchange: ModelExchange, place: int) -> Iterator[Item]:
@@ -181,10 +157,9 @@ def _repeated(exchange: ModelExchange, place: int) -> Iterator[Item]:
     calls += [(folded.call.name, folded.call.arguments, "") for folded in fold.calls]
     behind = exchange.messages[place + 1 : place + 2]
     results = [part for after in behind for part in results_of(exchange.body, exchange.speaker.protocol, after)]
-    by_id = {part.wire_id: part for part in results if part.wire_id}
+    by_id = {part.wire_id: part.text for part in results if part.wire_id}
     for number, (name, arguments, wire_id) in enumerate(calls):
-        in_order = results[number] if len(results) == len(calls) else None
-        result = by_id.get(wire_id, in_order)
+        result = by_id.get(wire_id, results[number].text if len(results) == len(calls) else None)
         yield CallItem(
             turn=turn,
             step=0,
@@ -194,11 +169,8 @@ def _repeated(exchange: ModelExchange, place: int) -> Iterator[Item]:
             asked=arguments,
             state="asked" if result is None else "done",
             words="told in the request",
-            result="" if result is None else result.text,
+            result=result or "",
         )
-
-
-# The answer.
 
 
 def _items(exchange: ModelExchange, calls: Sequence[JoinedCall], unasked: int) -> Iterator[_Keyed]:
@@ -234,6 +206,8 @@ def _trouble(exchange: ModelExchange, unasked: int) -> str:
     fold, what = exchange.fold, "no answer came"
     if exchange.is_answered:
         return end_words(fold)
+    if exchange.is_missing and exchange.has_answer:
+        return f"{exchange.status} · the answer's body is {MISSING}"
     if exchange.is_missing:
         return missing_in_words(unasked)
     if exchange.lacks and exchange.status < 300:

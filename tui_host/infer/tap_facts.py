@@ -15,16 +15,11 @@ from tui_host.infer.conversations.model_exchange import exchange_of
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.tapped_frames import client_in
 
-_ALL = 16
-"""How many requests are all read; of later ones ever fewer are."""
-_OPENING = 8
-"""How many first requests may hold the question: hosts ask for titles and check the model before it."""
-_READ = 8192
-"""Characters of the question that are read for its first line."""
-_MOST = 50
-"""How many combinations of host and model, and how many clients, are named."""
-_TRAITS = ("host", "agent", "title", "peer", "model", "protocol", "tools")
-"""The members of a speaker as JSON, in the order of its fields."""
+_ALL = 16  # requests that are all read; of later ones ever fewer are
+_OPENING = 8  # first requests that may hold the question: hosts ask for titles and check the model before it
+_READ = 8192  # characters of the question that are read for its first line
+_MOST = 50  # combinations of host and model, and clients, that are named
+_TRAITS = ("host", "agent", "title", "peer", "model", "protocol", "tools")  # a speaker's fields as JSON
 
 
 class TapFacts:

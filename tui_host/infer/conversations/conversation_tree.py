@@ -13,10 +13,8 @@ from dataclasses import replace
 from tui_host.infer.call_values import Call, Result
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
 
-_SEARCHED = 50
-"""How many exchanges with one beginning are compared."""
-_QUOTED = 4096
-"""The longest question searched for; hosts cut longer questions."""
+_SEARCHED = 50  # exchanges with one beginning that are compared
+_QUOTED = 4096  # characters of the longest question searched for; hosts cut longer questions
 
 
 class Conversations:
@@ -53,10 +51,10 @@ class Conversations:
         if before is not None:
             exchange.previous, exchange.root = before.key, before.root
         if before is not None and (exchange.is_retry or not question or before.root.is_side_request):
-            exchange.turn = before.turn
+            exchange.turn, exchange.question = before.turn, before.question
             exchange.step = before.step if exchange.is_retry else before.step + 1
         else:
-            exchange.text = question
+            exchange.text = exchange.question = question
             self._begin(exchange)
         self.exchanges[exchange.key] = exchange
         self._captures.add(exchange.key[0])
@@ -72,8 +70,6 @@ class Conversations:
             if call.wire_id:
                 self._by_wire_id.setdefault((exchange.dialect.name, call.wire_id), set()).add(exchange.key)
 
-    # Which answer a request continues.
-
     def _find_parent(self, exchange: ModelExchange, marks: Sequence[int]) -> None:
         """Set the exchange whose answer a request continues, and the answer's place in the request."""
         messages = exchange.messages
@@ -85,7 +81,7 @@ class Conversations:
             if answers:
                 exchange.answer_place = place if repeated else place - 1
                 self._choose(exchange, repeated or answers)
-                exchange.is_certain &= any(answer.begins_like(messages[place]) for answer in repeated)
+                exchange.is_certain &= bool(repeated)
                 return
         for place in reversed(range(len(messages))):
             for part in messages[place].of("result"):
@@ -112,8 +108,6 @@ class Conversations:
         exchange.parent = next((answer for answer in chosen if not answer.children), chosen[0])
         exchange.is_certain = len(chosen) == 1
 
-    # Turns.
-
     def _begin(self, exchange: ModelExchange) -> None:
         """Give an exchange that continues no results a turn: a new one, or the newest for a side request."""
         newest, last = self._newest, self._last
@@ -129,8 +123,6 @@ class Conversations:
         else:
             self.turns += 1
         exchange.turn, self._newest = self.turns, exchange
-
-    # What becomes of calls.
 
     def calls(self) -> Iterator[Call]:
         """Yield all calls that models made, in order, with what later requests tell of them."""

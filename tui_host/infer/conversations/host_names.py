@@ -48,7 +48,7 @@ _HOSTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
         "Dify": (r"", r"", r"dify"),
         "Jan": (r"", r"", r"jan (?:streamable|sse) client"),
         "n8n": (r"", r"", r"@n8n/n8n-nodes-langchain\.mcpclient.*"),
-        "MCP Inspector": (r"", r"", r"(?:mcp-)?inspector.*"),
+        "MCP Inspector": (r"(?!)", r"", r"(?:mcp-)?inspector.*"),  # it asks no model
         OWN: (r"^tui-host(?:/|$)", r"", r"tui-host"),
     }
 )
@@ -70,12 +70,9 @@ _LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 """SDKs by user agent and whole client name, for hosts that state no more."""
 _OF_BROWSERS = re.compile("Mozilla|AppleWebKit|Gecko|Mobile|Version|Chrome|Chromium|Safari|Electron|Firefox|Edg")
-_WITHOUT_MODEL = "MCP Inspector"
-_PROMPT = 4000
-"""Characters of a system prompt in which a host names itself."""
+_PROMPT = 4000  # characters of a system prompt in which a host names itself
 _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
-_NAMED = 2
-"""How many names are listed before the rest is counted."""
+_NAMED = 2  # names that are listed before the rest is counted
 
 
 class Speaker(NamedTuple):
@@ -90,19 +87,15 @@ class Speaker(NamedTuple):
     has_tools: bool = False
 
 
-# One request, or one connection to a server.
+def host_asking(headers: Iterable[tuple[str, str]], system: str) -> tuple[str, str, str]:
+    """Return host, agent and title of a request, from its headers and system prompt; the host's SDK where that is all, or nothing.
 
-
-def agent_of(headers: Iterable[tuple[str, str]]) -> tuple[str, str]:
-    """Return the user agent with the client name, and the title, which hosts send to routers, from a request's headers."""
+    Hosts send a title to routers.
+    """
     values = {name.lower(): value for name, value in headers}
-    agent = f"{values.get('user-agent', '')} {values.get('x-client-name', '')}"
-    return agent.strip(), values.get("x-title", "").strip()
-
-
-def host_asking(agent: str, title: str, system: str) -> str:
-    """Return the name of the host that sent a request, or of its SDK, by its headers and prompt; empty if unknown."""
-    return _host_by_traits(agent, title, system[:_PROMPT])
+    agent = f"{values.get('user-agent', '')} {values.get('x-client-name', '')}".strip()
+    title = values.get("x-title", "").strip()
+    return _host_by_traits(agent, title, system[:_PROMPT]), agent, title
 
 
 @lru_cache(maxsize=64)
@@ -146,9 +139,6 @@ def model_asked(url: str, body: bytes) -> str:
     return in_path[1] if in_path else in_body
 
 
-# A story.
-
-
 def hosts_of(speakers: Collection[Speaker], clients: Iterable[str]) -> list[str]:
     """Return the hosts in order of appearance, model requests before server connections; `clients` are names of clients."""
     calling = list(map(host_named, clients))
@@ -168,7 +158,7 @@ def hosts_by_speaker(speakers: Collection[Speaker], calling: Collection[str]) ->
     for speaker in speakers:
         if is_host(speaker.host):
             named.setdefault((speaker.agent, speaker.title), set()).add(speaker.host)
-    quiet = {host for host in calling if is_host(host)} - {_WITHOUT_MODEL}
+    quiet = {host for host in calling if is_host(host)}
     if named or len(quiet) > 1 or any(any(_HOSTS[host][:2]) for host in quiet):
         quiet.clear()
     hosts: dict[Speaker, str] = {}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tui_host.capture.json.reading import read_json
 from tui_host.llm.messages import ToolSpec
@@ -19,7 +19,6 @@ from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import Reader
 
 NATIVE, HERMES = "native", "hermes"
-_MOST_TOOLS = 2000
 _FLAGS = re.DOTALL | re.MULTILINE
 
 
@@ -60,14 +59,32 @@ FORMS: Mapping[str, tuple[re.Pattern[str], ...]] = MappingProxyType(
 
 Groups of results are `told`, and `name`: of the tool or the server, where it is said. The first protocol recognised counts.
 """
+_DETAILS = tuple(
+    _wrapping(f"<{name}>", ".*", f"</{name}>")
+    for name in ("system-reminder", "session_context", "environment_context", "environment_details")
+)
+_WORDS = re.compile(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>")
+_CHAPTERS = re.compile(
+    r"(?P<tools><tools>\s*(?:[{\[]|<tool>)(?:(?!<tools>).)*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z))"
+    r"|^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
+    r".*?(?=^====|\Z)|^# User Instructions\n.*?(?=^Now Begin!|\Z)",
+    _FLAGS,
+)
+"""Chapters of hosts' prompts that list tools, and those that are about other things."""
+_OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
+"""Words of a paragraph that teaches a tool protocol."""
+_TOOLS = re.compile(r'^[^\w\n]*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^[^\w\n]*(\w[\w.-]*)(?=:\s)', re.MULTILINE)
+"""Tool names in a prompt's list."""
+_MOST_TOOLS = 2000
+_SERVERS = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
+"""Headings of servers in Cline's prompt; a model may read the servers' resources."""
+Addition: TypeAlias = tuple[int, int, str]
+"""First character, or byte, one past the last, and the purpose."""
 
 
 def recognise(system: str) -> str:
     """Return the tool protocol that a prompt teaches; `native` if none."""
     return next((name for name, (sign, *_) in FORMS.items() if sign.search(system)), NATIVE)
-
-
-# Results.
 
 
 class PromptedResult(NamedTuple):
@@ -97,25 +114,6 @@ def results_in(name: str, text: str) -> Sequence[PromptedResult]:
     return results
 
 
-# Additions.
-
-
-_DETAILS = tuple(
-    _wrapping(f"<{name}>", ".*", f"</{name}>")
-    for name in ("system-reminder", "session_context", "environment_context", "environment_details")
-)
-_WORDS = re.compile(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>")
-_CHAPTERS = re.compile(
-    r"(?P<tools><tools>\s*(?:[{\[]|<tool>)(?:(?!<tools>).)*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z))"
-    r"|^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
-    r".*?(?=^====|\Z)|^# User Instructions\n.*?(?=^Now Begin!|\Z)",
-    _FLAGS,
-)
-"""Chapters of hosts' prompts that list tools, and those that are about other things."""
-_OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
-"""Words of a paragraph that teaches a tool protocol."""
-
-
 def without_details(text: str) -> str:
     """Return a message's text without what hosts add to it and may leave out the next time."""
     for form in _DETAILS if "<" in text else ():
@@ -128,10 +126,6 @@ def said_in(text: str) -> str:
     for form in (*chain.from_iterable(results for _, *results in FORMS.values()), *_DETAILS, _WORDS):
         text = form.sub("", text)
     return text.strip()
-
-
-Addition = tuple[int, int, str]
-"""First character, one past the last, and the purpose."""
 
 
 def additions_in(name: str, text: str) -> Sequence[Addition]:
@@ -163,39 +157,30 @@ def instructions_in(name: str, prompt: str) -> Sequence[Addition]:
     return additions
 
 
-# Tools, and the calls in answers.
-
-
-_TOOLS = re.compile(r'^[^\w\n]*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^[^\w\n]*(\w[\w.-]*)(?=:\s)', re.MULTILINE)
-"""Tool names in a prompt's list."""
-_SERVERS = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
-"""Headings of servers in Cline's prompt; a model may read the servers' resources."""
-_READS = "access_mcp_resource"
-
-
 def listed_names(name: str, system: str) -> Sequence[str]:
     """Return the names of the tools that a prompt lists."""
-    if name == "cline":
-        return [f"{server}__{tool}" for server, text in _sections(system).items() for tool in _listed(text)]
-    return () if name == NATIVE else _listed(system)
-
-
-def reader_of(name: str, system: str, *, is_own: bool) -> Reader:
-    """Return a reader for one answer under a protocol. Other hosts than tui-host also run calls in prose and in code."""
-    names = () if name == NATIVE else _listed(system)
-    tools = [ToolSpec(name=tool, description="", schema={}, server="", tool=tool) for tool in names]
-    for server in _sections(system) if name == "cline" else ():
-        spoken = f"{server}__{_READS}"
-        tools.append(ToolSpec(name=spoken, description="", schema={}, server=server, tool=_READS, resources=()))
-    reader = protocol(name).reader(tools)
-    return reader.anywhere() if isinstance(reader, HeldReader) and not is_own else reader
-
-
-def _listed(text: str) -> Sequence[str]:
-    return sorted({next(filter(None, match.groups())) for match in _TOOLS.finditer(text)})[:_MOST_TOOLS]
+    sections = _sections(system) if name == "cline" else {"": system}
+    names: list[str] = []
+    for server, text in sections.items() if name != NATIVE else ():
+        tools = sorted({match[match.lastindex or 0] for match in _TOOLS.finditer(text)})[:_MOST_TOOLS]
+        names += (f"{server}__{tool}" if server else tool for tool in tools)
+    return names
 
 
 def _sections(system: str) -> Mapping[str, str]:
     """Return the section of each server in Cline's prompt."""
     _, *pieces = _SERVERS.split(system.partition("# Connected MCP Servers")[2])
     return dict(zip(reversed(pieces[::2]), reversed(pieces[1::2]), strict=True))
+
+
+def reader_of(name: str, system: str, *, is_own: bool) -> Reader:
+    """Return a reader for one answer under a protocol. Other hosts than tui-host also run calls in prose and in code."""
+    tools = [
+        ToolSpec(name=tool, description="", schema={}, server="", tool=tool) for tool in listed_names(name, system)
+    ]
+    reads = "access_mcp_resource"
+    for server in _sections(system) if name == "cline" else ():
+        spoken = f"{server}__{reads}"
+        tools.append(ToolSpec(name=spoken, description="", schema={}, server=server, tool=reads, resources=()))
+    reader = protocol(name).reader(tools)
+    return reader.anywhere() if isinstance(reader, HeldReader) and not is_own else reader

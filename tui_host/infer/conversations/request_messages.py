@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
@@ -24,18 +24,14 @@ from tui_host.infer.conversations.prompted import (
     without_details,
 )
 from tui_host.llm.layout import outline_of
-from tui_host.llm.outline import Outline, Part
+from tui_host.llm.outline import Part
 
 _Role: TypeAlias = Literal["model", "host", "user"]
 _Kind: TypeAlias = Literal["text", "call", "result"]
 _ROLES: dict[str, _Role] = {"assistant": "model", "model": "model", "system": "host", "developer": "host"}
 _KINDS: dict[str, _Kind] = {"message": "text", "text": "text", "call": "call", "result": "result"}
-_LISTS = ("messages", "input", "contents")
-"""The members that hold a conversation in each dialect."""
-_RESULT = ("Tool execution result:", "Error executing tool:", "Observation:")
-"""How results in system messages begin."""
-MOST_KNOWN = 64 << 20
-"""The most bytes of elements whose content is kept."""
+_LISTS = ("messages", "input", "contents")  # the members that hold a conversation in each dialect
+_RESULT = ("Tool execution result:", "Error executing tool:", "Observation:")  # how results in system messages begin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +74,10 @@ class RequestMessage:
         return replace(self, parts=tuple(parts))
 
 
-def message_of(outline: Outline, part: Part) -> RequestMessage:
+def message_of(body: bytes, part: Part) -> RequestMessage:
     """Read a message of a body; system messages get the role `host`."""
     role: _Role = "model" if part.kind in {"call", "thinking"} else _ROLES.get(part.label, "user")
-    parts = tuple(_parts(outline.body, part))
+    parts = tuple(_parts(body, part))
     return RequestMessage(role=role, parts=parts, mark=hash((role, *map(_words_of, parts))))
 
 
@@ -115,9 +111,6 @@ def _decoded(data: bytes) -> str:
     return value if isinstance(value, str) else data.decode("utf-8", "replace")
 
 
-# Requests.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """The content of a request."""
@@ -132,20 +125,12 @@ class Request:
         return "\n\n".join(part.text for part in self.system)
 
 
-class _Content(NamedTuple):
-    """What some bytes that begin at `start` hold."""
-
-    start: int
-    messages: Sequence[RequestMessage]
-    offered: Sequence[str]
-
-
 class RequestReader:
     """Reads requests: a conversation's next request repeats nearly all elements of the one before."""
 
     def __init__(self) -> None:
-        self._contents: dict[tuple[str, bytes], _Content] = {}
-        self._size = 0
+        # The content of members and elements: where they began, their messages, and the names of the tools that they offer.
+        self._contents: dict[tuple[str, bytes], tuple[int, Sequence[RequestMessage], Sequence[str]]] = {}
 
     def read(self, body: bytes) -> Request:
         """Return the content of a body; empty if the body is no JSON object."""
@@ -156,51 +141,45 @@ class RequestReader:
         for name, node in () if root is None else root.members:
             is_list = name in _LISTS and node.kind == "array"
             for piece in node.elements if is_list else (node,):
-                content = self._content(name, body[piece.start : piece.end], piece.start, is_list=is_list)
-                offered += content.offered
-                for message in content.messages:
+                messages, names = self._content(name, body[piece.start : piece.end], piece.start, is_list=is_list)
+                offered += names
+                for message in messages:
                     # Some hosts tell results as system messages.
                     is_result = bool(conversation) and message.text.lstrip().startswith(_RESULT)
                     if message.role == "host" and not is_result:
                         system += message.parts
                     elif message.parts:
                         conversation.append(replace(message, role="user") if message.role == "host" else message)
+        joined: list[RequestMessage] = []
         # Vendors split answers and results into messages differently.
-        joined = (_joined(list(same)) for _, same in groupby(conversation, key=lambda message: message.role))
+        for _, same in groupby(conversation, key=lambda message: message.role):
+            first, *others = same
+            if others:
+                parts = tuple(part for message in (first, *others) for part in message.parts)
+                first = replace(first, parts=parts, mark=hash((first.mark, *(message.mark for message in others))))
+            joined.append(first)
         return Request(system=tuple(system), messages=tuple(joined), offered=tuple(offered))
 
-    def _content(self, name: str, data: bytes, start: int, *, is_list: bool) -> _Content:
-        """Return the content of a member of a body, or of an element of that member."""
-        content = self._contents.get((name, data))
-        if content is None:
-            self._size += len(data)
-            if self._size > MOST_KNOWN:
-                self._contents.clear()
-                self._size = len(data)
-            content = _content_of(name, data, is_list=is_list)
-        if content.start != start:
-            moved = [message.moved(start - content.start) for message in content.messages]
-            content = self._contents[name, data] = content._replace(start=start, messages=moved)
-        return content
+    def _content(
+        self, name: str, data: bytes, start: int, *, is_list: bool
+    ) -> tuple[Sequence[RequestMessage], Sequence[str]]:
+        """Return what stands in a member of a body, or in an element of that member."""
+        before, messages, names = self._contents.get((name, data)) or _content_of(name, data, is_list=is_list)
+        if before != start:
+            messages = [message.moved(start - before) for message in messages]
+            self._contents[name, data] = start, messages, names
+        return messages, names
 
 
-def _content_of(name: str, data: bytes, *, is_list: bool) -> _Content:
-    before = f"{{{json.dumps(name)}:{'[' * is_list}".encode()
-    outline = outline_of(before + data + (b"]}" if is_list else b"}"), {})
-    if outline is None:
-        return _Content(-1, (), ())
+def _content_of(name: str, data: bytes, *, is_list: bool) -> tuple[int, Sequence[RequestMessage], Sequence[str]]:
+    before, behind = f"{{{json.dumps(name)}:{'[' * is_list}".encode(), f"{']' * is_list}}}".encode()
+    outline = outline_of(before + data + behind, {})
+    parts = () if outline is None else outline.parts
     messages: list[RequestMessage] = []
-    for part in outline.parts:
+    for part in parts:
         inside = {"messages": part.children, "message": (part,)}.get(part.kind, ())
-        messages += (message_of(outline, message) for message in inside)
-    return _Content(len(before), messages, [part.name for part in outline.walk() if part.kind == "tool"])
-
-
-def _joined(messages: Sequence[RequestMessage]) -> RequestMessage:
-    if len(messages) == 1:
-        return messages[0]
-    parts = tuple(part for message in messages for part in message.parts)
-    return RequestMessage(role=messages[0].role, parts=parts, mark=hash(tuple(message.mark for message in messages)))
+        messages += (message_of(before + data + behind, message) for message in inside)
+    return len(before), messages, [tool.name for part in parts for tool in part.walk() if tool.kind == "tool"]
 
 
 # What a protocol of plain text puts into messages, by its place in the body.
@@ -225,28 +204,24 @@ def _worded(body: bytes, protocol: str, message: RequestMessage) -> tuple[Messag
     return results if results and are_texts else message.of("text")
 
 
-class AdditionFinder:
-    """Finds the additions of tool protocols in requests; bytes that were searched are not searched again."""
-
-    def __init__(self) -> None:
-        self._additions: dict[tuple[str, bytes], Sequence[Addition]] = {}
-
-    def found_in(self, protocol: str, body: bytes, request: Request) -> Iterator[Addition]:
-        """Yield first byte, end and purpose of each addition to a request, without overlaps."""
-        worded = [(instructions_in, (part,)) for part in request.system]
-        asked = (message for message in request.messages if message.role == "user")
-        worded += [(additions_in, _worded(body, protocol, message)) for message in asked]
-        for look, parts in worded if protocol != NATIVE else ():
-            if not parts:
-                continue
-            first, key = parts[0].start, (protocol, body[parts[0].start : parts[-1].end])
-            if key not in self._additions:
-                self._additions[key] = [
-                    (_place(body, parts, start) - first, _place(body, parts, end) - first, purpose)
-                    for start, end, purpose in look(protocol, "\n".join(part.text for part in parts))
-                ]
-            for start, end, purpose in self._additions[key]:
-                yield start + first, end + first, purpose
+def additions_of(
+    protocol: str, body: bytes, request: Request, searched: dict[tuple[str, bytes], Sequence[Addition]]
+) -> Iterator[Addition]:
+    """Yield first byte, end and purpose of each addition to a request, without overlaps. What was `searched` is not again."""
+    worded = [(instructions_in, (part,)) for part in request.system]
+    asked = (message for message in request.messages if message.role == "user")
+    worded += [(additions_in, _worded(body, protocol, message)) for message in asked]
+    for look, parts in worded if protocol != NATIVE else ():
+        if not parts:
+            continue
+        first, key = parts[0].start, (protocol, body[parts[0].start : parts[-1].end])
+        if key not in searched:
+            searched[key] = [
+                (_place(body, parts, start) - first, _place(body, parts, end) - first, purpose)
+                for start, end, purpose in look(protocol, "\n".join(part.text for part in parts))
+            ]
+        for start, end, purpose in searched[key]:
+            yield start + first, end + first, purpose
 
 
 _RUNS = re.compile(

@@ -27,7 +27,7 @@ def result_origins(source: SessionSource, row: Row, outline: Outline) -> Mapping
     names = source.names(row)
     servers = {server for server, _ in names.values()}
     decided = _decided(source, row)
-    messages = [(part, message_of(outline, part)) for part in outline.walk() if part.kind == "message"]
+    messages = [(part, message_of(outline.body, part)) for part in outline.walk() if part.kind == "message"]
     taught = recognise("\n".join(message.text for _, message in messages if message.role == "host"))
     origins: dict[str, str] = {}
     for part, message in reversed([entry for entry in messages if entry[0].origin == USER]):
@@ -55,7 +55,7 @@ def edited_call(outline: Outline, part: Part) -> tuple[str, str] | None:
     """Return the model's own arguments, and those that ran; None if a result is not that of an edited call."""
     from tui_host.infer.conversations.request_messages import message_of
 
-    text = "".join(result.text for result in message_of(outline, part).of("result"))
+    text = "".join(result.text for result in message_of(outline.body, part).of("result"))
     if text.startswith("{"):
         try:
             text = "\n".join(str(value) for value in mapping(read_json(text)).values())
@@ -65,5 +65,5 @@ def edited_call(outline: Outline, part: Part) -> tuple[str, str] | None:
         return None
     calls = (call for call in outline.walk() if call.kind == "call" and call.wire_id == part.wire_id)
     asked = next((call for call in calls if call.name == part.name or part.wire_id), None)
-    own = "" if asked is None else "".join(call.text for call in message_of(outline, asked).of("call"))
+    own = "" if asked is None else "".join(call.text for call in message_of(outline.body, asked).of("call"))
     return own, text.partition("\n")[0].removeprefix(EDITED)
