@@ -1,4 +1,4 @@
-"""The recorder: takes records from wires, numbers them, passes them to the store, and counts revisions for views."""
+"""The recorder: numbers the records of wires, passes them to the store, and counts revisions for views."""
 
 from __future__ import annotations
 
@@ -84,15 +84,13 @@ class Recorder(Recording):
         self._bytes = 0
         # Numbers of records, each the last of its kind: left memory, taken by the writer, on the disk, without bytes.
         self._evicted = self._taken = self._kept = self._shed = 0
-        self._freed_to = 0  # the last record of those that leave memory as soon as they are kept
         self._refused = 0
         self._is_announced = False  # the store has been told that there is something to take
-        self._is_closed = False
         if store is not None:
             self.keep_in(store)
 
     def keep_in(self, store: Store) -> None:
-        """Store all records in this store from now on, earlier ones too. Call only if there is no store."""
+        """Store all records in this store from now on, earlier ones too, where there was none."""
         with self._lock:
             self._store = store
             self.fault = ""  # until the store says otherwise
@@ -145,9 +143,8 @@ class Recorder(Recording):
 
     def close(self, timeout: float = 5.0) -> bool:
         """End the capture; the result is as for `flush`. Blocks."""
-        if self._store is not None and not self._is_closed:
+        if self._store is not None:
             self._store.end_capture(self.capture, self._wall_ns())
-        self._is_closed = True
         return self.flush(timeout)
 
     # Reading.
@@ -163,11 +160,7 @@ class Recorder(Recording):
         return self.last - self._kept + self._refused
 
     def since(self, seq: int, *, limit: int = 5000) -> Sequence[Record]:
-        """Return the visible records with greater numbers, in order.
-
-        Raises:
-            StoreError: The records are no longer in memory, and the database cannot be read.
-        """
+        """Return the visible records with greater numbers, in order: from the database, if they have left memory."""
         with self._lock:
             last = self.last
             if seq >= self._evicted:
@@ -189,10 +182,9 @@ class Recorder(Recording):
         return {seq: record.data for seq, record in records if record.encoding is None}
 
     def free_window(self) -> None:
-        """Drop records up to now from memory once they are on disk; views then read them from there."""
+        """Drop what is on the disk from memory; views then read it from there."""
         with self._lock:
-            self._freed_to = self.reached
-            self._make_room()
+            self._make_room(0)
 
     # What the writer asks and says.
 
@@ -216,7 +208,7 @@ class Recorder(Recording):
                 self._kept = max(self._kept, seq)
             self.last = max(self.last, seq)
             self.fault = fault
-            self._make_room()
+            self._make_room(self._memory.window_bytes)
             self.revision += 1
 
     @override
@@ -226,9 +218,8 @@ class Recorder(Recording):
             self._refused += 1
             self.revision += 1
 
-    def _make_room(self) -> None:
+    def _make_room(self, window: int) -> None:
         """Let records that are on the disk leave memory; where they cannot be, drop the oldest bytes until the rest fits."""
-        window = self._memory.window_bytes if self._evicted >= self._freed_to else 0
         if self._bytes > window:
             gone = 0
             while self._bytes > window * 7 // 8 and self._evicted + gone < self._kept:  # some at once: the list moves

@@ -112,11 +112,7 @@ def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
 def open_to_write(path: Path, connect: Connect, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
     """Open the database for writing and take this process's lock.
 
-    A damaged database is set aside, and readable content carried over; an older one is set aside: `notices` says so.
-
-    Raises:
-        StoreError: The folder or the file cannot be used.
-        SettingsError: A newer version of the program has written the file, which is left unchanged.
+    An older database is set aside; a damaged one, too, and readable content carried over: `notices` says so.
     """
     folder, reserve = path.parent, DiskReserve(path)
     try:

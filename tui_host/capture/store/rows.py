@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tui_host.capture.record import Head, Place, Record, Redaction, Wire
 from tui_host.capture.recording import Slot
@@ -20,6 +20,7 @@ from tui_host.capture.store.schema import SEQ_BITS
 
 SQLValue: TypeAlias = "int | str | bytes | None"
 Row: TypeAlias = "tuple[SQLValue, ...]"
+Text = TypeVar("Text", str, "str | None")
 PlaceKey: TypeAlias = "tuple[str, Place, str | None, str | None, str, Wire]"
 """What makes a place: capture, place in the conversation, exchange, connection, peer and wire."""
 
@@ -47,13 +48,9 @@ _STREAMED = f"""
 """Without large ones: they have been packed by themselves, or were found not to shrink."""
 
 
-def storable(text: str) -> str:
+def storable(text: Text) -> Text:
     """Return the text with escapes for lone surrogates, which SQLite refuses."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-def _storable_or_none(text: str | None) -> str | None:
-    return None if text is None else storable(text)
+    return text if text is None or text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _head_to_json(head: Head) -> str:
@@ -109,7 +106,7 @@ class RecordTable:
                 start = self._capture(capture) << SEQ_BITS
             kind, data, is_model = record.kind, record.data, record.wire == "llm"
             mono_ns = NO_TIME if slot.mono_ns is None else slot.mono_ns
-            encoding = None if record.encoding is None else storable(record.encoding)
+            encoding = record.encoding and storable(record.encoding)
             head = None if record.head is None else _head_to_json(record.head)
             row = (start + slot.seq, place, slot.time_ns, mono_ns, kind, record.direction, encoding, head, data)
             is_answer = is_model and kind in KINDS and record.direction == "in"
@@ -145,8 +142,8 @@ class RecordTable:
             if len(self._places) >= KNOWN:
                 self._places.clear()
             capture, place, exchange, connection, peer, wire = at
-            session, call = _storable_or_none(place.session), _storable_or_none(place.call)
-            names = _storable_or_none(connection), _storable_or_none(exchange)
+            session, call = storable(place.session), storable(place.call)
+            names = storable(connection), storable(exchange)
             row = (self._capture(capture), wire, storable(peer), session, place.turn, place.step, call, *names)
             key = self._places[at] = self._connection.execute(_PLACE, row).lastrowid or 0
         self._seen.add(key)
@@ -165,14 +162,14 @@ class RecordTable:
         head: SQLValue = row[7]
         if record.kind == "request" and record.wire == "llm":
             text = (head or "").encode()
-            packed = self._packer.pack_request(row[0], _storable_or_none(record.place.session), text + record.data)
+            packed = self._packer.pack_request(row[0], storable(record.place.session), text + record.data)
             if packed.size is None:
                 packed = Packed(record.data)
             else:
                 head = len(text) or None
         else:
             packed = self._packer.pack(record.data)
-        marks = _storable_or_none(record.malformed), _redacted_to_json(record.redacted)
+        marks = storable(record.malformed), _redacted_to_json(record.redacted)
         self._connection.execute(_WHOLE, (*row[:7], head, packed.data, *marks, packed.base, packed.size, None))
 
     def _count(self, place: int, record: Record) -> None:
@@ -183,7 +180,7 @@ class RecordTable:
             return
         self._streamed.pop(place, None)
         self._insert_plain()
-        session = _storable_or_none(record.place.session)
+        session = storable(record.place.session)
         stored: list[PlainRow] = self._connection.execute(_STREAMED, (place,)).fetchall()
         new = self._parts.pop(place, [])
         last = stored[-1][0] if stored else 0

@@ -1,11 +1,5 @@
 """The form of the database: its tables, the numbers by which its file is known, and how a new one is made.
 
-- `captures`, `sessions`, `turns` and `messages` hold what their names say; `items` holds what a chat shows.
-- `places` holds what records share (capture, wire, peer, session, turn, step, call, connection, exchange), each combination once.
-- `records` holds each captured thing at its place. The data may be compressed (`bodies`), and the records of one answer may share
-  a row (`answers`).
-- `tap_links`, `frame_choices` and `marks` hold what a person decided.
-
 References are not enforced: to look up each takes a fifth of the time that a record takes. The writer looks for a place once in a
 transaction, and deletes what refers to others first.
 
@@ -15,9 +9,7 @@ is a new form, and needs statements that bring a file of this one up to date.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
 from functools import partial
 from pathlib import Path
 
@@ -143,31 +135,19 @@ def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
 
 def make_private(path: Path) -> None:
     """Create a file readable only by its owner, or remove other users' permissions."""
-    try:
-        # created here and not by SQLite, which gives its two other files the same mode
-        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    except FileExistsError:
-        if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            path.chmod(0o600)
-    else:
-        os.fchmod(file, 0o600)
-        os.close(file)
+    path.touch(0o600)  # here and not by SQLite, which gives its two other files the same mode
+    path.chmod(0o600)
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
     """Make the tables of a new file in one transaction, so that no process sees them half made."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
         if form_of(connection) == 0:  # asked again: another process may have made them
             for statement in _TABLES.split(";\n"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORM}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def form_of(connection: sqlite3.Connection) -> int:

@@ -1,7 +1,4 @@
-"""The thread that writes to the database: takes all waiting records and commits them together.
-
-What cannot be written now stays in memory, in order, and is tried again every few seconds.
-"""
+"""The thread that writes to the database: commits all that waits together, and what cannot be written now some seconds later."""
 
 from __future__ import annotations
 
@@ -43,16 +40,14 @@ class Write(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """Records of one source, without secrets."""
-
     source: Recording
-    slots: Sequence[Slot]
+    slots: Sequence[Slot]  # without secrets
 
 
 class _Job(NamedTuple):
     """Work for a waiting caller, outside of any transaction; what makes room is done even where nothing else can be written."""
 
-    work: Callable[[sqlite3.Connection], None]
+    perform: Callable[[sqlite3.Connection], None]
     refuse: Callable[[BaseException], None]
     makes_room: bool
 
@@ -107,7 +102,13 @@ class Writer:
         result: Future[T] = Future()
 
         def perform(connection: sqlite3.Connection) -> None:
-            result.set_result(work(connection))
+            try:
+                with connection:  # what is left open by an error is rolled back
+                    if makes_room:
+                        connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
+                    result.set_result(work(connection))
+            except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+                result.set_exception(error)
 
         self._queue.put(_Job(perform, result.set_exception, makes_room))
         self._hurry.set()
@@ -155,7 +156,6 @@ class Writer:
         self._settle(self._pending, self.fault)
 
     def _gather(self) -> None:
-        """Queue everything put within a tick, or nothing for some seconds."""
         timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
         self._is_urgent, before = False, len(self._pending)
         with suppress(Empty):
@@ -186,7 +186,7 @@ class Writer:
         while self._pending:
             if isinstance(first := self._pending[0], _Job):
                 self._pending.popleft()
-                self._perform(first)
+                first.perform(self._connection)
                 continue
             batch: list[Statement] = []
             left = BATCH
@@ -220,20 +220,17 @@ class Writer:
                 self._refuse(singles[0], error)
 
     def _execute(self, batch: Sequence[Statement]) -> None:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
         try:
-            self._records.begin()
-            for item in batch:
-                if isinstance(item, _Batch):
-                    self._records.add(item.source.capture, item.slots)
-                else:
-                    connection.execute(item.sql, item.row() if callable(item.row) else item.row)
-            connection.execute("COMMIT")
+            with self._connection as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                self._records.begin()
+                for item in batch:
+                    if isinstance(item, _Batch):
+                        self._records.add(item.source.capture, item.slots)
+                    else:
+                        connection.execute(item.sql, item.row() if callable(item.row) else item.row)
         except BaseException:
             self._records.forget()
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
             raise
         if self._is_gone():
             raise StoreError(GONE)
@@ -247,7 +244,6 @@ class Writer:
             self._tell(reason)
 
     def _wait(self, error: sqlite3.Error) -> None:
-        """Keep everything in memory for some seconds."""
         if self._is_gone():
             raise StoreError(GONE) from error
         if is_damage(error):
@@ -263,20 +259,10 @@ class Writer:
         self._pending = deque(item for item in self._pending if not isinstance(item, _Job))
         for job in jobs:
             if job.makes_room and not self._has_ended:
-                self._perform(job)
+                job.perform(self._connection)
                 self._retry_at = 0.0
             else:
                 job.refuse(StoreError(self.fault))
-
-    def _perform(self, job: _Job) -> None:
-        try:
-            if job.makes_room:
-                self._connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
-            job.work(self._connection)
-        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
-            job.refuse(error)
 
     def _is_gone(self) -> bool:
         try:
