@@ -19,8 +19,8 @@ from tests.capture.stores import FIRST, kept, other_process, record, start_write
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store import process_lock, schema, write_ahead_log
-from tui_host.capture.store.process_lock import Lock, is_live
+from tui_host.capture.store import companion_files, schema, write_ahead_log
+from tui_host.capture.store.companion_files import Lock, is_live
 from tui_host.capture.store.schema import FORM, connect
 from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
@@ -128,12 +128,12 @@ def test_a_process_that_is_killed_lets_go_of_its_lock(tmp_path: Path) -> None:
     with other_process(database, FIRST):
         (path,) = tmp_path.glob("tui-host.db.live-*")
         token = path.name.partition(".live-")[2]
-        process_lock.remove_left_behind(database)
+        companion_files.remove_left_behind(database)
         assert is_live(database, token), "what is held is not removed"
     wait_until(lambda: not is_live(database, token))
 
     assert path.exists()
-    process_lock.remove_left_behind(database)
+    companion_files.remove_left_behind(database)
     assert not path.exists()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.capture.drafts import frame
 from tests.capture.stores import FIRST, SECOND, assert_sound, kept, kept_of, record, save, start_writer, write_at_once
-from tui_host.capture.store.database import doubted
+from tui_host.capture.store.companion_files import doubted
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 

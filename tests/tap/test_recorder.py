@@ -42,7 +42,7 @@ from tests.tap.stdio_taps import (
 )
 from tui_host.capture.record import NOWHERE, lasted
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.database import doubt
+from tui_host.capture.store.companion_files import doubt
 from tui_host.capture.store.store import Store
 from tui_host.tap.lines import TappedLines
 from tui_host.tap.recorder import LogForm, TapLog

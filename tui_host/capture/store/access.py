@@ -13,10 +13,9 @@ from typing import Literal, Self, TypeAlias, TypeVar
 from tui_host.capture.record import Record
 from tui_host.capture.recording import Recording
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.answers import SPAN
-from tui_host.capture.store.bodies import Bodies
-from tui_host.capture.store.database import Connect, connect_to_read, damage_to_tell, doubt, open_to_write
-from tui_host.capture.store.process_lock import Lock, is_live
+from tui_host.capture.store.bodies import SPAN, Bodies
+from tui_host.capture.store.companion_files import Lock, doubt, is_live
+from tui_host.capture.store.database import Connect, connect_to_read, damage_to_tell, open_to_write
 from tui_host.capture.store.reading import SELECT, Keyed, StoredRow, from_row, in_order
 from tui_host.capture.store.rows import SQLValue, begin_capture
 from tui_host.capture.store.schema import SEQ_BITS, connect, damaged_text

@@ -2,18 +2,42 @@
 
 A body is a zstd frame whose prefix is an earlier body. The requests of a conversation go in groups of four: the first of a group
 stands against the first of the group before, the others against the first of their own, and every 64th by itself. So no body is
-farther than 17 frames from its bytes. An answer stands against the first answer of its session.
+farther than 17 frames from its bytes.
+
+The records of an answer share one row, since many small rows take twice the room. It stands at the key of the first record and has
+its kind. Its data unpacks to the number of records (4 bytes), a header for each (see `_HEADER`), then the heads and the data of
+all, in order. An answer stands against the first answer of its session.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise
+from struct import Struct, error
+from typing import Final, NamedTuple, TypeAlias
 
 from tui_host.capture.content_codings import compress, decompress
+from tui_host.capture.record import Direction, Kind
 from tui_host.capture.store.schema import SEQ_BITS
+
+PlainRow: TypeAlias = "tuple[int, int, int, int, Kind, Direction | None, str | None, str | None, bytes]"
+"""A record as it is stored without packing: key, place, time, monotonic time, kind, direction, encoding, head, data."""
+Part: TypeAlias = "tuple[int, int, int, Kind, str | None, bytes]"
+"""One record of an answer: key, time, monotonic time, kind, head, data."""
+
+LONGEST = 1024
+"""Records in one row, at most."""
+SPAN = 1 << 14
+"""Keys from its first to its last, at most: where a record may stand is looked for no farther."""
+KINDS: Final[Sequence[Kind]] = ("response", "chunk", "end", "error")
+"""The order is part of the form."""
+_HEADER = Struct("<BHqqII")
+"""The kind's place in `KINDS`; the distances to the record before in key, in monotonic clock, and how much farther the wall clock
+went; the bytes of its head, 0 without one; the bytes of its data."""
+_COUNT = Struct("<I")
 
 SMALL = 512
 """Bytes of a request's body below which packing gains nothing."""
@@ -149,3 +173,31 @@ def _packed(data: bytes, prefix: bytes = b"", base: int | None = None) -> Packed
     if len(frame) > len(data) * WORTH:
         return Packed(data)
     return Packed(frame, len(data), base if prefix else None)
+
+
+def pack_run(run: Sequence[PlainRow]) -> bytes:
+    """Return the bytes of some records, before compression."""
+    headers: list[bytes] = [_COUNT.pack(len(run))]
+    contents: list[bytes] = []
+    for (last_key, _, last_time, last_mono, *_), row in pairwise((run[0], *run)):
+        key, _, time_ns, mono_ns, kind, _, _, text, data = row
+        head, step = (text or "").encode(), mono_ns - last_mono
+        drift = time_ns - last_time - step
+        headers.append(_HEADER.pack(KINDS.index(kind), key - last_key, step, drift, len(head), len(data)))
+        contents += head, data
+    return b"".join((*headers, *contents))
+
+
+def unpack_run(key: int, time_ns: int, mono_ns: int, packed: bytes) -> Iterator[Part]:
+    """Yield the records of a row, of which the first has these stamps; raises ValueError for data of none."""
+    try:
+        (count,) = _COUNT.unpack_from(packed)
+        at = _COUNT.size + count * _HEADER.size
+        headers = [*_HEADER.iter_unpack(packed[_COUNT.size : at])]
+    except error as damage:
+        raise ValueError(str(damage)) from damage
+    for kind, key_step, step, drift, head_size, size in headers:
+        key, mono_ns, time_ns = key + key_step, mono_ns + step, time_ns + step + drift
+        head = packed[at : at + head_size].decode() if head_size else None
+        at += head_size + size
+        yield key, time_ns, mono_ns, KINDS[kind], head, packed[at - size : at]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from tui_host.capture.store.disk_space import DiskReserve
-from tui_host.capture.store.process_lock import Lock, alone, remove_left_behind
+from tui_host.capture.store.companion_files import DiskReserve, Lock, alone, doubted, remove_left_behind
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema import APPLICATION_ID, FORM, connect, form_of, make_private, make_tables
-from tui_host.capture.store.store_faults import LOCKED, READ_FAULTS, LockedError, code_of, is_damage, is_locked
+from tui_host.capture.store.store_faults import LOCKED, LOCKS, READ_FAULTS, LockedError, code_of, is_damage
 from tui_host.capture.store.write_ahead_log import choose_journal, words_of_lost_log
 from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
@@ -127,11 +126,11 @@ def open_to_write(path: Path, connect: Connect, notices: list[str]) -> tuple[sql
         try:
             connection, lock = _ready(path, connect, notices)
         except (OSError, sqlite3.Error) as error:
-            if is_locked(error) or not reserve.give_up():
+            if code_of(error) in LOCKS or not reserve.give_up():
                 raise
             connection, lock = _ready(path, connect, notices)  # on a full disk even opening needs some room
     except (OSError, sqlite3.Error) as error:
-        if is_locked(error):
+        if code_of(error) in LOCKS:
             raise LockedError(LOCKED, str(path), "wait until it lets go of it") from error
         reason = str(error) if isinstance(error, sqlite3.Error) else error.strerror or str(error)
         if reserve.is_full():
@@ -216,20 +215,6 @@ def _begin_anew(path: Path, why: str) -> str:
 def set_aside_beside(database: Path) -> list[Path]:
     """Return the databases set aside, which only the user removes."""
     return sorted(database.parent.glob(f"{database.name}.*-*Z"))
-
-
-# While it is open.
-
-
-def doubt(path: Path) -> None:
-    """Mark the database to be checked at the next start."""
-    with suppress(OSError):  # it cannot be used either way, and that is told
-        doubted(path).touch(0o600)
-
-
-def doubted(path: Path) -> Path:
-    """Return the path of the file whose presence makes the next start check the database."""
-    return path.with_name(path.name + ".check")
 
 
 def give_pages_back(connection: sqlite3.Connection) -> bool:

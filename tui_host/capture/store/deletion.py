@@ -11,8 +11,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from tui_host.capture.store.companion_files import DiskReserve
 from tui_host.capture.store.database import give_pages_back
-from tui_host.capture.store.disk_space import DiskReserve
 from tui_host.capture.store.schema import BUSY_SECONDS, SEQ_BITS
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.store import CAME, Store

@@ -9,8 +9,7 @@ from heapq import heappop, heappush
 from typing import TypeAlias
 
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.store.answers import Part, unpack_run
-from tui_host.capture.store.bodies import Bodies, Packed
+from tui_host.capture.store.bodies import Bodies, Packed, Part, unpack_run
 from tui_host.capture.store.rows import NO_TIME
 from tui_host.capture.store.schema import SEQ_BITS
 

@@ -12,10 +12,9 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import TypeAlias, TypeVar
 
-from tui_host.capture.record import Head, Place, Record, Redaction, Wire
+from tui_host.capture.record import Head, Place, Record, Wire
 from tui_host.capture.recording import Slot
-from tui_host.capture.store.answers import KINDS, LONGEST, SPAN, PlainRow, pack_run
-from tui_host.capture.store.bodies import LARGE, Packed, Packer
+from tui_host.capture.store.bodies import KINDS, LARGE, LONGEST, SPAN, Packed, Packer, PlainRow, pack_run
 from tui_host.capture.store.schema import SEQ_BITS
 
 SQLValue: TypeAlias = "int | str | bytes | None"
@@ -56,12 +55,6 @@ def storable(text: Text) -> Text:
 def _head_to_json(head: Head) -> str:
     # in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8
     return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
-
-
-def _redacted_to_json(redacted: Sequence[Redaction]) -> str | None:
-    if not redacted:
-        return None
-    return json.dumps([(mark.where, mark.name, mark.length) for mark in redacted], separators=(",", ":"))
 
 
 def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, Row]:
@@ -169,7 +162,8 @@ class RecordTable:
                 head = len(text) or None
         else:
             packed = self._packer.pack(record.data)
-        marks = storable(record.malformed), _redacted_to_json(record.redacted)
+        redacted = [(mark.where, mark.name, mark.length) for mark in record.redacted]
+        marks = storable(record.malformed), json.dumps(redacted, separators=(",", ":")) if redacted else None
         self._connection.execute(_WHOLE, (*row[:7], head, packed.data, *marks, packed.base, packed.size, None))
 
     def _count(self, place: int, record: Record) -> None:

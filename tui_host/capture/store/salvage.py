@@ -104,18 +104,14 @@ def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
     with mended.open("r+b") as file:
         # The size of the file stands at byte 28; a new file knows of no free pages, which reading does not need.
         file.write(new[:28] + _NUMBER.pack(damaged.stat().st_size // _PAGE) + new[32:_PAGE])
-        for page in _schema_pages(new):
-            file.seek((page - 1) * _PAGE)
-            file.write(new[(page - 1) * _PAGE : page * _PAGE])
-
-
-def _schema_pages(new: bytes) -> list[int]:
-    """Return the pages of the schema below the first one. Source: SQLite, Database File Format, 1.6 B-tree Pages."""
-    if new[_HEADER] != _INTERIOR:
-        return []
-    (cells,) = _SHORT.unpack_from(new, _HEADER + 3)
-    places = [_SHORT.unpack_from(new, _HEADER + 12 + 2 * cell)[0] for cell in range(cells)]
-    return [_NUMBER.unpack_from(new, place)[0] for place in (*places, _HEADER + 8)]
+        # The schema's pages below the first one. Source: SQLite, Database File Format, 1.6 B-tree Pages.
+        if new[_HEADER] == _INTERIOR:
+            (cells,) = _SHORT.unpack_from(new, _HEADER + 3)
+            places = [_SHORT.unpack_from(new, _HEADER + 12 + 2 * cell)[0] for cell in range(cells)]
+            for place in (*places, _HEADER + 8):
+                at = (_NUMBER.unpack_from(new, place)[0] - 1) * _PAGE
+                file.seek(at)
+                file.write(new[at : at + _PAGE])
 
 
 def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tui_host.capture.session_summary import SessionFields, SessionInfo
 from tui_host.capture.store.access import OpenDatabase
-from tui_host.capture.store.process_lock import Lock
+from tui_host.capture.store.companion_files import Lock
 from tui_host.capture.store.rows import Row, SQLValue, storable
 from tui_host.capture.store.writer import Write, Writer
 from tui_host.errors import TuiHostError

@@ -6,6 +6,8 @@ import sqlite3
 
 from tui_host.errors import StoreError
 
+LOCKS = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
+"""The codes of an error where another program holds the file."""
 DAMAGED = "the database is damaged"
 LOCKED = "another process holds the database locked"
 READ_FAULTS = (sqlite3.Error, UnicodeDecodeError)
@@ -34,15 +36,10 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, UnicodeDecodeError) or code_of(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-def is_locked(error: BaseException) -> bool:
-    """Return whether another program holds the file."""
-    return code_of(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
 def reason_of(error: sqlite3.Error) -> str:
     """Return the reason for a person."""
     if is_damage(error):
         return f"{DAMAGED}; start again, and it is set aside"
-    if is_locked(error):
+    if code_of(error) in LOCKS:
         return LOCKED
     return "the disk is full" if code_of(error) == sqlite3.SQLITE_FULL else f"the database cannot be written: {error}"

@@ -9,9 +9,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tui_host.capture.store.process_lock import is_any_live
+from tui_host.capture.store.companion_files import is_any_live
 from tui_host.capture.store.schema import BUSY_SECONDS
-from tui_host.capture.store.store_faults import is_locked
+from tui_host.capture.store.store_faults import LOCKS, code_of
 
 LOOKED_AT = 64 << 20
 """Bytes of a log that are checked: it has 16 MB, unless somebody read for long."""
@@ -34,7 +34,7 @@ def choose_journal(connection: sqlite3.Connection, folder: Path) -> str:
             mode = connection.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}").fetchone()[0]
             break
         except sqlite3.OperationalError as error:
-            if not is_locked(error) or time.monotonic() > end:
+            if code_of(error) not in LOCKS or time.monotonic() > end:
                 raise
             time.sleep(0.01)  # SQLite itself does not wait while another process switches
     if mode == "wal" or (mode == before and not is_new):

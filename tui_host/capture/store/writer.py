@@ -16,7 +16,8 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from tui_host.capture.recording import Recording, Slot, redact
-from tui_host.capture.store.database import doubt, doubted, give_pages_back
+from tui_host.capture.store.companion_files import doubt, doubted
+from tui_host.capture.store.database import give_pages_back
 from tui_host.capture.store.rows import RecordTable, Row
 from tui_host.capture.store.store_faults import DAMAGED, is_damage, is_storage, reason_of
 from tui_host.errors import StoreError
@@ -198,7 +199,14 @@ class Writer:
             try:
                 self._commit(batch)
             except sqlite3.Error as error:
-                self._wait(error)
+                if self._is_gone():
+                    raise StoreError(GONE) from error
+                if is_damage(error):
+                    doubt(self._path)
+                self.fault = reason_of(error)
+                self._retry_at = time.monotonic() + self._retry_seconds
+                self._refuse_jobs()
+                self._settle(self._pending, self.fault)
                 return
             for _ in batch:
                 self._pending.popleft()
@@ -212,12 +220,19 @@ class Writer:
         except IMPOSSIBLE as error:
             if is_storage(error):
                 raise
-            singles = [single for item in batch for single in _singles(item)]
+            singles: list[Statement] = []
+            for item in batch:
+                singles += [_Batch(item.source, [slot]) for slot in item.slots] if isinstance(item, _Batch) else [item]
             if len(singles) > 1:
                 for single in singles:
                     self._commit([single])
-            else:
-                self._refuse(singles[0], error)
+                return
+            if isinstance(singles[0], _Batch):
+                singles[0].source.refused()
+            reason = f"something could not be kept: {error}"
+            if reason not in self._reasons:
+                self._reasons.add(reason)
+                self._tell(reason)
 
     def _execute(self, batch: Sequence[Statement]) -> None:
         try:
@@ -234,24 +249,6 @@ class Writer:
             raise
         if self._is_gone():
             raise StoreError(GONE)
-
-    def _refuse(self, single: Statement, error: Exception) -> None:
-        if isinstance(single, _Batch):
-            single.source.refused()
-        reason = f"something could not be kept: {error}"
-        if reason not in self._reasons:
-            self._reasons.add(reason)
-            self._tell(reason)
-
-    def _wait(self, error: sqlite3.Error) -> None:
-        if self._is_gone():
-            raise StoreError(GONE) from error
-        if is_damage(error):
-            doubt(self._path)
-        self.fault = reason_of(error)
-        self._retry_at = time.monotonic() + self._retry_seconds
-        self._refuse_jobs()
-        self._settle(self._pending, self.fault)
 
     def _refuse_jobs(self) -> None:
         """Refuse the jobs that wait, but for those that make room."""
@@ -278,7 +275,3 @@ class Writer:
         newest = {item.source: item.slots[-1].seq for item in items if isinstance(item, _Batch)}
         for source, seq in newest.items():
             source.settled(seq, fault)
-
-
-def _singles(item: Statement) -> Sequence[Statement]:
-    return [_Batch(item.source, [slot]) for slot in item.slots] if isinstance(item, _Batch) else [item]
