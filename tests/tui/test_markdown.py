@@ -17,7 +17,7 @@ from tui_host.tui.glyphs import ASCII
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold, joint
-from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection, copied
+from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection
 
 INKS = Inks()
 
@@ -285,72 +285,60 @@ MARKUP = st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~\\&;<中\t\x1b")
 @example("`a`b`\t`", 4, False)
 def test_any_markup_can_be_selected(source: str, width: int, final: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     made = document(source, width, final=final)
-    selection = DocumentSelection(made, 0)
+    selection = DocumentSelection(made, 0, (7, 1))
     for line in range(made.height):
         for cell in (0, 3, 9):
-            (start,), (end,) = selection.stretch_at(line, cell)
-            assert 0 <= start <= end <= made.length
-            selection.cells_in(line, ((start,), (made.length,)))
-            selection.around(line, cell, whole=False)
-            selection.around(line, cell, whole=True)
-            selection.point_of((start,))
-            copied(made, (start, made.length))
-            copied(made, (0, end))
+            start, end = selection.stretch_at(line, cell)
+            assert (7, 1) < start <= end
+            assert selection.cells_in(line, (start, start)) is None
+            selection.word_at(line, cell)
+            assert selection.copied(((7, 0), start))[1] == selection.copied(((7, 1, 0, 0), start))[1]
+            selection.copied((end, (8,)))
 
 
 @pytest.mark.parametrize("source", [SOURCE, LONG_FENCE, LONG_TABLE, LONG_LIST], ids=["page", "fence", "table", "list"])
 def test_all_that_is_selected_is_the_source(source: str) -> None:
-    made = document(source)
-    assert copied(made, (0, made.length)) == source.rstrip("\n")
+    assert document(source).copied((), None) == source.rstrip("\n")
 
 
-def selected(source: str, part: str, width: int = 60) -> str:
-    made = document(source, width)
-    for line in range(made.height):
-        text = made.line(line).strip.text
-        if part in text:
-            cell = text.index(part)
-            selection = DocumentSelection(made, 0)
-            (first,), (_, (last,)) = (
-                selection.stretch_at(line, cell)[0],
-                selection.stretch_at(line, cell + len(part) - 1),
-            )
-            return copied(made, (first, last))
-    raise AssertionError(part)
+def selected(source: str, first: str, last: str, width: int = 60) -> str:
+    """What is copied from the first cell of some words to the last cell of others."""
+    selection = DocumentSelection(made := document(source, width), 0)
+    texts = [made.line(line).strip.text for line in range(made.height)]
+    begin = next((line, text.index(first)) for line, text in enumerate(texts) if first in text)
+    end = next((line, text.index(last) + len(last) - 1) for line, text in enumerate(texts) if last in text)
+    return selection.copied((selection.stretch_at(*begin)[0], selection.stretch_at(*end)[1]))[1]
 
 
 @pytest.mark.parametrize(
-    ("source", "part", "copy"),
+    ("source", "first", "last", "copy"),
     [
-        ("a **bold** b", "bold", "**bold**"),
-        ("a **bold** b", "old b", "**old** b"),
-        ("a **bold words** b", "a bold", "a **bold**"),
-        ("a `code` b", "code", "code"),
-        ("a `code` b", "a code", "a `code`"),
-        ("~~*x* y~~ z", "x y z", "~~*x* y~~ z"),
-        ("AT&amp;T \\*x\\*", "&T *x*", "&amp;T \\*x\\*"),
-        ("[a](http://b.c/(d) 'e)') f", "a (http://b.c/(d)) f", "[a](http://b.c/(d) 'e)') f"),
-        ("> one\n> two", "one two", "one\n> two"),
-        ("- a\tb", "a␉b", "a\tb"),
-        ("one<br>two", "two", "two"),
-        ("- [x] done", "done", "done"),
-        ("| a\\|b | c |\n|---|---|\n| d | e |", "a|b", "a\\|b"),
-        ("> ```\n> a\n>   b\n> ```", "  b", "  b"),
+        ("x **bold** y", "old", "y", "old y"),
+        ("x **bold** y", "x", "y", "x **bold** y"),
+        ("one two three four\n\nb", "two", "four", "two three four"),
+        ("x y\n\n## *a* b\n\n- c\n- d", "y", "c", "y\n\n## *a* b\n\nc"),
+        ("x\n\n- c `d`\n- e\n\nz", "x", "e", "x\n\n- c `d`\n- e"),
+        ("> one\n> two", "one two", "one two", "> one\n> two"),
+        ("x\n\n| a | b |\n|---|---|\n| d | e |\n\nz", "x", "z", "x\n\n| a | b |\n|---|---|\n| d | e |\n\nz"),
+        ("```\na\n  b\n```\n\nz", "a", "  b", "a\n  b"),
+        ("```\na\n  b\n```\n\nz", "  b", "z", "  b\n\nz"),
+        (LONG_FENCE, "x30", "= 32", "x30 = 30\nx31 = 31\nx32 = 32"),
     ],
 )
-def test_markup_at_the_edges_comes_out_balanced(source: str, part: str, copy: str) -> None:
-    assert selected(source, part) == copy
+def test_whole_blocks_are_copied_as_markdown_and_parts_as_they_are_drawn(
+    source: str, first: str, last: str, copy: str
+) -> None:
+    assert selected(source, first, last) == copy
 
 
 def test_what_was_selected_of_a_growing_text_is_found_again() -> None:
     made = Document()
     made.fit(30, INKS)
-    made.put("one two\n\n- three **four", final=False)
-    made.advance(Budget(60))
-    chosen = (4, 16)
-    assert copied(made, chosen) == "two\n\n- three"
-    for end in range(30, 900, 13):
-        made.put(("one two\n\n- three **four** five\n" + "- more `of` it\n" * 60)[:end], final=False)
+    text = "one two\n\n- three **four** five\n" + "- more `of` it\n" * 60
+    for end in range(23, 900, 13):
+        made.put(text[:end], final=False)
         made.advance(Budget(60))
-        assert copied(made, chosen) == "two\n\n- three"
-    assert DocumentSelection(made, 0).cells_in(0, ((4,), (16,))) == (4, 7)
+        assert made.copied((0, 4), (0, 13)).split() == ["two", "three"]  # while both are its open end, one piece
+    selection, line = DocumentSelection(made, 0), next(n for n in range(9) if "three" in made.line(n).strip.text)
+    assert selection.cells_in(0, ((0, 4), (0, 13))) == (4, 7)
+    assert selection.cells_in(line, ((0, 4), (0, 13))) == (2, 7)

@@ -91,18 +91,6 @@ _MOVES = (
     Key("pageup,pagedown", "pageup pagedown", "move a page up or down"),
     Key("home,g,end,G", "home end, g G", "go to the first or the last line"),
 )
-_SELECT = (
-    "select from the current place on; pageup, pagedown, home and end too. By mouse: drag, double click for a word, triple"
-    " click for a paragraph, shift+click to extend; escape selects nothing"
-)
-_SELECTING = (
-    Key(
-        "shift+up,shift+down,shift+left,shift+right,shift+pageup,shift+pagedown,shift+home,shift+end",
-        "shift+arrows, …",
-        _SELECT,
-    ),
-    Key("o", "o", "while something is selected: move its other end"),
-)
 _CHOOSING = (
     Key("up,down", "up down", "move in the list while you type", "choose"),
     Key("pageup,pagedown", "pageup pagedown", "move a page up or down"),
@@ -156,7 +144,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("home,g,end,G", "home end, g G", "go to the beginning, or to the end and follow it"),
         Key("c", "c", "on a call: show its chain in the inspector; else copy code, again: its next block"),
         Key("v", "v", "view the contents of the current call's result: draw images, save, open"),
-        *_SELECTING,
     ),
     "Approval": (
         Key("y,a", "y", "approve this call once; what was not shown to its end is shown first"),
@@ -220,7 +207,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
             "c",
             "show the chain of the row's call: asked, decided, sent, answered, told, said; again: the tab before",
         ),
-        *_SELECTING,
     ),
     "Inspector, details": (
         *_MOVES,
@@ -238,7 +224,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("x", "x", "as in the list"),
         Key("c", "c", "as in the list"),
         Key("o", "o", "on a line of a page such as Time or Chain: go to the row it leads to"),
-        *_SELECTING,
     ),
     "Contents": (
         Key("up,down,k,j", "up down, k j", "choose a content", "choose"),
@@ -257,7 +242,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
     "Filled prompt": (
         Key("enter", "enter", "send the messages", "send"),
         *_MOVES,
-        *_SELECTING,
     ),
     "Save": (Key("enter", "enter", "write the file; a second enter replaces an existing one", "save"),),
     "Export": (
@@ -280,7 +264,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
         *_OPENING,
         _SEARCH,
         *_VALUES,
-        *_SELECTING,
     ),
     "Servers": (
         Key("up,down,k,j", "up down, k j", "choose a server", "choose"),
@@ -295,7 +278,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("enter,tab,shift+tab", "enter, tab", "go to the server's details, and back", "details"),
         *_OPENING,
         *_MOVES[1:],
-        *_SELECTING,
     ),
     "Requests": (
         Key("up,down,k", "up down", "choose a tool, a resource, a prompt, or a kept request", "choose"),
@@ -305,7 +287,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("j", "j", "write the arguments as JSON, or in the form", "JSON"),
         *_OPENING,
         *_MOVES[1:],
-        *_SELECTING,
     ),
     "Model": (
         Key("", "letters", "filter the list, or type a whole PROVIDER/MODEL", "filter"),
@@ -343,8 +324,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
     "Help": (
         Key("1,2,3,4,5,6,7,8,9", "1 to 9", "read the document of that number", "documents"),
         *_MOVES,
-        *_SELECTING,
     ),
-    "Document": (Key("z", "z", "go to the Chinese part, if there is one / 跳到中文部分", "中文"), *_MOVES, *_SELECTING),
+    "Document": (Key("z", "z", "go to the Chinese part, if there is one / 跳到中文部分", "中文"), *_MOVES),
 }
 """The keys of each place, in addition to those that work everywhere."""

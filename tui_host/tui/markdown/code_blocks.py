@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from rich.style import Style
 
 from tui_host.tui.markdown.line_page import Page
 from tui_host.tui.markdown.markdown_styles import Inks
-from tui_host.tui.markdown.origins import Range
 from tui_host.tui.markdown.wrap import clip
 
 if TYPE_CHECKING:
@@ -77,8 +75,8 @@ def language_of(info: str) -> str:
     return info.strip().split(maxsplit=1)[0].strip("{}.").lower()[:40] if info.strip() else ""
 
 
-def draw_code(page: Page, code: str, info: str, *, label: bool, origin: Sequence[Range] = ()) -> None:
-    """Draw lines of code, below the language's name for a fence. `origin` maps the code with expanded tabs."""
+def draw_code(page: Page, code: str, info: str, *, label: bool) -> None:
+    """Draw lines of code, below the language's name for a fence."""
     inks = page.inks
     base = inks["fence"]
     language = language_of(info)
@@ -87,7 +85,7 @@ def draw_code(page: Page, code: str, info: str, *, label: bool, origin: Sequence
         if label and language:
             name = clip(language, page.room)
             page.raw([Segment(name, inks["label"]), Segment(" " * (page.room - cell_len(name)), base)], is_label=True)
-        page.code(highlighted(code.expandtabs(4), language, inks, base), base, origin)
+        page.code(highlighted(code.expandtabs(4), language, inks, base), base)
 
 
 def highlighted(code: str, language: str, inks: Inks, base: Style) -> list[Segment]:

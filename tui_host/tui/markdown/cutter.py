@@ -27,7 +27,6 @@ class _Fence:
     info: str
     closing: re.Pattern[str]
     indent: int
-    opened: int
     opening: str
     begins: bool = True
     gap: bool = True
@@ -187,7 +186,7 @@ class Cutter:
             indent = len(lines[first]) - len(lines[first].lstrip(" "))
             self._begun = True
             opening = lines[first].strip()
-            self._mode = _Fence(head.info, closing, indent, self.position + starts[first], opening, gap=gap)
+            self._mode = _Fence(head.info, closing, indent, opening, gap=gap)
             self._advance(text[: starts[first + 1]])
             return True
         if head.type == "table_open" and long:
@@ -268,7 +267,6 @@ def _fence_piece(fence: _Fence, code: str, start: int) -> Piece:
         begins=fence.begins,
         info=fence.info,
         start=start,
-        opened=fence.opened,
         opening=fence.opening,
     )
 

@@ -6,6 +6,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable
 from copy import deepcopy
+from typing import TypeAlias
 
 from textual.strip import Strip
 
@@ -14,13 +15,11 @@ from tui_host.tui.markdown.heights import Heights
 from tui_host.tui.markdown.line_page import Line, Page
 from tui_host.tui.markdown.markdown_blocks import draw_piece
 from tui_host.tui.markdown.markdown_styles import Inks
-from tui_host.tui.markdown.origins import Trace
 from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.markdown.source_pieces import Piece, estimate
 
 EMPTY = Line(Strip([]))
-TRACES = 64
-"""Number of pieces whose traces are cached: more than a screen shows."""
+Spot: TypeAlias = tuple[int, ...]
 
 
 class Budget:
@@ -60,7 +59,6 @@ class Document:
         self._tail: list[Line] = []
         self._tail_piece: Piece | None = None
         self._tail_drawn = False
-        self._traces: dict[int, tuple[Piece, int, Trace]] = {}
         self._rest = estimate(self._source, self._width) if self._source else 0
         self._dirty = 0
 
@@ -125,7 +123,7 @@ class Document:
         piece = self._cutter.rest(self._source)
         before = self._tail
         self._tail_piece = piece
-        self._tail = [] if piece is None else self._draw(piece)
+        self._tail = [] if piece is None else self._page(piece).lines
         same = 0
         for old, new in zip(before, self._tail, strict=False):
             if old.strip != new.strip:
@@ -136,11 +134,11 @@ class Document:
         self._tail_drawn = True
         self._rest = 0
 
-    def _draw(self, piece: Piece, trace: Trace | None = None) -> list[Line]:
-        page = Page(self._width, self._inks, trace=trace)
+    def _page(self, piece: Piece) -> Page:
+        page = Page(self._width, self._inks)
         # A copy: what an open end seems to define must not outlive it.
         draw_piece(page, piece, deepcopy(self._cutter.references))
-        return page.lines
+        return page
 
     def settle(self, line: int, above: int, below: int, budget: Budget) -> int:
         """Draw the pieces around a line, so that the heights nearby are exact.
@@ -168,7 +166,7 @@ class Document:
 
     def _make(self, number: int) -> int:
         if self._lines[number] is None:
-            lines = self._draw(self._pieces[number])
+            lines = self._page(self._pieces[number]).lines
             self._lines[number] = lines
             if len(lines) != self._heights[number]:
                 self._heights.put(number, len(lines))
@@ -200,53 +198,66 @@ class Document:
         """The source, with newlines as line ends."""
         return self._source
 
-    @property
-    def length(self) -> int:
-        """Number of characters in the source."""
-        return len(self._source)
-
-    @property
-    def is_text(self) -> bool:
-        """Whether the source is drawn as plain text."""
-        return self._as_text
-
     def lines_at(self, line: int) -> tuple[int, int, list[Line]]:
         """Return the piece at a line: number, line inside the piece, and all lines of the piece."""
         total = self._heights.total
         if line >= total:
             return len(self._pieces), line - total, self._tail
         number, inside = self._heights.find(line)
+        return number, inside, self.piece_lines(number)
+
+    def piece_lines(self, number: int) -> list[Line]:
+        """Return all lines of a piece."""
         self._make(number)
-        return number, inside, self._lines[number] or []
+        return self._lines[number] or []
 
-    def piece_of(self, offset: int) -> int:
-        """Return the number of the piece that contains a character of the source, or of the piece before it."""
-        number = bisect_right(self._pieces, offset, key=lambda piece: piece.begin)
-        if number == len(self._pieces) and self._tail_piece is not None and self._tail_piece.begin <= offset:
-            return number
-        return max(0, number - 1)
+    def line_of(self, offset: int) -> int:
+        """Return the first line of the piece with a character of the source."""
+        number = max(0, bisect_right(self._pieces, offset, key=lambda piece: piece.start) - 1)
+        return self._heights.start(number) + self._pieces[number].gap if self._pieces else 0
 
-    def piece_lines(self, number: int) -> tuple[int, list[Line]]:
-        """Return a piece's first line, and all lines of the piece."""
-        if number >= len(self._pieces):
-            return self._heights.total, self._tail
-        self._make(number)
-        return self._heights.start(number), self._lines[number] or []
+    def settled(self, spot: Spot) -> Spot:
+        """Return a place as it is counted now: of what was one open end, several pieces may have become."""
+        if not spot:
+            return spot
+        number, place = spot
+        while number < len(self._pieces):
+            lines = self.piece_lines(number)
+            end = next((line.runs[-1].place + len(line.runs[-1].text) for line in reversed(lines) if line.runs), 0)
+            if place <= end:
+                break
+            number, place = number + 1, place - end - 1
+        return number, place
 
-    def trace(self, number: int) -> Trace:
-        """Return the origins of a piece's characters. Draws the piece again; recent results are kept."""
-        piece = self._pieces[number] if number < len(self._pieces) else self._tail_piece
-        if piece is None:
-            return Trace(Piece(kind="text", source="", start=len(self._source)))
-        cached = self._traces.get(number)
-        if cached is not None and cached[0] is piece and cached[1] == self._width:
-            return cached[2]
-        if len(self._traces) >= TRACES:
-            self._traces.clear()
-        trace = Trace(piece)
-        self._draw(piece, trace)
-        self._traces[number] = (piece, self._width, trace)
-        return trace
+    def copied(self, begin: Spot, end: Spot | None) -> str:
+        """Return what stands between two places: whole pieces as Markdown, parts of pieces as drawn, unwrapped.
+
+        Args:
+            begin: A piece and a character of its text; empty from the start.
+            end: The same of the first character that is not copied; None to the end.
+        """
+        begin, end = self.settled(begin), None if end is None else self.settled(end)
+        pieces = [*self._pieces, *([] if self._tail_piece is None else [self._tail_piece])]
+        first, last = begin[0] if begin else 0, len(pieces) - 1 if end is None else min(end[0], len(pieces) - 1)
+        if not any(begin) and end is None:
+            return self._source if self._as_text else self._source.rstrip("\n")
+        text = ""
+        for number in range(first, last + 1):
+            piece = pieces[number]
+            follows = pieces[number + 1] if number + 1 < len(pieces) else None
+            goes_on = number == len(self._pieces) or (follows is not None and not follows.begins)
+            copied = piece.written(is_last=not goes_on)
+            if (begin and number == first) or (end is not None and number == end[0]):
+                plain = "\n".join(self._page(piece).rows)
+                start = begin[1] if begin and number == first else 0
+                stop = end[1] if end is not None and number == end[0] else len(plain)
+                if start >= stop:
+                    continue
+                # A block of code alone is copied without its fence.
+                is_code = first == last and copied.lstrip()[:3] in {"```", "~~~"}
+                copied = plain[start:stop] if start or stop < len(plain) or is_code else copied
+            text += ("\n\n" if piece.gap else "\n") * bool(text) + copied
+        return text if self._as_text else text.rstrip("\n")
 
     def take_dirty(self) -> int:
         """Return the first line changed since the last call; the height if no line changed."""

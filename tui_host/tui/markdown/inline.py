@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -12,7 +11,6 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.markdown_styles import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
-from tui_host.tui.markdown.origins import Range, Walk
 from tui_host.tui.markdown.wrap import joint
 
 if TYPE_CHECKING:
@@ -24,38 +22,24 @@ _CLOSE = {"strong_close", "em_close", "s_close"}
 _BREAK = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 
 
-@dataclass(slots=True)
-class Words:
-    """A text as segments; newlines are hard breaks.
-
-    Attributes:
-        segments: What is drawn.
-        origin: Where each of its characters comes from, if that was asked for.
-    """
-
-    segments: list[Segment] = field(default_factory=list[Segment])
-    origin: Sequence[Range] = ()
-
-
-def words_of(inline: Token, inks: Inks, style: Style | None = None, walk: Walk | None = None) -> Words:
-    """An inline token's children as segments. Addresses of links and images are written out."""
-    speaker = _Speaker(inks, style or Style.null(), walk)
+def words_of(inline: Token, inks: Inks, style: Style | None = None) -> list[Segment]:
+    """Return an inline token's children as segments; newlines are hard breaks, addresses of links and images are written out."""
+    speaker = _Speaker(inks, style or Style.null())
     children = inline.children or []
     for number, token in enumerate(children):
         following = children[number + 1].content if number + 1 < len(children) else ""
         speaker.say(token, following)
-    return Words(speaker.segments, () if walk is None else walk.origin)
+    return speaker.segments
 
 
 class _Speaker:
     """Turns tokens into segments."""
 
-    def __init__(self, inks: Inks, style: Style, walk: Walk | None) -> None:
+    def __init__(self, inks: Inks, style: Style) -> None:
         self.segments: list[Segment] = []
         self._inks = inks
         self._stack = [style]
         self._links: list[tuple[Token, int]] = []
-        self._walk = walk
 
     def say(self, token: Token, following: str) -> None:
         """Add a token; `following` is the text of the next token."""
@@ -67,29 +51,21 @@ class _Speaker:
             self._break("\n")
         elif kind == "code_inline":
             self.segments.append(Segment(token.content, self._stack[-1] + self._inks["code"]))
-            if self._walk is not None:
-                self._walk.code(token.content, token.markup)
         elif kind == "image":
             self._image(token)
         elif kind in _OPEN:
             self._open(token)
         elif kind in _CLOSE:
             self._stack.pop()
-            if self._walk is not None:
-                self._walk.closed(token.markup)
         elif kind == "link_close":
             self._close_link()
         elif "<" in token.content:
             self._breaking_text(token)
         else:
             self.segments.append(Segment(token.content, self._stack[-1]))
-            if self._walk is not None:
-                self._walk.text(token.content, token.markup if kind == "text_special" else "")
 
     def _break(self, text: str) -> None:
         self.segments.append(Segment(text, self._stack[-1]))
-        if self._walk is not None:
-            self._walk.line_break(text)
 
     def _breaking_text(self, token: Token) -> None:
         """Add a text with `<br>` as line ends; all other HTML stays text."""
@@ -97,22 +73,16 @@ class _Speaker:
             shown = "\n" if _BREAK.fullmatch(part) else part
             if shown:
                 self.segments.append(Segment(shown, self._stack[-1]))
-                if self._walk is not None:
-                    self._walk.text(shown, part if token.type != "text_special" else token.markup)
 
     def _image(self, token: Token) -> None:
         label, address = f"[image: {token.content}]", f" ({_address(token, 'src')})"
         self.segments += [Segment(label, self._stack[-1]), Segment(address, self._inks["address"])]
-        if self._walk is not None:
-            self._walk.image(label + address)
 
     def _open(self, token: Token) -> None:
         self._stack.append(self._stack[-1] + _OPEN[token.type])
         is_link = token.type == "link_open"
         if is_link:
             self._links.append((token, len(self.segments)))
-        if self._walk is not None:
-            self._walk.opened(("<" if token.markup == "autolink" else "[") if is_link else token.markup)
 
     def _close_link(self) -> None:
         self._stack.pop()
@@ -122,8 +92,6 @@ class _Speaker:
         shown = "" if is_auto or address.startswith("#") or _says(self.segments[start:], address) else f" ({address})"
         if shown:
             self.segments.append(Segment(shown, self._inks["address"]))
-        if self._walk is not None:
-            self._walk.link_closed(shown, is_auto=is_auto)
 
 
 def _address(token: Token, name: str) -> str:

@@ -1,4 +1,4 @@
-"""A page that is being drawn: its width, the prefixes of its lines, and where each character comes from."""
+"""A page that is being drawn: its width, the prefixes of its lines, and the characters on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rich.style import Style
 from textual.strip import Strip
 
 from tui_host.tui.markdown.markdown_styles import Inks
-from tui_host.tui.markdown.origins import Range, Trace
 from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold
 
 
@@ -22,13 +21,13 @@ class Run(NamedTuple):
 
     Attributes:
         x: The cell in which the first character is drawn.
-        place: Number of the first character in the text of the piece.
-        length: The number of characters.
+        place: Number of the first character in the text of the piece, whatever the width.
+        text: The characters.
     """
 
     x: int
     place: int
-    length: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +66,14 @@ class Page:
         width: Cells of a whole line, prefixes included.
         inks: Styles and marks.
         lines: The lines made so far.
-        trace: Records where every character comes from; None unless text is being selected.
+        rows: The texts so far, up to hard line breaks.
     """
 
-    def __init__(self, width: int, inks: Inks, *, trace: Trace | None = None) -> None:
+    def __init__(self, width: int, inks: Inks) -> None:
         self.width = width
         self.inks = inks
         self.lines: list[Line] = []
-        self.trace = trace
+        self.rows: list[str] = []
         self._rest: list[Segment] = []
         self._first: list[Segment] | None = None
         self._place = 0
@@ -117,34 +116,33 @@ class Page:
         moved = tuple(run._replace(x=run.x + indent) for run in runs)
         self.lines.append(Line(Strip([*self._prefix(), *segments]), moved, is_label))
 
-    def take(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> list[RunRow]:
+    def take(self, segments: Sequence[Segment]) -> list[RunRow]:
         """Add a text to the texts of the piece, and return its visible rows for drawing."""
-        if self.trace is not None:
-            self.trace.note("".join(segment.text for segment in segments).split("\n"), origin, by_line=by_line)
         rows: list[RunRow] = []
         for row in break_lines(segments):
             plain = "".join(segment.text for segment in row)
             rows.append(RunRow(row, plain, self._place))
+            self.rows.append(plain)
             self._place += len(plain) + 1
         return rows
 
-    def text(self, segments: Sequence[Segment], origin: Sequence[Range] = (), *, by_line: bool = False) -> None:
-        """Add a text wrapped at words. Newlines begin new lines, separate texts with `by_line`."""
-        for row in self.take(segments, origin, by_line=by_line):
+    def text(self, segments: Sequence[Segment]) -> None:
+        """Add a text wrapped at words. Newlines begin new lines."""
+        for row in self.take(segments):
             for start, end in fill(row.plain, self.room):
-                self._add(cut(row.segments, start, end), row.place + start, end - start)
+                self._add(cut(row.segments, start, end), row.place + start, row.plain[start:end])
 
-    def code(self, segments: Sequence[Segment], filling: Style, origin: Sequence[Range] = ()) -> None:
+    def code(self, segments: Sequence[Segment], filling: Style) -> None:
         """Add a text that keeps spaces, cut at the width and filled to the right."""
         room = self.room
-        for row in self.take(segments, origin, by_line=True):
+        for row in self.take(segments):
             for start, end in fold(row.plain, room):
                 piece = cut(row.segments, start, end)
                 missing = room - cell_len(row.plain[start:end])
                 if missing > 0:
                     piece.append(Segment(" " * missing, filling))
-                self._add(piece, row.place + start, end - start)
+                self._add(piece, row.place + start, row.plain[start:end])
 
-    def _add(self, segments: list[Segment], place: int, length: int) -> None:
-        run = Run(self._indent, place, length)
+    def _add(self, segments: list[Segment], place: int, text: str) -> None:
+        run = Run(self._indent, place, text)
         self.lines.append(Line(Strip([*self._prefix(), *segments]), (run,)))

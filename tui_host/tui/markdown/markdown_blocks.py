@@ -10,10 +10,9 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.code_blocks import draw_code
-from tui_host.tui.markdown.inline import Words, words_of
+from tui_host.tui.markdown.inline import words_of
 from tui_host.tui.markdown.line_page import Page
 from tui_host.tui.markdown.markdown_styles import UNDERLINED
-from tui_host.tui.markdown.origins import Range, Walk, Wrap
 from tui_host.tui.markdown.parser import parse
 from tui_host.tui.markdown.source_pieces import Piece
 from tui_host.tui.markdown.tables import Need, draw_table, read_table
@@ -39,15 +38,12 @@ def draw_piece(page: Page, piece: Piece, references: MutableMapping[str, object]
         page.blank()
     match piece.kind:
         case "text":
-            text = [Segment(piece.source.expandtabs(4), Style.null())]
-            page.text(text, _code_origin(page, piece.source, 0), by_line=True)
+            page.text([Segment(piece.source.expandtabs(4), Style.null())])
         case "fence":
-            origin = _code_origin(page, piece.source, 0)
-            draw_code(page, piece.source, piece.info, label=piece.begins, origin=origin)
-            _wrap_fence(page, piece)
+            draw_code(page, piece.source, piece.info, label=piece.begins)
         case "table":
             needs = [Need(*columns) for columns in piece.columns]
-            _draw_table(page, parse(piece.source, references), needs, head=piece.begins)
+            draw_table(page, read_table(parse(piece.source, references), page.inks), needs, head=piece.begins)
         case "markdown":
             _draw_blocks(page, parse(piece.source, references), ordinal=piece.ordinal)
 
@@ -76,8 +72,7 @@ def _draw_block(page: Page, block: Sequence[Token], ordinal: int | None) -> None
         case "heading_open":
             _draw_heading(page, block)
         case "paragraph_open":
-            words = _words(page, block[1])
-            page.text(words.segments, words.origin)
+            page.text(words_of(block[1], page.inks))
         case "bullet_list_open" | "ordered_list_open":
             _draw_list(page, block, ordinal)
         case "blockquote_open":
@@ -85,37 +80,21 @@ def _draw_block(page: Page, block: Sequence[Token], ordinal: int | None) -> None
             with page.inside(edge, edge):
                 _draw_blocks(page, block[1:-1])
         case "table_open":
-            _draw_table(page, block, (), head=True)
+            draw_table(page, read_table(block, page.inks), (), head=True)
         case "fence" | "code_block":
-            code = head.content.removesuffix("\n")
-            origin = _code_origin(page, code, (head.map or [0, 0])[0] + (head.type == "fence"))
-            draw_code(page, code, head.info, label=True, origin=origin)
-            _wrap_code(page, head)
+            draw_code(page, head.content.removesuffix("\n"), head.info, label=True)
         case "hr":
             page.raw([Segment(page.inks.glyphs.box[4] * page.room, page.inks["rule"])])
         case _:
             page.text([Segment(head.content, Style.null())])
 
 
-def _words(page: Page, inline: Token, style: Style | None = None) -> Words:
-    trace = page.trace
-    walk = None if trace is None else Walk(inline.content, trace.offsets(inline), trace)
-    return words_of(inline, page.inks, style, walk)
-
-
-def _draw_table(page: Page, block: Sequence[Token], needs: Sequence[Need], *, head: bool) -> None:
-    if page.trace is not None:
-        first, last = block[0].map or [0, 0]
-        page.trace.tables.append((page.trace.place_in(first, 0), page.trace.end_of(last - 1)))
-    draw_table(page, read_table(block, page.inks, page.trace), needs, head=head)
-
-
 def _draw_heading(page: Page, block: Sequence[Token]) -> None:
     level = int(block[0].tag[1:])
-    words = _words(page, block[1], page.inks["heading"] + HEADINGS[level - 1])
-    page.text(words.segments, words.origin)
+    words = words_of(block[1], page.inks, page.inks["heading"] + HEADINGS[level - 1])
+    page.text(words)
     if level == 1:
-        cells = min(page.room, max(3, cell_len("".join(segment.text for segment in words.segments))))
+        cells = min(page.room, max(3, cell_len("".join(segment.text for segment in words))))
         page.raw([Segment(page.inks.glyphs.box[4] * cells, page.inks["rule"])])
 
 
@@ -157,30 +136,3 @@ def is_tight(block: Sequence[Token]) -> bool:
     """Whether a list's items have no empty lines between them."""
     level = block[0].level + 2
     return all(token.hidden for token in block if token.type == "paragraph_open" and token.level == level)
-
-
-# Where it comes from.
-
-
-def _code_origin(page: Page, code: str, first: int) -> Sequence[Range]:
-    return () if page.trace is None else page.trace.code_origin(code, first)
-
-
-def _wrap_code(page: Page, head: Token) -> None:
-    trace = page.trace
-    if trace is None or head.type != "fence":
-        return
-    first, last = head.map or [0, 0]
-    inner = (trace.place_in(first + 1, 0), trace.place_in(last - 1, 0))
-    opening = f"{head.markup}{head.info}\n"
-    end = trace.place_in(last - 1, len(head.markup))
-    trace.wraps.append(Wrap(trace.place_in(first, 0), inner, end, opening, f"\n{head.markup}", is_code=True))
-
-
-def _wrap_fence(page: Page, piece: Piece) -> None:
-    trace = page.trace
-    if trace is None:
-        return
-    marks = piece.opening[: len(piece.opening) - len(piece.opening.lstrip(piece.opening[:1]))]
-    inner = (piece.opened, max((end for _, end in trace.ranges), default=piece.start) + 1)
-    trace.wraps.append(Wrap(piece.opened, inner, inner[1], f"{piece.opening}\n", f"\n{marks}", is_code=True))

@@ -19,7 +19,6 @@ class Piece:
         ordinal: The number of the first item, for a list continued from the piece before; otherwise None.
         columns: The column widths that a table's first rows need; empty if the piece is the whole table.
         start: Where its source begins in the whole one; of a table that goes on, as if its head stood right before it.
-        opened: Where the first line of its fence begins in the whole source, -1 if it is none or still open to reading.
         opening: The first line of the fence.
     """
 
@@ -31,15 +30,16 @@ class Piece:
     ordinal: int | None = None
     columns: tuple[tuple[int, int], ...] = ()
     start: int = 0
-    opened: int = -1
     opening: str = ""
 
-    @property
-    def begin(self) -> int:
-        """The beginning of the piece's own text in the whole source."""
+    def written(self, *, is_last: bool) -> str:
+        """Return the piece as Markdown: a fence with its marks, `is_last` with the closing one, a table with its head."""
         if self.kind == "table" and not self.begins:
-            return self.start + self.source.find("\n", self.source.find("\n") + 1) + 1
-        return self.start
+            return self.source.split("\n", 2)[2].rstrip("\n")
+        if self.kind != "fence":
+            return self.source if self.kind == "text" else self.source.rstrip("\n")
+        mark = self.opening[: len(self.opening) - len(self.opening.lstrip(self.opening[:1]))]
+        return "\n".join([*[self.opening] * self.begins, self.source, *[mark] * is_last])
 
     def estimate(self, width: int) -> int:
         """Estimate the number of lines."""

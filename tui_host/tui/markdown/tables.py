@@ -10,10 +10,9 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.tui.markdown.inline import Words, words_of
+from tui_host.tui.markdown.inline import words_of
 from tui_host.tui.markdown.line_page import Page, Run
 from tui_host.tui.markdown.markdown_styles import STRONG, Inks
-from tui_host.tui.markdown.origins import Trace, Walk
 from tui_host.tui.markdown.wrap import cut, fill, longest_word
 
 if TYPE_CHECKING:
@@ -39,23 +38,22 @@ class Need(NamedTuple):
 class Table:
     """A table's cells; the first row is the head."""
 
-    rows: tuple[tuple[Words, ...], ...]
+    rows: tuple[tuple[Sequence[Segment], ...], ...]
     sides: tuple[Literal["left", "right", "center"], ...]
 
 
-def read_table(tokens: Sequence[Token], inks: Inks, trace: Trace | None = None) -> Table:
+def read_table(tokens: Sequence[Token], inks: Inks) -> Table:
     """Read the cells of a table from its tokens."""
-    rows: list[tuple[Words, ...]] = []
+    rows: list[tuple[Sequence[Segment], ...]] = []
     sides: list[Literal["left", "right", "center"]] = []
-    cells: list[Words] = []
+    cells: list[Sequence[Segment]] = []
     for token in tokens:
         if token.type == "tr_open":
             cells = []
         elif token.type == "tr_close":
             rows.append(tuple(cells))
         elif token.type == "inline":
-            walk = None if trace is None else Walk(token.content, trace.cell_offsets(token), trace)
-            cells.append(words_of(token, inks, None if rows else STRONG, walk))
+            cells.append(words_of(token, inks, None if rows else STRONG))
         elif token.type == "th_open":
             side = str(token.attrGet("style") or "")
             sides.append("right" if "right" in side else "center" if "center" in side else "left")
@@ -66,7 +64,7 @@ def needs_of(table: Table) -> tuple[Need, ...]:
     """Return the needs of each column."""
     needs: list[Need] = []
     for column in range(len(table.sides)):
-        texts = [_plain(row[column].segments) for row in table.rows if column < len(row)]
+        texts = [_plain(row[column]) for row in table.rows if column < len(row)]
         lines = [line for text in texts for line in text.split("\n")]
         wanted = max(map(cell_len, lines), default=1) or 1
         needs.append(Need(wanted, min(wanted, LONGEST_WORD, max(map(longest_word, lines), default=1) or 1)))
@@ -119,9 +117,11 @@ class _CellLine(NamedTuple):
     run: Run
 
 
-def _draw_row(page: Page, table: Table, row: Sequence[Words], widths: Sequence[int], between: Segment) -> None:
+def _draw_row(
+    page: Page, table: Table, row: Sequence[Sequence[Segment]], widths: Sequence[int], between: Segment
+) -> None:
     columns = [
-        _lines(page, row[column] if column < len(row) else Words(), width, table.sides[column])
+        _lines(page, row[column] if column < len(row) else (), width, table.sides[column])
         for column, width in enumerate(widths)
     ]
     for number in range(max(map(len, columns))):
@@ -142,9 +142,9 @@ def _draw_row(page: Page, table: Table, row: Sequence[Words], widths: Sequence[i
         page.raw(segments, runs)
 
 
-def _lines(page: Page, cell: Words, width: int, side: str) -> list[_CellLine]:
+def _lines(page: Page, cell: Sequence[Segment], width: int, side: str) -> list[_CellLine]:
     lines: list[_CellLine] = []
-    for row in page.take(cell.segments, cell.origin):
+    for row in page.take(cell):
         for start, end in fill(row.plain, width):
             missing = max(0, width - cell_len(row.plain[start:end]))
             before = missing if side == "right" else missing // 2 if side == "center" else 0
@@ -152,13 +152,13 @@ def _lines(page: Page, cell: Words, width: int, side: str) -> list[_CellLine]:
             padded.extend(cut(row.segments, start, end))
             if missing > before:
                 padded.append(Segment(" " * (missing - before), Style.null()))
-            lines.append(_CellLine(padded, Run(before, row.place + start, end - start)))
+            lines.append(_CellLine(padded, Run(before, row.place + start, row.plain[start:end])))
     return lines
 
 
 def _draw_records(page: Page, table: Table, *, head: bool) -> None:
     """Draw one line per cell, named by the column's head, and an empty line between rows."""
-    names = [_plain(cell.segments).replace("\n", " ") for cell in table.rows[0]]
+    names = [_plain(cell).replace("\n", " ") for cell in table.rows[0]]
     room = min(max(map(cell_len, names), default=0), page.room // 3)
     for number, row in enumerate(table.rows[1:]):
         if number or not head:
@@ -169,7 +169,7 @@ def _draw_records(page: Page, table: Table, *, head: bool) -> None:
         page.text([Segment(f" {page.inks.glyphs.dot} ".join(names), STRONG)])
 
 
-def _draw_named(page: Page, name: str, room: int, cell: Words) -> None:
+def _draw_named(page: Page, name: str, room: int, cell: Sequence[Segment]) -> None:
     """Draw a cell behind its name, or below a long name."""
     label = page.inks["dim"] + STRONG
     cells = cell_len(name)
@@ -177,10 +177,10 @@ def _draw_named(page: Page, name: str, room: int, cell: Words) -> None:
     if cells > room:
         page.raw([Segment(name[start:end], label) for start, end in fill(name, page.room)[:1]])
         with page.inside(Segment("  ", plain), Segment("  ", plain)):
-            page.text(cell.segments, cell.origin)
+            page.text(cell)
         return
     with page.inside(Segment(name + " " * (room - cells + 2), label), Segment(" " * (room + 2), plain)):
-        page.text(cell.segments, cell.origin)
+        page.text(cell)
 
 
 def _plain(segments: Sequence[Segment]) -> str:

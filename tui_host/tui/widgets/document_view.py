@@ -56,7 +56,7 @@ class DocumentView(SelectingView):
     def show_offset(self, offset: int) -> None:
         """Scroll a character of the source to the top."""
         self._document.advance(Budget(2))
-        self.show_line(self.selectable.point_of((offset,))[0], top=True)
+        self.show_line(self._document.line_of(offset), top=True)
 
     @override
     def width_changed(self) -> None:

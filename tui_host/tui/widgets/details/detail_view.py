@@ -262,6 +262,7 @@ class PageView(PageLines):
         Binding("left,h", "tab(-1)", "Tab", show=False),
         Binding("right,l", "tab(1)", "Tab", show=False),
         *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 10)),
+        Binding("o", "to_row", "Go to the row", show=False),
         Binding("slash", "search", "Search", show=False),
         Binding("n", "place(1)", "Next place", show=False),
         Binding("N", "place(-1)", "Place before", show=False),
@@ -332,16 +333,13 @@ class PageView(PageLines):
         """Ask for a tab by place."""
         self.post_message(self.TabAsked(place=place))
 
-    @override
-    def action_other_end(self) -> None:
-        """Swap the moving end of the selection; without one, ask for the row that the line leads to."""
-        target = (
-            self._page.target(self.cursor) if isinstance(self._page, SheetPage) and self.cursor is not None else None
-        )
-        if self.selection is not None or target is None:
-            super().action_other_end()
-        else:
-            self.post_message(self.RowAsked(target))
+    def action_to_row(self) -> None:
+        """Ask for the row that the line leads to."""
+        page = self._page
+        target = page.target(self.cursor) if isinstance(page, SheetPage) and self.cursor is not None else None
+        if target is None:
+            raise SkipAction
+        self.post_message(self.RowAsked(target))
 
 
 class TabLine(Widget):

@@ -403,12 +403,7 @@ class LadderView(PieceView, SelectingView):
     @override
     def selectable(self) -> RowSelection | None:
         index = self._index
-        if not len(index):
-            return None
-        last = len(index) - 1
-        return RowSelection(
-            lambda line: (index.spot(line),), lambda spot: min(index.line_at(spot[0]), last), self._copied_rows
-        )
+        return RowSelection(lambda line: (index.spot(line),), self._copied_rows) if len(index) else None
 
     def _copied_rows(self, selected: Stretch) -> tuple[str, str]:
         """Return the selected rows as lines, wide enough for their words."""

@@ -1,16 +1,13 @@
-"""Selecting in line views, by mouse and keys."""
+"""Selecting in line views by the mouse."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.geometry import Offset
 from textual.strip import Strip
@@ -18,7 +15,7 @@ from textual.timer import Timer
 from typing_extensions import override
 
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.lines.selectable import Selectable, Selection, Spot, Stretch
+from tui_host.tui.widgets.lines.selectable import Selectable, Selection, Stretch
 
 _DOUBLE_CLICK = 0.5
 """Seconds between two presses that belong together."""
@@ -42,22 +39,13 @@ class _Drag:
 class SelectingView(LineView):
     """A view with selectable text."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *(
-            Binding(f"shift+{key}", f"extend('{key}')", "Select", show=False)
-            for key in ("up", "down", "left", "right", "pageup", "pagedown", "home", "end")
-        ),
-        Binding("o", "other_end", "Other end", show=False),
-    ]
-
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self.selection: Selection | None = None
         self._drag: _Drag | None = None
         self._was_drag = False
-        self._presses: tuple[float, Offset, int] = (0.0, Offset(-1, -1), 0)
+        self._press = (0.0, Offset(-1, -1))
         self._scrolling: Timer | None = None
-        self._goal: int | None = None
 
     # For subclasses.
 
@@ -65,10 +53,6 @@ class SelectingView(LineView):
     def selectable(self) -> Selectable | None:
         """The selectable content; None if nothing can be selected."""
         return None
-
-    def first_point(self) -> tuple[int, int]:
-        """The line and cell where selecting by keys begins."""
-        return (self.top if self.cursor is None else self.cursor), 0
 
     def hold_still(self) -> None:
         """Stop following new lines while the mouse selects."""
@@ -88,7 +72,6 @@ class SelectingView(LineView):
         if self.selection is None:
             return False
         self.selection = None
-        self._goal = None
         self.refresh()
         return True
 
@@ -150,7 +133,7 @@ class SelectingView(LineView):
         return max(0, min(line, self.line_count() - 1)), max(0, min(at.x, self.view_width)) + self.scroll_offset.x
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Begin or extend (shift) a selection; double click selects a word, triple click a paragraph."""
+        """Begin or extend (shift) a selection; a double click selects a word."""
         content = self.selectable
         at = Offset(event.x - self.gutter.left, event.y - self.gutter.top)
         self._was_drag = False
@@ -160,30 +143,17 @@ class SelectingView(LineView):
         self.capture_mouse()
         line, cell = self._point(at)
         here = content.stretch_at(line, cell)
-        count = self._count_press(event.time, at)
-        if event.shift:
+        is_second = event.time - self._press[0] <= _DOUBLE_CLICK and self._press[1] == at
+        self._press = (0.0, at) if is_second else (event.time, at)
+        if event.shift and self.selection is not None:
             self._was_drag = True
-            if self.selection is None:
-                begin = content.stretch_at(*self.first_point())
-                self._select(begin if content.is_rows else (begin[0], begin[0]), here)
-            else:
-                self._select(self.selection.anchor, here)
+            self._select(self.selection.anchor, here)
             return
         self.unselect()
-        more = None
-        if at.y + self.top < self.line_count():
-            more = content.around(line, cell, whole=count > 2) if count > 1 else None
-        if more is not None:
+        word = content.word_at(line, cell) if is_second and at.y + self.top < self.line_count() else None
+        if word is not None:
             self._was_drag = True
-            self._select(more, more)
-
-    def _count_press(self, when: float, at: Offset) -> int:
-        """Return the number of quick presses at one place, up to three."""
-        before, place, count = self._presses
-        again = when - before <= _DOUBLE_CLICK and place == at
-        count = count % 3 + 1 if again else 1
-        self._presses = (when, at, count)
-        return count
+            self._select(word, word)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         """Extend the selection to the pointer; scroll if it is beyond the edge."""
@@ -248,86 +218,7 @@ class SelectingView(LineView):
         self._drag = None
         self._stop_scrolling()
 
-    # The keys.
-
     def key_escape(self, event: events.Key) -> None:
         """Clear the selection, or leave the key to others."""
         if self.unselect():
             event.stop()
-
-    def action_extend(self, key: str) -> None:
-        """Begin or extend a selection by key."""
-        content = self.selectable
-        if content is None or not self.line_count():
-            raise SkipAction
-        if self.selection is None:
-            here = content.stretch_at(*self.first_point())
-            if not content.is_rows:
-                here = (here[0], here[0])
-            self._select(here, here)
-            if content.is_rows and key not in {"home", "end"}:
-                return  # the current row is the first one that is selected
-        before, cell = content.point_of(self._head(content))
-        line, cell = self._moved(content, key, before, cell)
-        head = content.stretch_at(line, cell)
-        if not content.is_rows:
-            head = (head[1], head[1]) if key == "end" else (head[0], head[0])
-        self._move_head(head, (before, line))
-        self.show_line(line)
-
-    def action_other_end(self) -> None:
-        """Swap the moving end of the selection."""
-        content, chosen = self.selectable, self.selection
-        if content is None or chosen is None:
-            raise SkipAction
-        first, last = chosen.stretch
-        is_back = chosen.head[0] < chosen.anchor[0]
-        if content.is_rows:
-            self._select(chosen.head, chosen.anchor)
-        elif is_back:
-            self._select((first, first), (last, last))
-        else:
-            self._select((last, last), (first, first))
-        self._goal = None
-        self.show_line(content.point_of(self._head(content))[0])
-
-    def _head(self, content: Selectable) -> Spot:
-        if self.selection is None:
-            return ()
-        return self.selection.head[0] if content.is_rows else self.selection.head[1]
-
-    def _moved(self, content: Selectable, key: str, line: int, cell: int) -> tuple[int, int]:
-        """Return the line and cell to which a key moves from a line and cell."""
-        last = self.line_count() - 1
-        if key in {"left", "right"} and not content.is_rows:
-            self._goal = None
-            return self._aside(content, line, cell, step=-1 if key == "left" else 1)
-        if self._goal is None:
-            self._goal = cell
-        page = max(1, self.view_height - 1)
-        steps = {"up": -1, "left": -1, "down": 1, "right": 1, "pageup": -page, "pagedown": page}
-        if key in steps:
-            return self._down(content, line, steps[key]), self._goal
-        return (0, 0) if key == "home" else (last, self.view_width)
-
-    def _down(self, content: Selectable, line: int, steps: int) -> int:
-        """Return a line `steps` below, or the next line with text."""
-        last = self.line_count() - 1
-        to = line = max(0, min(last, line + steps))
-        while 0 <= to <= last:
-            if content.point_of(content.stretch_at(to, self._goal or 0)[0])[0] == to:
-                return to
-            to += 1 if steps > 0 else -1
-        return line
-
-    def _aside(self, content: Selectable, line: int, cell: int, *, step: int) -> tuple[int, int]:
-        """Return the next or previous character's line and cell."""
-        here = content.stretch_at(line, cell)[0]
-        while 0 <= line < self.line_count():
-            while 0 <= (cell := cell + step) <= self.view_width:
-                spot = content.stretch_at(line, cell)[0]
-                if (spot > here) if step > 0 else (spot < here):
-                    return line, cell
-            line += step
-            cell = -1 if step > 0 else self.view_width + 1
-        return (self.line_count() - 1, self.view_width) if step > 0 else (0, 0)

@@ -1,8 +1,9 @@
-"""What can be selected in a view: whole rows, or characters of a source, as places that stay when lines move."""
+"""What can be selected in a view: whole rows or characters, as places that stay on their text when lines move."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -16,15 +17,13 @@ Spot: TypeAlias = tuple[int, ...]
 Stretch: TypeAlias = tuple[Spot, Spot]
 """From one spot to before another one; empty where they are the same."""
 
+WIDE = 1 << 20
+"""Cells that no line has."""
+_WORD = re.compile(r"\w+")
+
 
 class Selectable(Protocol):
-    """The selectable content of a view, by visible lines and cells.
-
-    Attributes:
-        is_rows: Whether lines are selected whole.
-    """
-
-    is_rows: bool
+    """The selectable content of a view, by visible lines and cells."""
 
     def stretch_at(self, line: int, cell: int) -> Stretch:
         """Return the stretch at a cell; empty before and behind the text."""
@@ -34,21 +33,13 @@ class Selectable(Protocol):
         """Return the selected cells of a line."""
         ...
 
-    def point_of(self, spot: Spot) -> tuple[int, int]:
-        """The line and the cell of a spot."""
-        ...
-
-    def around(self, line: int, cell: int, *, whole: bool) -> Stretch | None:
-        """Return the word at a cell, or the whole paragraph or line; None where further clicks mean something else."""
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        """Return the word at a cell; None where a second click means something else."""
         ...
 
     def copied(self, selected: Stretch) -> tuple[str, str]:
-        """Return the selected text, with a word for it."""
+        """Return a word for the selected text, and the text."""
         ...
-
-
-WIDE = 1 << 20
-"""Cells that no line has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +47,11 @@ class RowSelection(Selectable):
     """Selects whole lines; a second click opens a line.
 
     Attributes:
-        spot_of: Returns the first and the last part of a line's place; a line's end is the last part plus one.
-        line_of: Returns the line of a spot.
+        spot_of: Returns a line's place; the line's end is its last part plus one.
         copy: Returns a stretch in words and as text.
     """
 
-    is_rows = True
     spot_of: Callable[[int], Spot]
-    line_of: Callable[[Spot], int]
     copy: Callable[[Stretch], tuple[str, str]]
 
     @override
@@ -76,11 +64,7 @@ class RowSelection(Selectable):
         return (0, WIDE) if selected[0] <= self.spot_of(line) < selected[1] else None
 
     @override
-    def point_of(self, spot: Spot) -> tuple[int, int]:
-        return self.line_of(spot), 0
-
-    @override
-    def around(self, line: int, cell: int, *, whole: bool) -> Stretch | None:
+    def word_at(self, line: int, cell: int) -> Stretch | None:
         return None
 
     @override
@@ -94,76 +78,63 @@ class Letters(NamedTuple):
     Attributes:
         x: The cell where they begin.
         text: The characters, as drawn.
-        ranges: Of each of them, the characters of the source.
-        start: Where they begin in the source.
-        end: Where they end in the source.
+        spots: The place of each, and of what comes behind the last.
     """
 
     x: int
     text: str
-    ranges: Sequence[tuple[int, int]]
-    start: int
-    end: int
+    spots: Sequence[Spot]
 
 
 class CharacterSelection(Selectable, Protocol):
-    """Selects characters of one source. A spot is the number of a character."""
-
-    is_rows = False
+    """Selects characters."""
 
     def letters(self, line: int) -> Sequence[Letters]:
         """Return the drawn characters of a line, from left to right."""
         ...
 
-    def place_of(self, line: int) -> int:
-        """Return the place in the source of a line without characters."""
-        ...
-
-    def lines_near(self, place: int) -> Iterable[int]:
-        """Return the lines that may have the character at a place."""
+    def spot_of(self, line: int) -> Spot:
+        """Return the place of a line without characters."""
         ...
 
     @override
     def stretch_at(self, line: int, cell: int) -> Stretch:
-        runs = self.letters(line)
-        if not runs:
-            return _stretch(self.place_of(line), self.place_of(line))
-        run = run_at(runs, cell) or runs[0]
+        letters = self.letters(line)
+        if not letters:
+            return self.spot_of(line), self.spot_of(line)
+        run = _run_at(letters, cell)
         span = character_at(run.text, cell - run.x) if cell >= run.x else None
         if span is None:
-            place = run.start if cell < run.x else run.end
-            return _stretch(place, place)
-        return _stretch(run.ranges[span[0]][0], run.ranges[span[1] - 1][1])
+            spot = run.spots[0 if cell < run.x else -1]
+            return spot, spot
+        start = run.spots[span[0]]
+        # Several drawn characters may stand for one.
+        return start, next((spot for spot in run.spots[span[1] :] if spot > start), run.spots[-1])
 
     @override
     def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
-        (first,), (last,) = selected
+        first, last = selected
         cells: list[int] = []
         for run in self.letters(line):
-            places = [place for place, (start, _) in enumerate(run.ranges) if first <= start < last]
-            if places:
-                cells += [run.x + cell_len(run.text[: places[0]]), run.x + cell_len(run.text[: places[-1] + 1])]
+            chosen = [at for at in range(len(run.text)) if first <= run.spots[at] < last]
+            if chosen:
+                cells += [run.x + cell_len(run.text[: chosen[0]]), run.x + cell_len(run.text[: chosen[-1] + 1])]
         return (cells[0], cells[-1]) if cells else None
 
     @override
-    def point_of(self, spot: Spot) -> tuple[int, int]:
-        point: tuple[int, int] | None = None
-        for line in self.lines_near(spot[0]):
-            point = point or (line, 0)
-            for run in self.letters(line):
-                if run.start <= spot[0]:
-                    before = sum(end <= spot[0] for _, end in run.ranges)
-                    point = line, run.x + cell_len(run.text[:before])
-        return point or (0, 0)
+    def word_at(self, line: int, cell: int) -> Stretch | None:
+        letters = self.letters(line)
+        run = _run_at(letters, cell) if letters else None
+        span = character_at(run.text, cell - run.x) if run is not None and cell >= run.x else None
+        if run is None or span is None:
+            return None
+        words = (word.span() for word in _WORD.finditer(run.text))
+        first, last = next((word for word in words if word[0] <= span[0] < word[1]), span)
+        return run.spots[first], run.spots[last]
 
 
-def _stretch(first: int, last: int) -> Stretch:
-    return (first,), (last,)
-
-
-def run_at(runs: Sequence[Letters], cell: int) -> Letters | None:
-    """Return the last of the characters that begin at or before a cell."""
-    return next((run for run in reversed(runs) if run.x <= cell), None)
+def _run_at(letters: Sequence[Letters], cell: int) -> Letters:
+    return next((run for run in reversed(letters) if run.x <= cell), letters[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing_extensions import override
 from tui_host.capture.visible import visible
 from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.widgets.lines.json_lines import Piece, highlight, key_end
-from tui_host.tui.widgets.lines.selectable import WIDE, Selectable, Spot, Stretch
+from tui_host.tui.widgets.lines.selectable import Letters, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Match, Page, cut
 from tui_host.tui.widgets.pages.text_page import DEEPEST, NARROWEST, Row, TextPage, TextSelection
 from tui_host.tui.widgets.pages.value_pages import (
@@ -104,7 +104,7 @@ class JsonPage(TextPage):
 
     @property
     @override
-    def selectable(self) -> Selectable:
+    def selectable(self) -> JsonSelection:
         return JsonSelection(self)
 
     @override
@@ -422,56 +422,21 @@ class JsonSelection(TextSelection):
         self._json = page
 
     @override
-    def place_of(self, line: int) -> int:
-        return max(0, self._json.place_of(line))
-
-    @override
-    def stretch_at(self, line: int, cell: int) -> Stretch:
-        place, row = self._json.at(line)
-        page, indent = self._json.below(place)
-        if page is not None and row >= 0:
-            first, last = page.selectable.stretch_at(row, cell - indent)
-            return (place, *first), (place, *last)
-        if place >= 0:
-            return (place,), (self._json.value_end(place),)
-        return super().stretch_at(line, cell)
-
-    @override
-    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
-        first, last = selected
-        place, row = self._json.at(line)
-        if place < 0:
-            return super().cells_in(line, (first[:1], last[:1]))
-        page, indent = self._json.below(place)
-        if page is None or row < 0:
-            return (0, WIDE) if first <= (place,) < last else None
-        if last <= (place,) or first[0] > place:
-            return None
-        inner = (
-            first[1:] or (0,) if first[0] == place else (0,),
-            last[1:] if last[0] == place else (len(page.text) + 1,),
-        )
-        cells = page.selectable.cells_in(row, inner)
-        return None if cells is None else (cells[0] + indent, cells[1] + indent)
-
-    @override
-    def point_of(self, spot: Spot) -> tuple[int, int]:
-        page, indent = self._json.below(spot[0])
-        if page is None or len(spot) < 2:
-            return super().point_of(spot[:1])
-        line, cell = page.selectable.point_of(spot[1:])
-        return self._json.line_at(spot[0]) + 1 + line, cell + indent
-
-    @override
-    def around(self, line: int, cell: int, *, whole: bool) -> Stretch | None:
+    def letters(self, line: int) -> Sequence[Letters]:
         place, row = self._json.at(line)
         page, indent = self._json.below(place)
         if place < 0:
-            return super().around(line, cell, whole=whole)
+            return super().letters(line)
         if page is None or row < 0:
-            return None
-        inner = page.selectable.around(row, cell - indent, whole=whole)
-        return None if inner is None else ((place, *inner[0]), (place, *inner[1]))
+            return ()
+        return [
+            Letters(run.x + indent, run.text, [(place, *spot) for spot in run.spots])
+            for run in page.selectable.letters(row)
+        ]
+
+    @override
+    def spot_of(self, line: int) -> Spot:
+        return (max(0, self._json.place_of(line)),)
 
     @override
     def copied(self, selected: Stretch) -> tuple[str, str]:

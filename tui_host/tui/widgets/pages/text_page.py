@@ -14,10 +14,9 @@ from typing_extensions import override
 
 from tui_host.answers.sheet import Form
 from tui_host.capture.visible import visible
-from tui_host.tui.markdown.origins import shown_characters
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
-from tui_host.tui.widgets.lines.selectable import CharacterSelection, Letters, Selectable, Stretch
+from tui_host.tui.widgets.lines.selectable import CharacterSelection, Letters, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Match, Page, fitting, fitting_words, matches, with_pictures
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class TextPage(Page):
 
     @property
     @override
-    def selectable(self) -> Selectable:
+    def selectable(self) -> TextSelection:
         return TextSelection(self)
 
     @property
@@ -218,7 +217,7 @@ class TextPage(Page):
 
 
 class TextSelection(CharacterSelection):
-    """Copies the original text, unwrapped and without added indentation."""
+    """Selects characters of the original text; copies it unwrapped and without added indentation."""
 
     def __init__(self, page: TextPage) -> None:
         self._page = page
@@ -231,51 +230,36 @@ class TextSelection(CharacterSelection):
         start, end, indent = row
         shown = list(shown_characters(self._page.text[start:end]))
         text = "".join(character for character, _ in shown)
-        ranges = [(start + at, start + at + 1) for _, at in shown]
+        spots = [*((start + at,) for _, at in shown), (end,)]
         if self._page.is_json and indent >= 0:
             after = key_end(text, 0, len(text))
             if after and text[after : after + 1] not in {" ", ""}:  # the blank that is drawn behind a key
                 text = f"{text[:after]} {text[after:]}"
-                ranges.insert(after, ranges[after - 1])
-        return [Letters(indent if indent >= 0 else -1 - indent, text, ranges, start, end)]
+                spots.insert(after, spots[after])
+        return [Letters(indent if indent >= 0 else -1 - indent, text, spots)]
 
     @override
-    def place_of(self, line: int) -> int:
-        return 0
-
-    @override
-    def lines_near(self, place: int) -> Iterable[int]:
-        return [self._page.line_at(place)]
-
-    @override
-    def around(self, line: int, cell: int, *, whole: bool) -> Stretch | None:
-        return self._line_around(line) if whole else self._word_around(line, cell)
-
-    def _word_around(self, line: int, cell: int) -> Stretch | None:
-        (at,), (end,) = self.stretch_at(line, cell)
-        if at == end:
-            return None
-        before = max(0, at - _NEAR)
-        for match in _WORD.finditer(self._page.text[before : at + _NEAR]):
-            if match.start() <= at - before < match.end():
-                return (before + match.start(),), (before + match.end(),)
-        return (at,), (end,)
-
-    def _line_around(self, line: int) -> Stretch | None:
-        row = self._page.row(line)
-        if row is None:
-            return None
-        first = last = line
-        while (before := self._page.row(first)) is not None and before[2] < 0:
-            first -= 1
-        while (after := self._page.row(last + 1)) is not None and after[2] < 0:
-            last += 1
-        begin, end = self._page.row(first), self._page.row(last)
-        return None if begin is None or end is None else ((begin[0],), (end[1],))
+    def spot_of(self, line: int) -> Spot:
+        return (0,)
 
     @override
     def copied(self, selected: Stretch) -> tuple[str, str]:
         return f"part of {self._page.source[0]}", self._page.text[selected[0][0] : selected[1][0]]
+
+
+def shown_characters(row: str) -> Iterable[tuple[str, int]]:
+    """Yield each drawn character of a row with the number of its source character."""
+    shown = visible(row, newlines=False)
+    if len(shown) == len(row):
+        yield from ((character, at) for at, character in enumerate(shown))
+        return
+    at = place = 0
+    while place < len(shown):
+        end = place + 1
+        if shown[place] == "⟨" and not row.startswith("⟨", at):
+            end = shown.find("⟩", place) + 1 or end
+        yield from ((character, min(at, len(row) - 1)) for character in shown[place:end])
+        place, at = end, at + 1
 
 
 def wrapped(note: str, width: int) -> list[str]:

@@ -19,7 +19,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
-from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Spot, Stretch
+from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Stretch
 from tui_host.tui.widgets.pages.detail_page import NOT_YET, Match, Page, cut, padded, size_of
 from tui_host.tui.widgets.pages.json_page import JsonFold, JsonPage
 from tui_host.tui.widgets.pages.page_search import places_in
@@ -335,7 +335,7 @@ class TreePage(Page):
     @property
     @override
     def selectable(self) -> Selectable:
-        return RowSelection(self._spot, self._line_of, self._copied)
+        return RowSelection(self._spot, self._copied)
 
     def _spot(self, number: int) -> tuple[int, int]:
         """Return the entry of a line, and one more than the place inside its text; independent of the width."""
@@ -347,15 +347,6 @@ class TreePage(Page):
         if body is None:
             return owner, 0
         return owner, 1 + (body.place_of(offset - 1) if offset <= MOST_ROWS else len(body.text))
-
-    def _line_of(self, spot: Spot) -> int:
-        owner, place = spot
-        line = self.line_at(owner)
-        if place and 0 <= owner < len(self._shown):
-            shown = _whole(self._shown[owner])
-            body, rows = self._bodies.get(shown.path), self._rows_of(shown)
-            line += 0 if body is None else min(1 + body.line_at(place - 1), rows[-1]) - rows[0]
-        return line
 
     def _copied(self, selected: Stretch) -> tuple[str, str]:
         """Return entries as lines, and open texts unchanged."""

@@ -95,10 +95,9 @@ class Flow:
         """Cells before the document."""
         return cell_len(self._edge.text)
 
-    @property
-    def selection(self) -> DocumentSelection:
-        """The characters of the document."""
-        return DocumentSelection(self.document, self.indent)
+    def selection(self, number: int) -> DocumentSelection:
+        """Return the characters of the document, in an item."""
+        return DocumentSelection(self.document, self.indent, (number, self.rank))
 
     @property
     def height(self) -> int:

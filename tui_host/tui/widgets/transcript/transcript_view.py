@@ -217,13 +217,6 @@ class Transcript(SelectingView):
         return TranscriptSelection(self._column) if len(self._column) and self._column.look is not None else None
 
     @override
-    def first_point(self) -> tuple[int, int]:
-        number = self.current
-        if number is None or number >= len(self._column):
-            return self.top, 0
-        return max(self.top, self._column.heights.start(number) + self._column.gap(number)), 0
-
-    @override
     def hold_still(self) -> None:
         super().hold_still()
         if len(self._column):
