@@ -14,8 +14,8 @@ from tests.capture.wires import Kept
 from tui_host.capture.content_codings import decoder
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE, Head, Record
-from tui_host.capture.redact.body_redactor import BodyRedactor
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.redact.text_stream import BodyRedactor
 
 KEY = b"sk-canary-0123456789-abcdef"
 REDACTOR = Redactor([("K", KEY.decode())])
@@ -109,7 +109,7 @@ def test_a_body_waits_no_longer_than_its_limit_and_not_where_no_secret_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     body = coded(b"0" * 9000, "gzip")[:-8]
-    monkeypatch.setattr("tui_host.capture.redact.body_redactor.HELD_LIMIT", len(body) - 1)
+    monkeypatch.setattr("tui_host.capture.redact.text_stream.HELD_LIMIT", len(body) - 1)
     stream = Redactor([("LONG", "0" * 10_000)]).body("gzip")
     assert stream.feed(body[:-1]) == (b"", ()), "a secret may begin here"
     assert (stream.feed(body[-1:])[0] + stream.flush()[0], stream.decoded_from) == (b"0" * 9000, "gzip")

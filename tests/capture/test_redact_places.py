@@ -10,8 +10,8 @@ from tests.capture.codings import coded
 from tests.capture.wires import Kept
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE, Head
-from tui_host.capture.redact.body_redactor import LOGIN_LIMIT
 from tui_host.capture.redact.places import Learn, is_login, without_keys, without_tokens
+from tui_host.capture.redact.text_stream import LOGIN_LIMIT
 from tui_host.errors import JSON
 
 KEY = "sk-0a1b2c3d4e5f60718293"
@@ -52,7 +52,7 @@ def of_server(headers: str) -> str:
         ('{"messages":[{"input":{"url":"https://a/","headers":{"a":"b","X-Key":"%s"}}}]}', "X-Key"),
         ('{"extra_headers":{"X-Api-Key":"%s","X-A":"b"}}', "X-Api-Key"),
         ('{"data_sources":[{"authentication":{"type":"api_key","key":"%s"},"top_n_documents":5}]}', "key"),
-        ('{"tools":[{"server_url":"https://%s@a.example/mcp?a=b&api_key=%s"}]}', "userinfo api_key"),
+        ('{"tools":[{"server_url":"https://%s@a.example/mcp?a=b&api_key=%s\\u0026b=c"}]}', "userinfo api_key"),
         ('{"mcp_servers":[{"type":"url","url":"https://a/","authorization_token":"%s"}]}', "authorization_token"),
     ],
 )

@@ -103,40 +103,30 @@ async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_exp
     assert said(dialect, chunks) == kept
 
 
-async def _streamed(redactor: Redactor, *pieces: bytes) -> tuple[list[str], str]:
-    """The answer's text after each batch, and what was recorded."""
-    kept = Recorder(None, redactor, capture="c")
-    client, fold, texts = ModelClient(kept, {}), Fold(provider="mine", model="m", call_id=str), list[str]()
+@pytest.mark.parametrize("hold_seconds", [20, 0])
+async def test_what_may_begin_a_secret_is_shown_with_its_rest_alone(
+    monkeypatch: pytest.MonkeyPatch, hold_seconds: int
+) -> None:
+    """Where the rest is too slow, it is shown, and no more than its beginning is kept."""
+    monkeypatch.setattr(answer_stream, "HOLD_SECONDS", hold_seconds)
+    key = SECRETS["KEY"]
+    kept = Recorder(None, Redactor([("KEY", key)]), capture="c")
+    client = ModelClient(kept, {})
+    fold, texts = Fold(provider="mine", model="m", call_id=str), list[str]()
+    pieces = [chunk({"content": piece}) for piece in ("so ", *key, " and ", *key[:6], "y")]
     async with peer([head(), *pieces, chunk(finish="stop"), DONE]) as served:
-        async with Stream(client=client, provider=provider_at(served.url), ask=ASK, place=PLACE) as stream:
+        provider = provider_at(served.url)
+        async with Stream(client=client, provider=provider, ask=ASK, place=PLACE) as stream:
             async for events in stream.batches():
                 for read in events:
                     fold.add(read)
                 texts.append(fold.text)
         await client.aclose()
-    return texts, said("openai", body_of(list(kept.since(0))))
+    recorded = said("openai", body_of(list(kept.since(0))))
 
-
-async def test_what_may_begin_a_secret_is_shown_with_its_rest_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answer_stream, "HOLD_SECONDS", 20)
-    key = SECRETS["KEY"]
-    pieces = [chunk({"content": piece}) for piece in ("so ", *key, " and ", *key[:6], "y")]
-
-    texts, kept = await _streamed(Redactor([("KEY", key)]), *pieces)
-
-    assert kept.strip() == f"so ⟨secret:KEY⟩ and {key[:6]}y"
-    beginnings = tuple(key[:size] for size in range(1, len(key)))
     assert texts[-1] == f"so {key} and {key[:6]}y"
-    assert not [text for text in texts if text.endswith(beginnings)]
-
-
-async def test_of_a_secret_that_is_spelled_too_slowly_no_more_than_the_beginning_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(answer_stream, "HOLD_SECONDS", 0)
-    key = SECRETS["KEY"]
-
-    texts, kept = await _streamed(Redactor([("KEY", key)]), *(chunk({"content": character}) for character in key))
-
-    assert texts[-1] == key
-    assert key[: BEGINNING + 1] not in kept
+    if hold_seconds:
+        assert recorded.strip() == f"so ⟨secret:KEY⟩ and {key[:6]}y"
+        assert not [text for text in texts if text.endswith(tuple(key[:size] for size in range(1, len(key))))]
+    else:
+        assert key[: BEGINNING + 1] not in recorded

@@ -50,16 +50,6 @@ NAMES: dict[tuple[Place, Sensitivity], str] = {
     ("header", "none"): "x-team sessions x-otp dpop x-license accept signature-input",
     ("query", "remove"): "api_key token csrf_token",
     ("query", "none"): "session session_id sessionid code state otp k access ticket q",
-    ("account", "remove"): """
-        api-key x-api-key apiKey access_key secretKey account-key subscription-key private_key access_token refresh-token
-        authToken bearer-token api_token security-token secret client_secret passwd password my-passphrase pwd pw cred
-        creds credential credentials db_password
-    """,
-    (
-        "account",
-        "hide",
-    ): "ratelimit-api-key csrf sig key token my_key user-token cookie authorization auth jwt api-keys password-url",
-    ("account", "none"): "name session access",
     ("variable", "remove"): """
         API_KEY API_KEYS KEY GH_PAT MYSQL_PWD SSHPASS DB_PASS APIKEY_PROD HF_TOKENS MYSECRETS PGPASSWORD A_PASSPHRASE
         MY_CREDENTIALS REDISCLI_AUTH AUTHX CONNECTION_STRING connectionstring tokenx mykeys PASS secretx passwx
@@ -119,7 +109,6 @@ VALUES: dict[tuple[Place, str, str], Sensitivity] = {
     ("query", "q", f"Bearer {KEY}"): "none",
     ("setting", "session", KEY): "none",
     ("setting", "otp", "123456"): "none",
-    ("account", "k", KEY): "none",
     ("variable", "LICENSE", KEY): "none",
 }
 

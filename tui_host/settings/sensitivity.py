@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Literal
 
 Sensitivity = Literal["none", "hide", "remove"]
-Place = Literal["header", "query", "setting", "account", "variable"]
-"""Where a name stands. An `account` is a place where most names may be anything: only a key to somebody's account is removed."""
-Kind = Literal["key", "account", "session", "doubtful", "one-time", "several", "variable", "sound"]
+Place = Literal["header", "query", "setting", "variable"]
+"""Where a name stands."""
+Kind = Literal["key", "session", "doubtful", "one-time", "several", "variable", "sound"]
 
 # A value removed from a record is gone, so that its name must be telling; to hide one on a screen, a rough match is enough.
 SCHEMES = frozenset(("bearer", "basic", "token", "digest", "apikey", "key", "negotiate", "dpop"))
@@ -28,9 +28,6 @@ _TABLE: tuple[tuple[Kind, Literal["any word", "last word", "whole", "within"], s
     # A plural counts only behind a word that names a credential: other keys and tokens are numbers, or sort keys.
     ("key", "whole", r"(?:.*-)?(?:api|access|account|auth|bearer|client|refresh|secret)-?(?:key|token)s-?\d*"),
     ("key", "whole", r"(?:.*-)?(?:(?:security|subscription)-?(?:key|token)|secret|passw(?:or)?d|passphrase|jwt)s-?\d*"),
-    ("account", "whole", r"(?:.*-)?(?:api|access|secret|account|subscription|private)-?key"),
-    ("account", "whole", r"(?:.*-)?(?:access|refresh|auth|bearer|api|security)-?token"),
-    ("account", "whole", r"(?:.*-)?(?:secret|passw(?:or)?d|passphrase|pwd|pw|creds?|credentials?)"),
     ("session", "any word", r"session(?:id)?|csrf\w*|xsrf\w*|cookie2?"),
     ("doubtful", "last word", r"access|licen[cs]e|subscription|session|k"),
     ("one-time", "last word", r"[th]?otp|passcode|dpop"),
@@ -48,12 +45,11 @@ _HARMLESS = (
     r"|signature-input"
 )
 # The kinds that a harmless name is none of, whatever words are in it.
-_OF_CREDENTIALS: frozenset[Kind] = frozenset(("key", "account", "several"))
+_OF_CREDENTIALS: frozenset[Kind] = frozenset(("key", "several"))
 _REMOVED: dict[Place, frozenset[Kind]] = {
     "header": frozenset(("key", "session")),
     "query": frozenset(("key",)),
     "setting": frozenset(("key",)),
-    "account": frozenset(("account",)),
     "variable": frozenset(("key", "variable")),
 }
 _WORD = re.compile(r"[a-z0-9]+")

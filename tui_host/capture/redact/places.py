@@ -7,9 +7,8 @@ are called with, most names may be anything: there only those count that are not
 from __future__ import annotations
 
 import base64
-import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import TypeAlias
@@ -17,8 +16,8 @@ from urllib.parse import unquote_plus
 
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.json.reading import load
-from tui_host.capture.record import Head, Redaction
-from tui_host.capture.redact.known_secrets import Redacted, mark
+from tui_host.capture.record import Head
+from tui_host.capture.redact.known_secrets import Hit, Redacted, merged, without
 from tui_host.errors import JSON
 from tui_host.settings.credential_places import (
     CredentialSpan,
@@ -34,6 +33,8 @@ from tui_host.settings.urls import parts_of
 
 Learn: TypeAlias = Callable[[str, str], None]
 """Called with name and value of a credential that was removed."""
+_Span: TypeAlias = tuple[int, int, str, str]
+"""Where a credential stands in a body: its first byte, one past its last, name and value."""
 
 # Names in bodies, beside those that `sensitivity` knows.
 _ANYWHERE = re.compile(
@@ -67,7 +68,7 @@ _LOGIN_PATH = re.compile(
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _LEADS = rb"[ \t\r\n]*+:[ \t\r\n]*+"
 _MEMBER = re.compile(
-    rb'"([\w.:\[\]-]{1,100}+)"(' + _LEADS + rb')("(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"|\[[^\[\]{}]*+\])', re.DOTALL
+    rb'"([\w.:\[\]-]{1,100}+)"' + _LEADS + rb'("(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"|\[[^\[\]{}]*+\])', re.DOTALL
 )
 """A member of a JSON object with a text or a list of texts."""
 _NAME = re.compile(rb'"([\w.-]{1,100}+)"' + _LEADS + rb'(?=["\[{])')
@@ -119,67 +120,50 @@ def _shown(name: str, value: str) -> tuple[tuple[str, str], ...]:
 # Bodies.
 
 
-class _Marker:
-    """Replaces credentials in a body by marks, and collects the redactions."""
-
-    def __init__(self, learn: Learn) -> None:
-        self.redactions: list[Redaction] = []
-        self._learn = learn
-
-    def value(self, name: str, raw: bytes, value: str) -> bytes:
-        """Return the mark for a value that is written as `raw`."""
-        if not raw or raw.startswith("⟨secret:".encode()):
-            return raw
-        if " " not in value:  # words, as headers may have, occur elsewhere by chance
-            self._learn(name, value)
-        self.redactions.append(Redaction(where="data", name=name, length=len(raw)))
-        return mark(name).encode()
-
-    def members(self, data: bytes, is_key: Callable[[str, str], bool]) -> bytes:
-        """Return JSON with marks for the members that are keys; of a list, for the texts that are."""
-
-        def of_text(name: str, raw: bytes) -> bytes:
-            text = _string(raw)
-            if not is_key(name, text):
-                return b'"%s"' % raw
-            size = len(raw) - len(credential_in(raw.decode("latin-1")))
-            return b'"%s%s"' % (raw[:size], self.value(name, raw[size:], credential_in(text)))
-
-        def of_member(member: re.Match[bytes]) -> bytes:
-            name = member[1].decode("latin-1")
-            return b'"%s"%s%s' % (member[1], member[2], _ONE_TEXT.sub(lambda text: of_text(name, text[1]), member[3]))
-
-        return _MEMBER.sub(of_member, data)
-
-    def url(self, match: re.Match[bytes]) -> bytes:
-        """Return a string with a URL, with marks for the credentials."""
-        before = url = _string(match[1])
-        for start, stop, name in reversed(in_url(url)):
-            plain = said(url[start:stop])[1]
-            raw = url[start:stop].encode("utf-8", "surrogatepass")
-            marked = self.value(name, raw, password_in(plain) if name == "userinfo" else plain)
-            url = url[:start] + marked.decode("utf-8", "surrogatepass") + url[stop:]
-        return match[0] if url == before else json.dumps(url, ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-    def field(self, match: re.Match[bytes]) -> bytes:
-        """Return a field of a form, with a mark for a secret of a login."""
-        name, value = (unquote_plus(part.decode("utf-8", "replace")) for part in match.groups())
-        if not is_of_login(name.strip()):
-            return match[0]
-        return b"%s=%s" % (match[1], self.value(name.strip(), match[2], value))
-
-
 def without_keys(data: bytes, learn: Learn) -> Redacted:
     """Remove the keys from a request to a model, its tools' servers' headers among them, and what URLs in it tell."""
-    marker = _Marker(learn)
     names = {name.decode("latin-1") for name in set(_NAME.findall(data))}
     has_objects = any(_holds_headers(name) or name in _OBJECTS for name in names)
+    spans: list[_Span] = []
     if has_objects or any(map(_may_name_a_key, names)):  # hardly ever: so the body is seldom parsed
         keys = set(_keys(_read(data) if has_objects else None, _DEPTH))
-        data = marker.members(data, lambda name, text: _ANYWHERE.fullmatch(name) is not None or (name, text) in keys)
-    if b"://" in data:
-        data = _URL.sub(marker.url, data)
-    return data, tuple(marker.redactions)
+        spans += _members(data, lambda name, text: _ANYWHERE.fullmatch(name) is not None or (name, text) in keys)
+    for match in _URL.finditer(data) if b"://" in data else ():
+        url = match[1].replace(b"\\u0026", b"&&&&&&").decode("latin-1")  # as Go writes an ampersand
+        for start, end, name in in_url(url):
+            value = said(url[start:end])[1]
+            value = password_in(value) if name == "userinfo" else value
+            spans.append((match.start(1) + start, match.start(1) + end, name, value))
+    return _marked(data, spans, learn)
+
+
+def _marked(data: bytes, spans: Iterable[_Span], learn: Learn) -> Redacted:
+    hits: list[Hit] = []
+    for start, end, name, value in spans:
+        if start < end and not data.startswith("⟨secret:".encode(), start):
+            hits.append(Hit(start, end, name, end - start))
+            if " " not in value:  # words, as headers may have, occur elsewhere by chance
+                learn(name, value)
+    return without(data, merged(hits)) if hits else (data, ())
+
+
+def _members(data: bytes, is_key: Callable[[str, str], bool]) -> Iterator[_Span]:
+    """Yield where keys stand in JSON, without their scheme: the members that are keys, or texts in a list that is one."""
+    for member in _MEMBER.finditer(data):
+        name = member[1].decode("latin-1")
+        for match in _ONE_TEXT.finditer(data, *member.span(2)):
+            text = _string(match[1])
+            if is_key(name, text):
+                size = len(credential_in(match[1].decode("latin-1")))
+                yield match.end(1) - size, match.end(1), name, credential_in(text)
+
+
+def _fields(data: bytes) -> Iterator[_Span]:
+    """Yield where the secrets of a login stand in a form."""
+    for field in _FIELD.finditer(data):
+        name, value = (unquote_plus(part.decode("utf-8", "replace")) for part in field.groups())
+        if is_of_login(name.strip()):
+            yield *field.span(2), name.strip(), value
 
 
 @lru_cache(1 << 10)
@@ -233,13 +217,10 @@ def is_login(head: Head, body: bytes) -> bool:
 
 def without_tokens(data: bytes, learn: Learn) -> Redacted:
     """Remove the secrets from a login's form or JSON, or from the JSON of an answer with a new key."""
-    marker = _Marker(learn)
     begin = data.lstrip(_BLANKS)[:1]
     if begin in {b"{", b"["}:
-        data = marker.members(data, _is_secret)
-    elif begin not in {b"<", b"-"}:
-        data = _FIELD.sub(marker.field, data)
-    return data, tuple(marker.redactions)
+        return _marked(data, _members(data, _is_secret), learn)
+    return _marked(data, _fields(data) if begin not in {b"<", b"-"} else (), learn)
 
 
 def _is_secret(name: str, value: str) -> bool:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.content_codings import decode_records, is_known
 from tui_host.capture.record import Head, Record, Redaction, decoded_mark
-from tui_host.capture.redact.body_redactor import BodyRedactor
 from tui_host.capture.redact.known_secrets import Needles, Redacted, mark, name_in_mark, without
 from tui_host.capture.redact.places import in_header, is_login, shown_by, without_keys, without_tokens
-from tui_host.capture.redact.text_stream import TextStream
+from tui_host.capture.redact.text_stream import BodyRedactor, TextStream
 from tui_host.settings.credential_places import CredentialSpan, in_url
 from tui_host.settings.sensitivity import is_telling
 

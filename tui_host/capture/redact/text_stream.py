@@ -1,4 +1,4 @@
-"""Removes known secrets from a text in pieces, also those spread over several events of a model's stream."""
+"""Removes known secrets from texts and bodies in pieces: spread over several events of a model's stream, or compressed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from tui_host.capture.record import Shift
+from typing_extensions import override
+
+from tui_host.capture.content_codings import PlainBody, is_known
+from tui_host.capture.record import Redaction, Shift, decoded_mark
 from tui_host.capture.redact.known_secrets import Hit, Needles, Redacted, merged, without
+from tui_host.capture.redact.places import Learn, without_tokens
 
 BEGINNING: Final = 12
 """Shortest beginning of a secret, in bytes, to remove if its rest does not arrive in time; longer than vendors' prefixes."""
 LINE_LIMIT: Final = 1 << 16
 """Bytes of an unfinished line that wait for its end."""
+HELD_LIMIT = 1 << 20
+"""Coded bytes that wait for the decision whether a secret is in them; a body of which more would wait is kept decoded."""
+LOGIN_LIMIT = 1 << 20
+"""Largest body of a login to hold, in bytes: the answers are smaller."""
 
 _DELTA = re.compile(
     rb'"(content|text|delta|arguments|partial_json|thinking|reasoning|reasoning_content|refusal|response)"'
@@ -136,6 +144,95 @@ class TextStream:
         hits = [hit for hit in hits if hit.end <= cut]
         self.shifts += [(at + hit.start, at + hit.end, len(hit.mark)) for hit in hits]
         return without(data, hits)
+
+
+class BodyRedactor(TextStream):
+    """Redacts a body in pieces: undoes its coding, and holds a login's to its end.
+
+    While no secret is found, the bytes of a coded body pass as they came; from the first secret on, its text passes. Where no secret is
+    known, and the body is no login's, every body passes as it came.
+
+    Args:
+        needles: Returns the secrets to search for.
+        encoding: The content coding named by the header.
+        learn: For a login's body, whose secrets are taken out at its end: called with each of them.
+
+    Attributes:
+        decoded_from: The coding that was undone; empty while bytes are passed on unchanged.
+        left_out: Number of bytes that do not pass, because nobody can tell what is in them.
+    """
+
+    def __init__(self, needles: Callable[[], Needles], encoding: str | None = None, learn: Learn | None = None) -> None:
+        super().__init__(needles)
+        self.decoded_from = ""
+        self.left_out = 0
+        self._encoding = encoding or ""
+        self._body = PlainBody() if is_known(encoding) and (needles() or learn) else None
+        self._learn = learn
+        self._login = b""  # the text of a login
+        self._coded = b""  # coded bytes that have not passed
+        self._decoded = b""  # what they decode to, without secrets
+
+    @override
+    def release(self) -> Redacted:
+        return super().release() if self._body is None else (b"", ())  # coded bytes keep waiting
+
+    @override
+    def feed(self, data: bytes) -> Redacted:
+        if self._body is None:
+            return self._feed_text(data)
+        before = len(self._coded)
+        self._coded += data
+        text = self._body.feed(data, self._encoding)
+        if text is None:  # of what cannot be decoded, nobody knows what is in it
+            self.left_out += len(data) if self._body.has_given else len(self._coded)
+            return self._pass_text(())
+        if self._body.is_plain:
+            self._body, self._coded = None, b""
+            return self._feed_text(text)
+        is_held = bool(self.held)  # so that some of what comes now belongs to earlier bytes
+        kept, redactions = self._feed_text(text)
+        if redactions or self.decoded_from or len(self._coded) > HELD_LIMIT:
+            self._decoded += kept
+            return self._pass_text(redactions)
+        if is_held or self.held or self._learn or not text:
+            self._decoded += kept
+            return b"", ()
+        # The bytes that came last wait too: they may hold more than they decode to so far, as a block of zstd that is not whole.
+        passed, self._coded, self._decoded = self._coded[:before], self._coded[before:], kept
+        return passed, ()
+
+    @override
+    def flush(self) -> Redacted:
+        first, in_first = self._feed_text(b"", is_all=True)
+        rest, in_rest = super().flush()
+        text, redactions = first + rest, in_first + in_rest
+        if self._body is None:
+            return text, redactions
+        self._decoded += text
+        self._body.finish()
+        if redactions or self.decoded_from or self._body.problem:  # cut off, its last bytes may hold anything
+            return self._pass_text(redactions)
+        return self._coded, ()
+
+    def _feed_text(self, text: bytes, *, is_all: bool = False) -> Redacted:
+        redactions: tuple[Redaction, ...] = ()
+        if self._learn is not None:
+            text = self._login = self._login + text
+            if len(text) <= LOGIN_LIMIT and not is_all:
+                return b"", ()
+            text, redactions = without_tokens(text, self._learn) if is_all else (text, ())
+            self._learn = None
+        kept, in_text = super().feed(text)
+        return kept, redactions + in_text
+
+    def _pass_text(self, redactions: tuple[Redaction, ...]) -> Redacted:
+        text, size = self._decoded, len(self._coded)
+        self._decoded = self._coded = b""
+        if not self.decoded_from and (text or redactions or not self.left_out):
+            self.decoded_from = self._encoding
+            redactions = (decoded_mark(self._encoding, size), *redactions)
+        return text, redactions
 
 
 def _joined(pieces: _Pieces) -> bytes:
