@@ -22,13 +22,9 @@ _LITERAL = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Characters:
-    """Characters in an event.
+    """Characters in an event."""
 
-    Attributes:
-        part: What was read: `name`, `arguments`, `text`, or `cut` for what was left out.
-    """
-
-    part: str
+    part: str  # what was read: `name`, `arguments`, `text`, or `cut` for what was left out
     start: int
     end: int
     text: str

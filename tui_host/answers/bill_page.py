@@ -34,58 +34,33 @@ _ROLES: Mapping[str, str] = {"developer": "system", "model": "assistant"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillLine:
-    """A part of a request.
+    """A part of a request."""
 
-    Attributes:
-        label: What it is: `atlas`, `result of lab.history`, `system`.
-        server: The server of a tool; empty otherwise.
-        count: How many there are.
-        size: Its bytes.
-        tokens: Its tokens, an estimate.
-        unused: Number of tools that were never called in the session.
-        children: What it consists of, where that is told: the tools of a list in the prompt.
-    """
-
-    label: str
-    server: str = ""
-    count: int = 1
-    size: int
-    tokens: int
-    unused: int = 0
-    children: tuple[BillLine, ...] = ()
+    label: str  # what it is: `atlas`, `result of lab.history`, `system`
+    server: str = ""  # the server of a tool; empty otherwise
+    count: int = 1  # how many there are
+    size: int  # its bytes
+    tokens: int  # its tokens, an estimate
+    unused: int = 0  # number of tools that were never called in the session
+    children: tuple[BillLine, ...] = ()  # what it consists of, where that is told: the tools of a list in the prompt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """What a request consists of.
+    """What a request consists of."""
 
-    Attributes:
-        request: The request, with what the provider reported.
-        tools: Its tools, the largest first.
-        messages: Its messages by kind, the largest first.
-        options: All else.
-        put_in: What the tool protocol and profiles put in; it is part of the messages.
-        new_messages: Number of messages that are new since the request before.
-        new_tokens: Tokens of these, an estimate.
-        prefix: Where the beginning that it shares with the request before ends; empty for the first request.
-        cause: Why it ends there.
-        requests: All requests that the page is about.
-        breaks: Those of them that broke the prefix.
-        total: All of them together that the provider counted; all of them if it counted none.
-    """
-
-    request: RequestWeight
-    tools: tuple[BillLine, ...]
-    messages: tuple[BillLine, ...]
-    options: BillLine
-    put_in: tuple[BillLine, ...]
-    new_messages: int
-    new_tokens: int
-    prefix: str
-    cause: str
-    requests: tuple[RequestWeight, ...]
-    breaks: tuple[PrefixBreak, ...]
-    total: RequestWeight
+    request: RequestWeight  # the request, with what the provider reported
+    tools: tuple[BillLine, ...]  # its tools, the largest first
+    messages: tuple[BillLine, ...]  # its messages by kind, the largest first
+    options: BillLine  # all else
+    put_in: tuple[BillLine, ...]  # what the tool protocol and profiles put in; it is part of the messages
+    new_messages: int  # number of messages that are new since the request before
+    new_tokens: int  # tokens of these, an estimate
+    prefix: str  # where the beginning that it shares with the request before ends; empty for the first request
+    cause: str  # why it ends there
+    requests: tuple[RequestWeight, ...]  # all requests that the page is about
+    breaks: tuple[PrefixBreak, ...]  # those of them that broke the prefix
+    total: RequestWeight  # all of them together that the provider counted; all of them if it counted none
 
 
 def bill_page(wires: Wires, section: Section) -> Steps[Sheet]:

@@ -45,7 +45,6 @@ class Body:
 
     @property
     def is_text(self) -> bool:
-        """Whether the bytes are text."""
         return is_text(self.data)
 
     @property

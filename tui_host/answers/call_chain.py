@@ -117,7 +117,6 @@ class _Chain:
         )
 
     def _began(self, first: Row) -> int | None:
-        """Return when the turn of a row began."""
         began, ladder = first.mono_ns, self._wires.ladder
         for number in range(first.number - 1, max(-1, first.number - _TURN), -1):
             row = ladder.rows[number]

@@ -61,22 +61,15 @@ class CallStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallChain:
-    """The steps of a call in order of time, missing ones among them.
-
-    Attributes:
-        row: The name of the call's frame: `lab #4`; empty if none was sent.
-        connection: The number of the connection to the server; 0 without one.
-        milliseconds: From the first step to the last.
-        waited: How much of it the person took to decide.
-    """
+    """The steps of a call in order of time, missing ones among them."""
 
     call: str
     server: str
     tool: str
-    row: str
-    connection: int
-    milliseconds: float
-    waited: float
+    row: str  # the name of the call's frame: `lab #4`; empty if none was sent
+    connection: int  # the number of the connection to the server; 0 without one
+    milliseconds: float  # from the first step to the last
+    waited: float  # how much of it the person took to decide
     steps: tuple[CallStep, ...]
 
 

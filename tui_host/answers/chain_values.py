@@ -39,17 +39,11 @@ def parsed(text: str | bytes) -> JSON:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A piece of a result.
+    """A piece of a result."""
 
-    Attributes:
-        kind: `text`, `image`, `audio`, `resource`, `resource_link`, or `structuredContent`.
-        name: The member of the structured content; empty for other kinds.
-        value: What it consists of: a text, the data of an image, a member's value.
-    """
-
-    kind: str
-    name: str = ""
-    value: JSON = None
+    kind: str  # `text`, `image`, `audio`, `resource`, `resource_link`, or `structuredContent`
+    name: str = ""  # the member of the structured content; empty for other kinds
+    value: JSON = None  # what it consists of: a text, the data of an image, a member's value
 
 
 def contents_of(result: JSON) -> Sequence[Content]:

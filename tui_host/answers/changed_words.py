@@ -20,25 +20,16 @@ _TIME = re.compile(r"\d{1,2}:\d{2}|\d{4}-\d{2}|\b20\d{2}\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedWords:
-    """A place where a text changed.
+    """A place where a text changed."""
 
-    Attributes:
-        start: Where the new words stand in the later text, in characters.
-        gone: The words of the earlier text; empty if words were only added.
-        come: The words of the later text; empty if words were only removed.
-        before: Some characters before, the same in both texts.
-        after: Some characters behind.
-    """
-
-    start: int
-    gone: str
-    come: str
-    before: str
-    after: str
+    start: int  # where the new words stand in the later text, in characters
+    gone: str  # the words of the earlier text; empty if words were only added
+    come: str  # the words of the later text; empty if words were only removed
+    before: str  # some characters before, the same in both texts
+    after: str  # some characters behind
 
     @property
     def is_time(self) -> bool:
-        """Whether a time or a date changed."""
         return bool(_TIME.search(self.before[-6:] + self.gone + self.after[:6]))
 
 

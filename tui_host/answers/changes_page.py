@@ -36,65 +36,37 @@ EMPTY = "What changed since the request before stands here, from the second requ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A part of a request that differs from the request before.
-
-    Attributes:
-        path: Where the part stands: `messages[6]`; of a part that is gone, where it stood.
-        label: What the part is: `message of the user`.
-        preview: The beginning of its text, secrets masked.
-        size: Its bytes.
-        size_before: Its bytes before; 0 if it is new.
-        start: Its first byte; of a part that is gone, its first byte in the request before.
-        moved_from: Where a moved part stood.
-        words: The changed words of a changed text.
-        text: The text with its changes marked, or the whole text.
-    """
+    """A part of a request that differs from the request before."""
 
     kind: ChangeKind
-    path: str
-    label: str
-    preview: str
-    size: int
-    size_before: int
-    start: int
-    moved_from: str = ""
-    words: tuple[ChangedWords, ...] = ()
-    text: str = ""
+    path: str  # where the part stands: `messages[6]`; of a part that is gone, where it stood
+    label: str  # what the part is: `message of the user`
+    preview: str  # the beginning of its text, secrets masked
+    size: int  # its bytes
+    size_before: int  # its bytes before; 0 if it is new
+    start: int  # its first byte; of a part that is gone, its first byte in the request before
+    moved_from: str = ""  # where a moved part stood
+    words: tuple[ChangedWords, ...] = ()  # the changed words of a changed text
+    text: str = ""  # the text with its changes marked, or the whole text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The differences between two requests.
+    """The differences between two requests."""
 
-    Attributes:
-        request: The name of the later request: `LLM 3`.
-        against: The name of the request that it is compared with.
-        size: Bytes of the request.
-        size_before: Bytes of the request that it is compared with.
-        tokens: Its tokens, an estimate.
-        tokens_before: The tokens of the other request, an estimate.
-        prefix: Bytes at the beginning that are the same.
-        breaks_at: The part in which they end: `messages[6]`; empty if the requests are the same.
-        breaks_in: What that part is: `message of the user`.
-        cause: Why they end there, in words.
-        is_broken: Whether anything changed but what was added at the end.
-        changes: All changes, in the order of bytes.
-        unchanged: Number of tools and messages that are the same.
-    """
-
-    request: str
-    against: str
-    size: int
-    size_before: int
-    tokens: int
-    tokens_before: int
-    prefix: int
-    breaks_at: str
-    breaks_in: str
-    cause: str
-    is_broken: bool
-    changes: tuple[Change, ...]
-    unchanged: int
+    request: str  # the name of the later request: `LLM 3`
+    against: str  # the name of the request that it is compared with
+    size: int  # bytes of the request
+    size_before: int  # bytes of the request that it is compared with
+    tokens: int  # its tokens, an estimate
+    tokens_before: int  # the tokens of the other request, an estimate
+    prefix: int  # bytes at the beginning that are the same
+    breaks_at: str  # the part in which they end: `messages[6]`; empty if the requests are the same
+    breaks_in: str  # what that part is: `message of the user`
+    cause: str  # why they end there, in words
+    is_broken: bool  # whether anything changed but what was added at the end
+    changes: tuple[Change, ...]  # all changes, in the order of bytes
+    unchanged: int  # number of tools and messages that are the same
 
 
 def changes_page(wires: Wires, row: Row) -> Steps[Sheet]:
@@ -317,7 +289,6 @@ class _Comparing:
 
 
 def _cause(broken: Sequence[Change], prefix: int) -> str:
-    """Say why the common beginning ends."""
     if not broken:
         return "nothing that was sent before has changed: all of it is sent again, and more behind it"
     around = [

@@ -188,7 +188,6 @@ class Looks:
         return line(f"{server}.{tool}", 60) if part.kind == "tool" and tool else path_of(part.key)
 
     def _answers(self, row: Row) -> Iterator[Row]:
-        """Yield the results that a request tells."""
         if row.kind == "request" and row.lane == "llm":
             rows = (self._wires.ladder.rows[number] for call in row.calls for number in self._of_call(call))
             yield from (each for each in rows if each.answer and each.method == "tools/call" and not each.outward)

@@ -21,19 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixBreak:
-    """A request whose beginning is not that of the request before.
+    """A request whose beginning is not that of the request before."""
 
-    Attributes:
-        request: Its name: `LLM 7`.
-        row: Its row, by capture and number of its first record.
-        prefix: Bytes at the beginning that are the same.
-        cause: Why they end there: `tools.docs__search, tool docs.search, changed: …`.
-    """
-
-    request: str
-    row: tuple[str, int]
-    prefix: int
-    cause: str
+    request: str  # its name: `LLM 7`
+    row: tuple[str, int]  # its row, by capture and number of its first record
+    prefix: int  # bytes at the beginning that are the same
+    cause: str  # why they end there: `tools.docs__search, tool docs.search, changed: …`
 
 
 _MOST = 2

@@ -22,21 +22,13 @@ _HEADING = re.compile(_LINE + rb"##(?P<deep>#?) (?P<words>[^\\]*)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTool:
-    """A tool in such a list.
+    """A tool in such a list."""
 
-    Attributes:
-        name: The name that the model sees.
-        server: Its server; empty for a tool of nobody that is known.
-        tool: The name that the server gave it.
-        start: Its first byte in the list.
-        end: One past its last.
-    """
-
-    name: str
-    server: str
-    tool: str
-    start: int
-    end: int
+    name: str  # the name that the model sees
+    server: str  # its server; empty for a tool of nobody that is known
+    tool: str  # the name that the server gave it
+    start: int  # its first byte in the list
+    end: int  # one past its last
 
 
 def listed_tools(text: bytes, names: Mapping[str, tuple[str, str]]) -> Iterator[ListedTool]:

@@ -28,19 +28,12 @@ MOST = 4 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
-    """What a request's body tells without its messages.
+    """What a request's body tells without its messages."""
 
-    Attributes:
-        size: Its bytes.
-        tokens: Its tokens, an estimate.
-        model: The model it names; empty if none.
-        tools: The bytes of its list of tools; empty without one.
-    """
-
-    size: int
-    tokens: int
-    model: str
-    tools: bytes
+    size: int  # its bytes
+    tokens: int  # its tokens, an estimate
+    model: str  # the model it names; empty if none
+    tools: bytes  # the bytes of its list of tools; empty without one
 
 
 def facts_of(body: bytes) -> RequestFacts:
@@ -110,7 +103,6 @@ class RecordedTools:
 
 
 def _listed(data: bytes) -> Iterator[str]:
-    """Yield the names in a list of tools."""
     try:
         value: JSON = read_json(decode(data))
     except ValueError:

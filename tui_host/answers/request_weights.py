@@ -33,52 +33,30 @@ MOST = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolWeight:
-    """A tool in a request.
+    """A tool in a request."""
 
-    Attributes:
-        name: The name that the model sees.
-        server: Its server; empty for a tool of nobody that is known.
-        tool: The name that the server gave it.
-        size: Bytes of its definition in the request.
-        tokens: Its tokens, an estimate.
-        definition: The bytes of the definition.
-        in_text: Whether it stands in the prompt, where a tool protocol put it.
-    """
-
-    name: str
-    server: str
-    tool: str
-    size: int
-    tokens: int
-    definition: bytes
-    in_text: bool = False
+    name: str  # the name that the model sees
+    server: str  # its server; empty for a tool of nobody that is known
+    tool: str  # the name that the server gave it
+    size: int  # bytes of its definition in the request
+    tokens: int  # its tokens, an estimate
+    definition: bytes  # the bytes of the definition
+    in_text: bool = False  # whether it stands in the prompt, where a tool protocol put it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestWeight:
-    """A request and what its response reported.
+    """A request and what its response reported."""
 
-    Attributes:
-        request: Its name: `LLM 3`.
-        row: Its row, by capture and number of its first record.
-        size: Bytes of its body.
-        estimate: Its tokens, an estimate.
-        usage: The tokens that the provider reported.
-        tools: Bytes of its tools.
-        put_in: Bytes that the tool protocol put in, by purpose.
-        input_cost: What its input cost by the configured prices; None without them.
-        cost: What it cost with the response.
-    """
-
-    request: str
-    row: tuple[str, int]
-    size: int = 0
-    estimate: int = 0
-    usage: Usage = field(default_factory=Usage)
-    tools: int = 0
-    put_in: Mapping[str, int] = field(default_factory=dict[str, int])
-    input_cost: float | None = None
-    cost: float | None = None
+    request: str  # its name: `LLM 3`
+    row: tuple[str, int]  # its row, by capture and number of its first record
+    size: int = 0  # bytes of its body
+    estimate: int = 0  # its tokens, an estimate
+    usage: Usage = field(default_factory=Usage)  # the tokens that the provider reported
+    tools: int = 0  # bytes of its tools
+    put_in: Mapping[str, int] = field(default_factory=dict[str, int])  # bytes that the tool protocol put in, by purpose
+    input_cost: float | None = None  # what its input cost by the configured prices; None without them
+    cost: float | None = None  # what it cost with the response
 
     @property
     def off_by(self) -> str:
@@ -89,17 +67,11 @@ class RequestWeight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeighedRequest:
-    """A request with its tools and calls.
+    """A request with its tools and calls."""
 
-    Attributes:
-        weight: Its size and tokens.
-        tools: The offered tools.
-        calls: The tools that the response asks for, by server and name.
-    """
-
-    weight: RequestWeight
-    tools: tuple[ToolWeight, ...] = ()
-    calls: tuple[tuple[str, str], ...] = ()
+    weight: RequestWeight  # its size and tokens
+    tools: tuple[ToolWeight, ...] = ()  # the offered tools
+    calls: tuple[tuple[str, str], ...] = ()  # the tools that the response asks for, by server and name
 
 
 @dataclass(slots=True)
@@ -145,7 +117,6 @@ def weigh(wires: Wires, rows: Sequence[Row]) -> Steps[list[WeighedRequest]]:
 
 
 def _is_open(wires: Wires, row: Row) -> bool:
-    """Whether a response may still come or grow."""
     partner = wires.ladder.partner(row.number)
     return (row if partner is None else wires.ladder.rows[partner]).state == "open"
 

@@ -50,32 +50,21 @@ class Passage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A message, a tool, the options, an answer, or a whole body.
+    """A message, a tool, the options, an answer, or a whole body."""
 
-    Attributes:
-        number: Counts the pieces of a session, from 1.
-        label: What it is: `message 3, user`.
-        size: Its bytes.
-    """
-
-    number: int
-    label: str
-    size: int
+    number: int  # counts the pieces of a session, from 1
+    label: str  # what it is: `message 3, user`
+    size: int  # its bytes
     passages: tuple[Passage, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowText:
-    """A row with what it says.
-
-    Attributes:
-        name: How the row is called: `LLM 3`, `math #4`.
-        words: The row in a line; foreign text as it came.
-    """
+    """A row with what it says."""
 
     row: Row
-    name: str
-    words: str
+    name: str  # how the row is called: `LLM 3`, `math #4`
+    words: str  # the row in a line; foreign text as it came
     pieces: tuple[Piece, ...]
 
 

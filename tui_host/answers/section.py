@@ -13,23 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """The subject of the pages of a heading.
+    """The subject of the pages of a heading."""
 
-    Attributes:
-        clock: The clock of the turn's rows; empty for the whole session.
-        turn: The turn, from 1; 0 for the whole session, and for connections outside turns.
-        step: The step, from 1; 0 for a whole turn.
-        is_session: Whether the whole session is meant.
-    """
-
-    clock: str = ""
-    turn: int = 0
-    step: int = 0
-    is_session: bool = False
+    clock: str = ""  # the clock of the turn's rows; empty for the whole session
+    turn: int = 0  # the turn, from 1; 0 for the whole session, and for connections outside turns
+    step: int = 0  # the step, from 1; 0 for a whole turn
+    is_session: bool = False  # whether the whole session is meant
 
     @property
     def words(self) -> str:
-        """The subject in a few words."""
         if self.is_session:
             return "the session"
         return f"turn {self.turn}" if self.turn else "connections"

@@ -35,56 +35,32 @@ _LAST = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConnection:
-    """A connection to a server.
+    """A connection to a server."""
 
-    Attributes:
-        number: Its number among the server's connections, from 1.
-        row: Its first row.
-        url: Where it leads, credentials masked; empty for a process.
-        end: Why it ended: `exited 134`; empty if it did not, or nobody saw it.
-        is_orderly: Whether it ended as hosts end connections, or did not end.
-        is_used: Whether a turn sent something over it.
-        stderr: The last lines of standard error.
-    """
-
-    number: int
-    row: tuple[str, int]
-    url: str
-    end: str
-    is_orderly: bool
-    is_used: bool
-    stderr: tuple[str, ...]
+    number: int  # its number among the server's connections, from 1
+    row: tuple[str, int]  # its first row
+    url: str  # where it leads, credentials masked; empty for a process
+    end: str  # why it ended: `exited 134`; empty if it did not, or nobody saw it
+    is_orderly: bool  # whether it ended as hosts end connections, or did not end
+    is_used: bool  # whether a turn sent something over it
+    stderr: tuple[str, ...]  # the last lines of standard error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInSession:
-    """A server as it was in the session.
+    """A server as it was in the session."""
 
-    Attributes:
-        name: Its name in the settings.
-        introduced: Its own name and version.
-        protocol: The version of MCP.
-        era: `stateful` or `stateless`; empty before its introduction.
-        tools: Number of tools that it listed.
-        tokens: Tokens of its tools in the last request that offers them, an estimate; of its list without one.
-        offered_in: That request; empty without one.
-        offered: Number of requests that offer its tools.
-        requests: Number of all requests.
-        calls: Number of calls sent to it.
-        connections: Its connections.
-    """
-
-    name: str
-    introduced: str
-    protocol: str
-    era: str
-    tools: int
-    tokens: int
-    offered_in: str
-    offered: int
-    requests: int
-    calls: int
-    connections: tuple[ServerConnection, ...]
+    name: str  # its name in the settings
+    introduced: str  # its own name and version
+    protocol: str  # the version of MCP
+    era: str  # `stateful` or `stateless`; empty before its introduction
+    tools: int  # number of tools that it listed
+    tokens: int  # tokens of its tools in the last request that offers them, an estimate; of its list without one
+    offered_in: str  # that request; empty without one
+    offered: int  # number of requests that offer its tools
+    requests: int  # number of all requests
+    calls: int  # number of calls sent to it
+    connections: tuple[ServerConnection, ...]  # its connections
 
     @property
     def is_idle(self) -> bool:

@@ -17,17 +17,11 @@ Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
 
 
 class Place(NamedTuple):
-    """Where a text comes from.
+    """Where a text comes from."""
 
-    Attributes:
-        path: The path in the body.
-        data: The bytes that stand there.
-        is_decoded: Whether the text is what a string says.
-    """
-
-    path: str
-    data: bytes
-    is_decoded: bool
+    path: str  # the path in the body
+    data: bytes  # the bytes that stand there
+    is_decoded: bool  # whether the text is what a string says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,19 +65,12 @@ class SheetLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """A page.
+    """A page."""
 
-    Attributes:
-        what: What the page is about, in a few words: `time of turn 1`.
-        lines: The lines.
-        notes: Lines above, the program's own text.
-        empty: What would stand here, shown without lines.
-    """
-
-    what: str
-    lines: Sequence[SheetLine]
-    notes: Sequence[str] = ()
-    empty: str = ""
+    what: str  # what the page is about, in a few words: `time of turn 1`
+    lines: Sequence[SheetLine]  # the lines
+    notes: Sequence[str] = ()  # lines above, the program's own text
+    empty: str = ""  # what would stand here, shown without lines
 
 
 def as_json(value: object) -> JSON:

@@ -30,57 +30,36 @@ EMPTY = "The time of a turn stands here once the turn has begun: yours, the mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """A stretch of time in which something was waited for.
+    """A stretch of time in which something was waited for."""
 
-    Attributes:
-        spender: Who took the time.
-        name: What it was: `LLM 2`, `lab #4 lookup`.
-        start_ns: When it began, on the capture's clock.
-        end_ns: When it ended.
-        row: The row it began with, by capture and number of its first record.
-    """
-
-    spender: Spender
-    name: str
-    start_ns: int
-    end_ns: int
-    row: tuple[str, int]
+    spender: Spender  # who took the time
+    name: str  # what it was: `LLM 2`, `lab #4 lookup`
+    start_ns: int  # when it began, on the capture's clock
+    end_ns: int  # when it ended
+    row: tuple[str, int]  # the row it began with, by capture and number of its first record
 
     @property
     def milliseconds(self) -> float:
-        """How long it took."""
         return (self.end_ns - self.start_ns) / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The time of one spender, in which nobody before it in the order was waited for.
-
-    Attributes:
-        milliseconds: Its share of the turn; all shares together are the turn.
-        intervals: What it consists of; these may overlap.
-    """
+    """The time of one spender, in which nobody before it in the order was waited for."""
 
     spender: Spender
-    milliseconds: float
-    intervals: tuple[Interval, ...]
+    milliseconds: float  # its share of the turn; all shares together are the turn
+    intervals: tuple[Interval, ...]  # what it consists of; these may overlap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnTime:
-    """The time of a turn.
+    """The time of a turn."""
 
-    Attributes:
-        turn: The turn's number; 0 for all turns.
-        milliseconds: From its first byte to its last.
-        shares: The time of each spender, without those who took none.
-        path: The critical path: what was waited for, in order, each until the next began.
-    """
-
-    turn: int
-    milliseconds: float
-    shares: tuple[Share, ...]
-    path: tuple[Interval, ...]
+    turn: int  # the turn's number; 0 for all turns
+    milliseconds: float  # from its first byte to its last
+    shares: tuple[Share, ...]  # the time of each spender, without those who took none
+    path: tuple[Interval, ...]  # the critical path: what was waited for, in order, each until the next began
 
 
 def time_of(wires: Wires, section: Section) -> TurnTime | None:

@@ -32,59 +32,35 @@ _MOST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolChange:
-    """A change of a tool's definition between two requests.
+    """A change of a tool's definition between two requests."""
 
-    Attributes:
-        request: The first request with the new definition: `LLM 3`.
-        row: Its row.
-        words: The changed words.
-    """
-
-    request: str
-    row: tuple[str, int]
-    words: tuple[ChangedWords, ...]
+    request: str  # the first request with the new definition: `LLM 3`
+    row: tuple[str, int]  # its row
+    words: tuple[ChangedWords, ...]  # the changed words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCost:
-    """What a tool costs.
+    """What a tool costs."""
 
-    Attributes:
-        server: Its server; empty if unknown.
-        tool: Its name at the server.
-        requests: Number of requests that offer it.
-        tokens: Its tokens in the last of these, an estimate.
-        tokens_in_all: Its tokens in all of these.
-        cost: Its share of what the input of these cost; None without configured prices.
-        calls: How often it was asked for, or called.
-        unsent: Calls of these that did not reach the server, by what was decided: `rejected`.
-        changes: The changes of its definition.
-    """
-
-    server: str
-    tool: str
-    requests: int
-    tokens: int
-    tokens_in_all: int
-    cost: float | None
-    calls: int
-    unsent: Mapping[str, int]
-    changes: tuple[ToolChange, ...]
+    server: str  # its server; empty if unknown
+    tool: str  # its name at the server
+    requests: int  # number of requests that offer it
+    tokens: int  # its tokens in the last of these, an estimate
+    tokens_in_all: int  # its tokens in all of these
+    cost: float | None  # its share of what the input of these cost; None without configured prices
+    calls: int  # how often it was asked for, or called
+    unsent: Mapping[str, int]  # calls of these that did not reach the server, by what was decided: `rejected`
+    changes: tuple[ToolChange, ...]  # the changes of its definition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCosts:
-    """What all tools cost.
+    """What all tools cost."""
 
-    Attributes:
-        requests: Number of requests.
-        tokens: Tokens of all requests, an estimate.
-        tools: The tools, the most expensive first.
-    """
-
-    requests: int
-    tokens: int
-    tools: tuple[ToolCost, ...]
+    requests: int  # number of requests
+    tokens: int  # tokens of all requests, an estimate
+    tools: tuple[ToolCost, ...]  # the tools, the most expensive first
 
 
 def tools_page(wires: Wires, section: Section) -> Steps[Sheet]:

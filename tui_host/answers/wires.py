@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenRequest:
-    """A request to a model taken out of its session, to be compared with requests of other sessions.
+    """A request to a model taken out of its session, to be compared with requests of other sessions."""
 
-    Attributes:
-        name: The request and its session: `LLM 3 of 20261128-150121-5nhyc`.
-        data: Its body, decoded.
-    """
-
-    name: str
-    data: bytes
+    name: str  # the request and its session: `LLM 3 of 20261128-150121-5nhyc`
+    data: bytes  # its body, decoded
     redacted: Sequence[Redaction]
     dialect: Dialect
 
@@ -34,9 +29,7 @@ class Wires(Protocol):
     """Both wires of a session. The sources of the inspector are such wires, and so are the stored records of a session."""
 
     @property
-    def ladder(self) -> Ladder:
-        """The rows so far."""
-        ...
+    def ladder(self) -> Ladder: ...
 
     @property
     def recorded(self) -> RecordedTools:

@@ -97,7 +97,6 @@ class TuiHost(App[int]):
 
     @override
     def get_default_screen(self) -> Screen[None]:
-        """Return the main screen, which is below all others, instead of Textual's blank one."""
         return MainScreen(self.host, self.asks, lambda: self.session, self.glyphs, self.reading)
 
     def on_mount(self) -> None:
@@ -132,7 +131,6 @@ class TuiHost(App[int]):
 
     @override
     def exit(self, result: int | None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Save the draft and end the app, even if the terminal no longer reads."""
         try:
             if self.main is not None:
                 self.main.submissions.keep_draft()
@@ -169,11 +167,9 @@ class TuiHost(App[int]):
     # News.
 
     def on_notify(self, event: Notify) -> None:
-        """Let a message take the place of an equal one."""
         textual_private.remove_equal_messages(self, event.notification)
 
     async def _keep_looking(self) -> None:
-        """Check for changes at the screen's rate."""
         while True:
             await asyncio.sleep(RATE)
             if self.is_running and not self._is_looking and self._has_news:
@@ -260,7 +256,6 @@ class TuiHost(App[int]):
         await super().on_event(event)
 
     async def on_descendant_focus(self) -> None:
-        """Pass the early keys to the first widget that gets the focus."""
         early, self._early_keys = self._early_keys, None
         for event in early or ():
             await self.on_event(event)
@@ -290,7 +285,6 @@ class TuiHost(App[int]):
 
     @property
     def session(self) -> Session:
-        """The session on screen."""
         if self._session is None:
             self._session = self.begin()
         return self._session
@@ -311,7 +305,6 @@ class TuiHost(App[int]):
             self.main.show_session(session)
 
     def on_sessions_screen_chosen(self, event: SessionsScreen.Chosen) -> None:
-        """Show the chosen session."""
         self.show_session(event.session)
 
     def _open(self, screen: Screen[None]) -> None:
@@ -325,7 +318,6 @@ class TuiHost(App[int]):
             self.push_screen(screen)
 
     def _to_main(self) -> None:
-        """Close the screens over the main one."""
         while self.main is not None and self.screen is not self.main and len(self.screen_stack) > 1:
             self.pop_screen()
 
@@ -365,7 +357,6 @@ class TuiHost(App[int]):
         self.call_later(self.push_screen, DocumentScreen(name))
 
     def action_help(self) -> None:
-        """Show every key on a screen of its own, first those that work where the focus is."""
         from tui_host.tui.screens.help_screen import HelpScreen, place_of
 
         if isinstance(self.screen, HelpScreen):
@@ -374,7 +365,6 @@ class TuiHost(App[int]):
             self.push_screen(HelpScreen(place_of(self.screen, self.focused)))
 
     def action_open_screen(self, name: str) -> None:
-        """Open a screen of the table of actions over the main one, or close it."""
         from tui_host.tui.screens.screen_table import make_screen
 
         if self.main is not None and (screen := make_screen(name, self.main, self.session)) is not None:
@@ -382,7 +372,6 @@ class TuiHost(App[int]):
 
     @override
     def action_suspend_process(self) -> None:
-        """Suspend the program, if it was started by a shell that can resume it."""
         if os.getpgrp() == os.getsid(0):
             words = "tui-host was not started from a shell, so nothing could bring it back."
             self.notify(words, severity="warning", markup=False)
@@ -390,7 +379,6 @@ class TuiHost(App[int]):
             super().action_suspend_process()
 
     def action_new(self) -> None:
-        """Begin a new session, or go back to one that has no message yet."""
         self._to_main()
         drafts = (session for session in self.host.sessions.values() if not session.turn and session.draft)
         if self.session.turn:
@@ -413,24 +401,20 @@ class TuiHost(App[int]):
             self.host.again(self.session)
 
     def action_reload(self) -> None:
-        """Apply the changed configuration of servers."""
         try:
             self.notify(line(f"Servers: {self.host.reload_servers()}", 300), markup=False)
         except TuiHostError as error:
             self.notify(line(f"Nothing was reloaded: {error}", 300), severity="error", markup=False)
 
     def action_stop(self) -> None:
-        """Stop the turn on screen."""
         self.host.turns.stop(self.session)
 
     def action_inspector(self) -> None:
-        """Switch between chat and inspector, the inspector alone, and the chat alone."""
         self._to_main()
         if self.main is not None:
             self.main.next_arrangement()
 
     def action_answer(self, tab: str) -> None:
-        """Show a page about the whole session in the inspector."""
         from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 
         self._to_main()
@@ -445,27 +429,22 @@ class TuiHost(App[int]):
         self.main.show_details()
 
     def action_copy(self) -> None:
-        """Copy the selection or the current item, and say how much was copied."""
         what, text = clipboard.current_source(self.focused)
         if text:
             clipboard.send(self, what, text)
 
     def action_copy_code(self) -> None:
-        """Copy a code block of the chat."""
         if self.main is not None:
             self.main.copy_code()
 
     def on_transcript_contents_asked(self, event: Transcript.ContentsAsked) -> None:
-        """Open the screen with the contents of a call's result."""
         from tui_host.tui.screens.contents_screen import open_contents
 
         if self.main is not None:
             open_contents(self.main, event.item)
 
     def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
-        """Copy a part of an item."""
         clipboard.send(self, event.what, event.text)
 
     def on_page_view_path_asked(self, event: PageView.PathAsked) -> None:
-        """Copy the path of a JSON value."""
         clipboard.send(self, f"path {line(event.path, 80)}", event.path)

@@ -19,36 +19,22 @@ MOST_KEPT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectItem:
-    """Something that a server offers. All texts are untrusted.
+    """Something that a server offers. All texts are untrusted."""
 
-    Attributes:
-        kind: What it is.
-        name: The tool's or prompt's name, the resource's URI, or the template.
-        title: The display name; may be empty.
-        description: The server's description.
-        fields: The fields of the form.
-        tool: The tool's definition, of a tool.
-    """
-
-    kind: ItemKind
-    name: str
-    title: str = ""
-    description: str = ""
-    fields: tuple[FormField, ...] = ()
-    tool: Tool | None = None
+    kind: ItemKind  # what it is
+    name: str  # the tool's or prompt's name, the resource's URI, or the template
+    title: str = ""  # the display name; may be empty
+    description: str = ""  # the server's description
+    fields: tuple[FormField, ...] = ()  # the fields of the form
+    tool: Tool | None = None  # the tool's definition, of a tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRequest:
-    """A request that was made, to be made again.
+    """A request that was made, to be made again."""
 
-    Attributes:
-        item: The kind and the name of what was asked for.
-        arguments: The arguments: of a tool any JSON object, else texts.
-    """
-
-    item: tuple[ItemKind, str]
-    arguments: Mapping[str, JSON]
+    item: tuple[ItemKind, str]  # the kind and the name of what was asked for
+    arguments: Mapping[str, JSON]  # the arguments: of a tool any JSON object, else texts
 
 
 @dataclass(slots=True)

@@ -36,7 +36,6 @@ class ExitFilter(LineFilter):
 
     @override
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments without harmful characters."""
         for other in self.others:
             segments = other.apply(segments, background)
         cleaned: list[Segment] | None = None

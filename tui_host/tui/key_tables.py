@@ -7,27 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action that works anywhere in the app.
+    """An action that works anywhere in the app."""
 
-    Attributes:
-        name: The `/name` in the prompt, also found in the palette.
-        action: The Textual action, looked up on the app.
-        help: A sentence for help, palette and completion.
-        key: Textual's name of the key; empty if Textual or a screen binds the key, or there is none.
-        keys_shown: The key as written for people, where `key` is empty.
-        is_in_footer: Whether the footer shows key and name.
-    """
-
-    name: str
-    action: str
-    help: str
-    key: str = ""
-    keys_shown: str = ""
-    is_in_footer: bool = False
+    name: str  # the `/name` in the prompt, also found in the palette
+    action: str  # the Textual action, looked up on the app
+    help: str  # a sentence for help, palette and completion
+    key: str = ""  # textual's name of the key; empty if Textual or a screen binds the key, or there is none
+    keys_shown: str = ""  # the key as written for people, where `key` is empty
+    is_in_footer: bool = False  # whether the footer shows key and name
 
     @property
     def shown(self) -> str:
-        """The key as written for people."""
         return self.key or self.keys_shown
 
     @property
@@ -69,19 +59,12 @@ ACTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that works in one place of the app.
+    """A key that works in one place of the app."""
 
-    Attributes:
-        names: Textual's names of the key, separated by commas as in a binding.
-        shown: The key as written for people.
-        help: What the key does.
-        brief: What the key does, in a word or two for the line of keys; empty to leave the key out there.
-    """
-
-    names: str
-    shown: str
-    help: str
-    brief: str = ""
+    names: str  # textual's names of the key, separated by commas as in a binding
+    shown: str  # the key as written for people
+    help: str  # what the key does
+    brief: str = ""  # what the key does, in a word or two for the line of keys; empty to leave the key out there
 
 
 HELP = Key("f1", "f1", "every key, and where it works", "help")

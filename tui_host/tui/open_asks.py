@@ -20,15 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """A model's answer to review before it goes to the server.
+    """A model's answer to review before it goes to the server."""
 
-    Attributes:
-        request: What the server asked.
-        answer: What the model answered.
-    """
-
-    request: SamplingRequest
-    answer: SamplingAnswer
+    request: SamplingRequest  # what the server asked
+    answer: SamplingAnswer  # what the model answered
 
 
 Asked: TypeAlias = "Elicitation | SamplingRequest | Review | Login"
@@ -37,21 +32,13 @@ Given: TypeAlias = "ElicitationAnswer | SamplingRequest | SamplingAnswer | str |
 
 @dataclass(eq=False, kw_only=True)
 class OpenAsk:
-    """A question of a server to the person. Takes one answer.
+    """A question of a server to the person. Takes one answer."""
 
-    Attributes:
-        server: The server's configured name.
-        asked: The question.
-        session: The id of the session whose call it belongs to; empty if unknown.
-        since: When the server asked, in monotonic seconds.
-        is_withdrawn: Nobody waits for an answer any more: the server, or its call, gave the question up.
-    """
-
-    server: str
-    asked: Asked
-    session: str = ""
-    since: float = field(default_factory=time.monotonic)
-    is_withdrawn: bool = False
+    server: str  # the server's configured name
+    asked: Asked  # the question
+    session: str = ""  # the id of the session whose call it belongs to; empty if unknown
+    since: float = field(default_factory=time.monotonic)  # when the server asked, in monotonic seconds
+    is_withdrawn: bool = False  # nobody waits for an answer any more: the server, or its call, gave the question up
     _done: asyncio.Event = field(default_factory=asyncio.Event)
     _given: Given = None
 

@@ -46,7 +46,6 @@ class PausableLoop(asyncio.SelectorEventLoop):
 
     @override
     def time(self) -> float:
-        """Return seconds on the monotonic clock, without the pauses."""
         while True:
             heard, now = self._heard, self._clock()
             if heard == self._heard:  # else it may have been read before the pause, or behind it

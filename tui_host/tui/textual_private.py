@@ -156,19 +156,12 @@ class ExactUpdate(CompositorUpdate):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A part of a screen line that no other widget covers.
+    """A part of a screen line that no other widget covers."""
 
-    Attributes:
-        first: The first column.
-        end: The column after the last one.
-        widget: The widget that is visible there.
-        place: The region of the whole widget, in cells of the screen.
-    """
-
-    first: int
-    end: int
-    widget: Widget
-    place: Region
+    first: int  # the first column
+    end: int  # the column after the last one
+    widget: Widget  # the widget that is visible there
+    place: Region  # the region of the whole widget, in cells of the screen
 
 
 class ExactCompositor(Compositor):

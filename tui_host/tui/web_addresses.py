@@ -20,19 +20,12 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "WSL_DISTRO_NAME")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address, as a person has to judge it. All text is untrusted.
+    """An address, as a person has to judge it. All text is untrusted."""
 
-    Attributes:
-        text: The whole address.
-        host: The host, with a port that is not the scheme's own; empty if there is none.
-        notes: What is odd about the address, a sentence each.
-        may_open: Whether a browser may be given the address: only http and https.
-    """
-
-    text: str
-    host: str
-    notes: tuple[str, ...]
-    may_open: bool
+    text: str  # the whole address
+    host: str  # the host, with a port that is not the scheme's own; empty if there is none
+    notes: tuple[str, ...]  # what is odd about the address, a sentence each
+    may_open: bool  # whether a browser may be given the address: only http and https
 
 
 def address_of(text: str) -> Address:

@@ -150,7 +150,6 @@ class Cutter:
         return self._cut_open(text, blocks[-1], lines, complete=complete, pieces=pieces)
 
     def _skip(self, text: str, *, complete: bool, final: bool) -> bool:
-        """Empty lines and definitions of links."""
         if complete and not final:
             return False
         self._advance(text)
@@ -323,6 +322,5 @@ def _some_lines(source: str, start: int, *, final: bool) -> list[str]:
 
 
 def _dedent(line: str, indent: int) -> str:
-    """Remove a fence's indentation from a line."""
     spaces = len(line) - len(line.lstrip(" "))
     return line[min(indent, spaces) :]

@@ -31,7 +31,6 @@ class Budget:
 
     @property
     def spent(self) -> bool:
-        """Whether the time is used up."""
         return self._clock() >= self._until
 
 

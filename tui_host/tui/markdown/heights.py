@@ -22,7 +22,6 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """All heights together."""
         return self._total
 
     def replace(self, heights: Iterable[int]) -> None:

@@ -17,17 +17,11 @@ from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold
 
 
 class Run(NamedTuple):
-    """Consecutive characters of a piece on a line.
+    """Consecutive characters of a piece on a line."""
 
-    Attributes:
-        x: The cell in which the first character is drawn.
-        place: Number of the first character in the text of the piece, whatever the width.
-        text: The characters.
-    """
-
-    x: int
-    place: int
-    text: str
+    x: int  # the cell in which the first character is drawn
+    place: int  # number of the first character in the text of the piece, whatever the width
+    text: str  # the characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +40,11 @@ class Line:
 
 
 class RunRow(NamedTuple):
-    """A text up to a hard line break.
+    """A text up to a hard line break."""
 
-    Attributes:
-        segments: The text with styles.
-        plain: The text without styles.
-        place: Number of the first character in the text of the piece, whatever the width.
-    """
-
-    segments: list[Segment]
-    plain: str
-    place: int
+    segments: list[Segment]  # the text with styles
+    plain: str  # the text without styles
+    place: int  # number of the first character in the text of the piece, whatever the width
 
 
 class Page:

@@ -23,15 +23,10 @@ LONGEST_WORD = 16
 
 
 class Need(NamedTuple):
-    """The widths that a column needs, in cells.
+    """The widths that a column needs, in cells."""
 
-    Attributes:
-        wanted: Width at which no cell wraps.
-        least: Width at which no word breaks.
-    """
-
-    wanted: int
-    least: int
+    wanted: int  # width at which no cell wraps
+    least: int  # width at which no word breaks
 
 
 @dataclass(frozen=True, slots=True)

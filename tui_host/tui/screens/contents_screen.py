@@ -47,19 +47,12 @@ DRAWABLE = "image/"
 
 @dataclass(slots=True)
 class _Entry:
-    """A line of the list.
+    """A line of the list."""
 
-    Attributes:
-        words: What the content is.
-        content: The content; None for a page that was not read yet.
-        block: The block as received, None if the content is text alone.
-        saved: The file it was saved to.
-    """
-
-    words: str
-    content: ContentBlock | None
-    block: JSON = None
-    saved: Path | None = None
+    words: str  # what the content is
+    content: ContentBlock | None  # the content; None for a page that was not read yet
+    block: JSON = None  # the block as received, None if the content is text alone
+    saved: Path | None = None  # the file it was saved to
 
 
 def entries_of(output: ToolOutput, page: str = "") -> list[_Entry]:
@@ -173,11 +166,9 @@ class ContentsScreen(PageScreen):
             self._draw(drawn[0])
 
     def on_line_view_cursor_moved(self) -> None:
-        """Show the chosen content."""
         self._show()
 
     def on_line_view_opened(self, event: LineView.Opened) -> None:
-        """View the chosen content."""
         event.stop()
         self.action_view()
 
@@ -201,7 +192,6 @@ class ContentsScreen(PageScreen):
         self._note(_advice(entry))
 
     def action_view(self) -> None:
-        """Draw an image, or read the page's source."""
         entry = self._entry
         if entry is None:
             return
@@ -264,7 +254,6 @@ class ContentsScreen(PageScreen):
     # Files.
 
     def action_save(self) -> None:
-        """Ask for the name of a file, and write the content to it."""
         entry, number = self._entry, self._number
         if entry is None or entry.content is None:
             self._note("Nothing to save yet: enter reads the page's source first.")
@@ -281,7 +270,6 @@ class ContentsScreen(PageScreen):
             self.app.push_screen(SaveScreen(name, entry.words, data, saved))  # pyright: ignore[reportUnknownMemberType]
 
     def action_open(self) -> None:
-        """Open the saved file with the platform's program."""
         from tui_host.guard.file_opener import open_file
 
         entry = self._entry
@@ -293,7 +281,6 @@ class ContentsScreen(PageScreen):
             self._note(f"Opening {entry.saved} with the platform's program")
 
     def action_change_focus(self) -> None:
-        """Go from the list to the content, and back."""
         views = [self.query_one(PictureView) if self.has_class("-picture") else self.query_one(PageLines)]
         self.set_focus(self.query_one(ChoiceList) if self.focused in views else views[0])
 

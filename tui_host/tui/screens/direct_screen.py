@@ -133,7 +133,6 @@ class DirectScreen(PageScreen):
         return [Container(Container(choices, form, PageLines(glyphs=self.glyphs), id="talk"), id="chat")]
 
     def on_mount(self) -> None:
-        """List what the server offers."""
         self._mask = mask_of(self._host, self.glyphs)
         self._overlay = QuestionOverlay(
             self,
@@ -205,13 +204,11 @@ class DirectScreen(PageScreen):
         return self._lines[number] if number is not None and number < len(self._lines) else None
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Show the chosen item's form, once the cursor rests."""
         if isinstance(event.view, ChoiceList):
             chosen = self._chosen
             self.set_timer(_PAUSE, lambda: self._show(chosen) if chosen is self._chosen else None)
 
     def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        """Go to the chosen item's form."""
         if isinstance(event.view, ChoiceList):
             self._show(self._chosen)
             self._focus_later()
@@ -283,7 +280,6 @@ class DirectScreen(PageScreen):
         self.query(AskButton).first().focus()
 
     def action_json(self) -> None:
-        """Switch between the form and the arguments as JSON."""
         item = self._item
         if item is None or item.kind != "tool" or whole_field(item.fields) is not None:
             return
@@ -306,7 +302,6 @@ class DirectScreen(PageScreen):
     # Requests.
 
     def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
-        """Do what the button says."""
         event.stop()
         event.action()
 
@@ -316,7 +311,6 @@ class DirectScreen(PageScreen):
             self._request(KeptRequest(item=(self._item.kind, self._item.name), arguments=arguments))
 
     def action_repeat(self) -> None:
-        """Make the chosen kept request again, or the last one."""
         kept = self._work.kept.get(self._server, [])
         chosen = self._chosen if isinstance(self._chosen, KeptRequest) else kept[0] if kept else None
         if chosen is None:
@@ -397,7 +391,6 @@ class DirectScreen(PageScreen):
         self._state = f"running: {words}".strip()
 
     def _entries(self, blocks: Sequence[Block]) -> Sequence[SheetLine]:
-        """Return an entry for each block of a result."""
         return [
             SheetLine(
                 key=f"block {number}",
@@ -453,7 +446,6 @@ class DirectScreen(PageScreen):
         return panel is not None and panel.swallow(event)
 
     def action_back(self) -> None:
-        """Cancel the running request, or go back to the list, or leave."""
         choices = self.query_one(ChoiceList)
         if self._is_running:
             self.workers.cancel_group(self, "direct")  # pyright: ignore[reportUnknownMemberType] - of any worker

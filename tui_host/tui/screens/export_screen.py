@@ -30,15 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportPart:
-    """What may be exported.
+    """What may be exported."""
 
-    Attributes:
-        words: The part in words: `turn 2`.
-        suffix: What the suggested name has behind the session's id.
-    """
-
-    words: str = "the session"
-    suffix: str = ""
+    words: str = "the session"  # the part in words: `turn 2`
+    suffix: str = ""  # what the suggested name has behind the session's id
     turn: int | None = None
     call: str | None = None
     keys: frozenset[tuple[str, int]] = frozenset()
@@ -108,12 +103,10 @@ class ExportScreen(SaveScreen):
         self._warned = ""
 
     def action_format(self, step: int) -> None:
-        """Choose the next or the previous format."""
         self._format = (self._format + step) % len(SESSION_EXPORTS)
         self.suggest()
 
     def action_part(self, step: int) -> None:
-        """Choose another part."""
         self._part = (self._part + step) % len(self._parts)
         self.suggest()
 

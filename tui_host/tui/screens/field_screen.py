@@ -38,14 +38,10 @@ class HiddenInput(Input):
 
 
 class FieldScreen(PageScreen):
-    """A screen with one input field. `taken` is called with its text on `enter`.
-
-    Attributes:
-        HIDDEN: Whether the typed text is hidden.
-    """
+    """A screen with one input field. `taken` is called with its text on `enter`."""
 
     AUTO_FOCUS = "Input"
-    HIDDEN: ClassVar[bool] = False
+    HIDDEN: ClassVar[bool] = False  # whether the typed text is hidden
     DEFAULT_CSS = """
     FieldScreen {
         & > #field-words { height: auto; padding: 1 1 0 1; }
@@ -66,7 +62,6 @@ class FieldScreen(PageScreen):
 
     @property
     def field(self) -> Input:
-        """The input field."""
         return self.query_one(Input)
 
     def explain(self, words: str) -> None:
@@ -82,7 +77,6 @@ class FieldScreen(PageScreen):
         raise NotImplementedError
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Use the field's text."""
         event.stop()
         self.taken(event.value.strip())
 
@@ -101,7 +95,6 @@ class KeyScreen(FieldScreen):
         self._stored = stored
 
     def on_mount(self) -> None:
-        """Name the provider, and look for the keyring."""
         self.say(f"Key of {self._provider.label or self._provider.name}")
         self.field.display = False
         self.explain(f"Looking for the system's keyring{self.glyphs.more}")
@@ -136,7 +129,6 @@ class KeyScreen(FieldScreen):
 
     @override
     def taken(self, text: str) -> None:
-        """Save the key."""
         if text:
             self.start(self._store(text), exclusive=True)
         else:
@@ -167,7 +159,6 @@ class NoteScreen(FieldScreen):
         self._changed = changed
 
     def on_mount(self) -> None:
-        """Show the note."""
         self.explain("The note stands behind the row in the list, and the filter finds its words. It is in no export.")
         self.field.value = self._marks.note(self._row) or ""
         self.field.cursor_position = len(self.field.value)
@@ -192,7 +183,6 @@ class JoinScreen(FieldScreen):
         self._pairings = pairings if store is not None else ()
 
     def on_mount(self) -> None:
-        """Show the pairs."""
         pairs = [f"{number}  {line(pairing.words, 200)}" for number, pairing in enumerate(self._pairings, 1)]
         what = (
             "A digit joins, or parts what is joined."
@@ -202,13 +192,11 @@ class JoinScreen(FieldScreen):
         self.explain("\n".join((*pairs, what)))
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Take a digit at once."""
         if event.value:
             self.taken(event.value)
 
     @override
     def taken(self, text: str) -> None:
-        """Join or part the pair of a digit."""
         number = int(text) if text.isdecimal() else 0
         if self._store is None or not 0 < number <= len(self._pairings):
             self.complain("no pair has this digit")
@@ -245,7 +233,6 @@ class OptionScreen(FieldScreen):
         self._changed = changed
 
     def on_mount(self) -> None:
-        """Show the value in use."""
         value, where = self._configured
         else_ = f"{line(text_of(value), 200)}, {where}" if value is not None else NOT_SENT
         self.say(f"{self._option} for {self._session.model}, this session")
@@ -254,7 +241,6 @@ class OptionScreen(FieldScreen):
         self.field.cursor_position = len(self.field.value)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Report mistakes while the value is typed."""
         self._read(event.value.strip())
 
     def _read(self, text: str) -> JSON:
@@ -269,7 +255,6 @@ class OptionScreen(FieldScreen):
 
     @override
     def taken(self, text: str) -> None:
-        """Use the value from the next request on."""
         value = self._read(text)
         if text and value is None:
             return

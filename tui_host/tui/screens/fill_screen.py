@@ -80,7 +80,6 @@ class FillScreen(PageScreen):
         ]
 
     def on_mount(self) -> None:
-        """Name what is filled in."""
         self.say(self._form.title)
         choices = self.query_one(ChoiceList)
         choices.can_focus = False
@@ -97,13 +96,11 @@ class FillScreen(PageScreen):
     # Completion by the server.
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Ask the server to complete the value."""
         self._complain("")
         if event.input.has_focus:
             self._complete(event.input)
 
     def on_descendant_focus(self) -> None:
-        """Suggest values for the field that got the focus."""
         if isinstance(self.focused, Input):
             self._complete(self.focused)
 

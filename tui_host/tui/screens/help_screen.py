@@ -169,7 +169,6 @@ class HelpScreen(TextScreen):
         super().__init__(help_text(here))
 
     def action_read(self, number: int) -> None:
-        """Open a document by its number."""
         names = shipped_documents()
         if number <= len(names):
             self.app.push_screen(DocumentScreen(names[number - 1]))  # pyright: ignore[reportUnknownMemberType]
@@ -186,12 +185,10 @@ class DocumentScreen(TextScreen):
         self._document_name = name
 
     def on_mount(self) -> None:
-        """Name the document, and the key to its Chinese part."""
         chinese = "   z 中文" if _CHINESE.search(self._text) else ""
         name = self._document_name
         self.say(f"{name}: {DOCUMENTS.get(name, name)}{chinese}")
 
     def action_chinese(self) -> None:
-        """Go to the first Chinese heading."""
         if heading := _CHINESE.search(self._text):
             self.query_one(DocumentView).show_offset(heading.start())

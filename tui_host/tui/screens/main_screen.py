@@ -136,7 +136,6 @@ class MainScreen(Covered, Screen[None]):
         yield self._lines.keys
 
     def on_mount(self) -> None:
-        """Focus the prompt."""
         self._prompt.focus()
         self._prompt.quick = dict(self._offered.questions)
         self._prompt.invite(self._invitation())
@@ -342,7 +341,6 @@ class MainScreen(Covered, Screen[None]):
     # What a person does.
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
-        """Begin a turn."""
         self.submissions.send(event.text, event.attached)
         self.look()
 
@@ -361,7 +359,6 @@ class MainScreen(Covered, Screen[None]):
         self.app.push_screen(FillScreen(self.host, form, filled))  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def on_prompt_picked(self, event: Prompt.Picked) -> None:
-        """Handle a text that the user chose by its key in the prompt like one chosen in the chat."""
         self._pick(event.text)
 
     def _pick(self, text: str) -> None:
@@ -374,12 +371,10 @@ class MainScreen(Covered, Screen[None]):
         self.look()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Mark the draft as unsaved."""
         if event.text_area is self._prompt:
             self.submissions.is_draft_unsaved = True
 
     def action_close(self) -> None:
-        """Stop the turn, or go back to the question or to the prompt. Never ends the app."""
         if self.question is None and self.submissions.session.busy:
             self.host.turns.stop(self.submissions.session)
         elif self.shows_chat:
@@ -404,7 +399,6 @@ class MainScreen(Covered, Screen[None]):
         return None if self._overlay is None else self._overlay.panel
 
     def on_screen_resume(self) -> None:
-        """Restart the quiet period after another screen has covered the question."""
         if self.question is not None:
             self.question.look_again()
 
@@ -421,12 +415,10 @@ class MainScreen(Covered, Screen[None]):
 
     @property
     def arrangement(self) -> Arrangement:
-        """Which halves are shown."""
         return self._halves.arrangement
 
     @property
     def shows_chat(self) -> bool:
-        """Whether the chat is on the screen."""
         return self.arrangement != "inspector"
 
     def next_arrangement(self) -> None:
@@ -444,7 +436,6 @@ class MainScreen(Covered, Screen[None]):
             self.set_focus(self._prompt)
 
     def on_inspector_zoom_asked(self) -> None:
-        """Give the inspector the whole screen, or give it up again."""
         if self._halves.is_narrow:
             self.next_arrangement()
         else:
@@ -461,7 +452,6 @@ class MainScreen(Covered, Screen[None]):
             ask_for_export(self, self.host, self._source.session.id, parts)
 
     def on_inspector_note_asked(self, message: Inspector.NoteAsked) -> None:
-        """Ask for a note on a row, or for what the row is joined with by hand."""
         if self.source is not None and self._inspector is not None:
             from tui_host.tui.screens.field_screen import JoinScreen, NoteScreen
 
@@ -471,7 +461,6 @@ class MainScreen(Covered, Screen[None]):
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def on_transcript_chain_asked(self, event: Transcript.ChainAsked) -> None:
-        """Show the chain of a call of the chat in the inspector."""
         event.stop()
         if self._inspector is None or not self._inspector.show_chain(event.call):
             self.notify("Nothing of this call was recorded.", markup=False, timeout=4)
@@ -486,7 +475,6 @@ class MainScreen(Covered, Screen[None]):
             self.set_focus(self._inspector.details[0].view)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show one half where there is no room for both."""
         is_reading = self._inspector is not None and self._inspector.has_focus_within
         if self._halves.fit(event.size.width, is_reading=is_reading):
             self._arrange()

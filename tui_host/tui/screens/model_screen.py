@@ -71,7 +71,6 @@ def _origin(host: Host, provider: Provider) -> tuple[str, str] | None:
 
 
 def _named(profile: Profile) -> Iterator[str]:
-    """Describe the settings of a profile."""
     if profile.model is not None:
         yield str(profile.model)
     if profile.protocol is not None:
@@ -125,7 +124,6 @@ class ModelScreen(ChoiceScreen):
 
     @property
     def columns(self) -> ChoiceColumns:
-        """The entries."""
         return self.query_one(ChoiceColumns)
 
     @property
@@ -134,7 +132,6 @@ class ModelScreen(ChoiceScreen):
         return self.columns.choices
 
     def on_mount(self) -> None:
-        """Show the current choices, and the list."""
         session, profiles = self._session, self._host.settings.profiles
         names = [str(session.model), session.protocol, *([session.profile] if session.profile in profiles else [])]
         self.say(f"{self.HEADING}   now {f' {self.glyphs.dot} '.join(names)}")
@@ -162,7 +159,6 @@ class ModelScreen(ChoiceScreen):
             self._show()
 
     def on_input_changed(self) -> None:
-        """Filter by the typed text."""
         self._show()
 
     def _show(self, wanted: str = "") -> None:
@@ -171,7 +167,6 @@ class ModelScreen(ChoiceScreen):
         self.columns.show(columns, empty=_EMPTY, wanted=wanted)
 
     def _groups(self) -> Sequence[Sequence[tuple[str, Iterable[Entry]]]]:
-        """Return the groups of each column."""
         return (
             (("Model", self._models()), ("Profile", self._profiles())),
             (("Tool protocol", self._protocols()),),
@@ -187,23 +182,19 @@ class ModelScreen(ChoiceScreen):
         return [heading, *found] if found else []
 
     def on_choice_columns_moved(self) -> None:
-        """Describe the current entry below the lists."""
         current = self.columns.current
         if current is not None:
             named = " ".join(filter(None, (current.name, current.value, "(in use)" * current.is_used)))
             self.note(f"{named}: {current.words}{_fixed(self._host.settings)}")
 
     def action_group(self, step: int) -> None:
-        """Go to the next or the previous group."""
         self.columns.to_group(step)
 
     def action_column(self, step: int) -> None:
-        """Go to the next or the previous column."""
         self.columns.to_group(step, by_column=True)
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the arrow keys to the field if it contains text, or if there is only one column."""
         return action != "column" or (self.columns.is_wide and not self.query_one(Input).value)
 
     def _typed_model(self) -> ModelRef | None:
@@ -214,14 +205,12 @@ class ModelScreen(ChoiceScreen):
         return None
 
     def on_input_submitted(self) -> None:
-        """Use the current entry."""
         if self.choices.cursor is None:
             self.notify("type PROVIDER/MODEL, with a configured provider", severity="error", markup=False)
         else:
             self._choose()
 
     def on_line_view_opened(self) -> None:
-        """Use the clicked entry."""
         self._choose()
 
     def _choose(self) -> None:
@@ -315,7 +304,6 @@ class ModelScreen(ChoiceScreen):
     # The entries.
 
     def _models(self) -> list[Entry]:
-        """Return every known model."""
         origins: dict[ModelRef, str] = {}
         for provider in self._host.settings.providers.values():
             origin = _origin(self._host, provider)
@@ -357,7 +345,6 @@ class ModelScreen(ChoiceScreen):
         return [*entries, none]
 
     def _protocols(self) -> Iterator[Entry]:
-        """Yield the tool protocols."""
         for name in PROTOCOLS:
             words = protocol_words(name)
             brief, is_used = _HALF.split(words)[0], name == self._session.protocol

@@ -61,15 +61,10 @@ class KeyLine(Static):
 
 
 class PageScreen(Screen[None]):
-    """A screen closed by `escape`.
+    """A screen closed by `escape`."""
 
-    Attributes:
-        HEADING: The screen's title.
-        PLACE: The name of the screen's keys in `key_tables.PLACES`.
-    """
-
-    HEADING: str = ""
-    PLACE: str = ""
+    HEADING: str = ""  # the screen's title
+    PLACE: str = ""  # the name of the screen's keys in `key_tables.PLACES`
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back", show=False)]
     DEFAULT_CSS = """
     PageScreen {
@@ -124,7 +119,6 @@ class PageScreen(Screen[None]):
 
     @property
     def glyphs(self) -> Glyphs:
-        """The marks to draw with."""
         return glyphs_of(self)
 
     def say(self, heading: str) -> None:
@@ -132,7 +126,6 @@ class PageScreen(Screen[None]):
         self.query_one("#page-heading", Line).say(Content(heading))
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay the keys out for the new width."""
         keys = [key for key in (*PLACES[self.PLACE], LEAVE, HELP) if key.brief and (key, self.PLACE) != (HELP, "Help")]
         width = max(1, event.size.width - 2)
         key_line = self.query_one(KeyLine)
@@ -199,12 +192,10 @@ class ChoiceScreen(PageScreen):
 
     @property
     def choices(self) -> ChoiceList:
-        """The list."""
         return self.query_one(ChoiceList)
 
     @property
     def typed(self) -> str:
-        """The text of the field."""
         return self.query_one(Input).value.strip()
 
     def note(self, words: str) -> None:
@@ -212,7 +203,6 @@ class ChoiceScreen(PageScreen):
         self.query_one("#choice-note", Static).update(Content(words))
 
     def action_move(self, distance: str, step: int) -> None:
-        """Move in the list."""
         if distance == "line":
             self.choices.action_line(step)
         else:

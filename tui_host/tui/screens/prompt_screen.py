@@ -74,7 +74,6 @@ class PromptScreen(PageScreen):
         return [Static(id="prompt-note", markup=False), lines]
 
     def on_mount(self) -> None:
-        """Ask the server for the messages."""
         self.say(f"Prompt {line(self._prompt.title or self._prompt.name, 80)} of {self._prompt.server}")
         self._note(f"asking the server{self.glyphs.more}")
         self.start(self._fill())
@@ -111,7 +110,6 @@ class PromptScreen(PageScreen):
         self.query_one(PageLines).advance()
 
     def action_send(self) -> None:
-        """Begin a turn with the messages."""
         submissions = self._main.submissions
         if self._filled is None:
             return

@@ -52,7 +52,6 @@ class ComingSource(SessionSource):
 
     @property
     def row(self) -> Row:
-        """The row of the request."""
         return self.ladder.rows[len(self.ladder.rows) - 1]
 
     @override

@@ -38,7 +38,6 @@ class SaveScreen(FieldScreen):
         self._replaced = ""
 
     def on_mount(self) -> None:
-        """Suggest a name."""
         self.suggest()
 
     def suggest(self) -> None:
@@ -51,14 +50,12 @@ class SaveScreen(FieldScreen):
         self.field.cursor_position = len(self._suggested)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Forget that another name was to be replaced."""
         if event.value.strip() != self._replaced:
             self._replaced = ""
             self.complain("")
 
     @override
     def taken(self, text: str) -> None:
-        """Write the file."""
         if text:
             self.start(self._write(text), exclusive=True)
         else:

@@ -24,7 +24,6 @@ class Halves:
 
     @property
     def arrangement(self) -> Arrangement:
-        """What is shown now."""
         return self._side if self.is_narrow else self._wanted
 
     def advance(self) -> None:

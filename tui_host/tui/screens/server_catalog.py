@@ -20,17 +20,11 @@ _LABEL = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What the person chose for a server.
+    """What the person chose for a server."""
 
-    Attributes:
-        off: Names of tools that are switched off.
-        instructions: Whether the server's instructions are sent, in words.
-        wanted: Words by which the lists are filtered; empty for whole lists.
-    """
-
-    off: frozenset[str] = frozenset()
-    instructions: str = ""
-    wanted: str = ""
+    off: frozenset[str] = frozenset()  # names of tools that are switched off
+    instructions: str = ""  # whether the server's instructions are sent, in words
+    wanted: str = ""  # words by which the lists are filtered; empty for whole lists
 
 
 def filtered(entry: SheetLine, wanted: str) -> SheetLine:

@@ -117,13 +117,11 @@ class ServersScreen(PageScreen):
         return [Container(ChoiceList(glyphs=self.glyphs, least=14), lines, classes="page-body")]
 
     def on_mount(self) -> None:
-        """Look for the first time."""
         self._is_up = True
         self.look()
 
     @override
     def on_resize(self, event: events.Resize) -> None:
-        """Put the list beside or above the details. Textual also calls the base class's handler."""
         body = self.query_one(".page-body")
         body.set_class(event.size.width < _BESIDE, "-below")
         body.set_class(event.size.width >= _WIDE, "-wide")
@@ -170,7 +168,6 @@ class ServersScreen(PageScreen):
 
     @property
     def current(self) -> ServerStatus | None:
-        """The chosen server."""
         number, listed = self.query_one(ChoiceList).cursor, self._listed or ()
         return listed[number] if number is not None and number < len(listed) else None
 
@@ -199,32 +196,27 @@ class ServersScreen(PageScreen):
         self._due = ended + _PATIENCE * (ended - began)
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Show the chosen server."""
         if isinstance(event.view, ChoiceList):
             self._is_chosen = True
             self._show()
 
     def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        """Move the focus to the details."""
         if isinstance(event.view, ChoiceList):
             self._is_chosen = True
             self.query_one(PageLines).focus()
 
     def action_reconnect(self) -> None:
-        """Connect the chosen server again."""
         name = self._own()
         if name and self._host.pool is not None:
             self._host.pool.server(name).reconnect()
             self.notify(f"connecting {line(name, 40)}", markup=False, timeout=2)
 
     def action_stop(self) -> None:
-        """Disconnect the chosen server."""
         name = self._own()
         if name and self._host.pool is not None:
             self._host.pool.server(name).stop()
 
     def action_ping(self) -> None:
-        """Ask the chosen server whether it is alive."""
         name = self._own()
         if name and self._host.pool is not None:
             self.run_worker(self._ping(name, self._host.pool), group="ping")
@@ -253,7 +245,6 @@ class ServersScreen(PageScreen):
         self.look()
 
     def action_instructions(self) -> None:
-        """Send the chosen server's instructions to models, or no longer."""
         name, pool, status = self._own(), self._host.pool, self.current
         if name and pool is not None and status is not None:
             words = self._switches.switch_instructions(pool, status)
@@ -261,18 +252,15 @@ class ServersScreen(PageScreen):
             self.look()
 
     def action_filter(self) -> None:
-        """Filter the lists of the chosen server."""
         field = self.query_one(Input)
         field.disabled = False
         field.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Show what fits the filter."""
         event.stop()
         self._show()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go to what fits the filter."""
         event.stop()
         self.query_one(PageLines).focus()
 
@@ -297,7 +285,6 @@ class ServersScreen(PageScreen):
             self.notify(words, markup=False, timeout=4)
 
     def action_try(self) -> None:
-        """Open the screen for requests to the chosen server."""
         name = self._own()
         if name:
             self.app.push_screen(self._open_requests(name))  # pyright: ignore[reportUnknownMemberType] - of any app

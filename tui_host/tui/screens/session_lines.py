@@ -18,17 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A line of the list.
+    """A line of the list."""
 
-    Attributes:
-        found: The session; for a story or a tap, its summary in the form of a session.
-        story: The story or the single tap; None for other sessions.
-        whole: For a tap that stands below its story the id of that story.
-    """
-
-    found: Found
-    story: TapStory | None = None
-    whole: str = ""
+    found: Found  # the session; for a story or a tap, its summary in the form of a session
+    story: TapStory | None = None  # the story or the single tap; None for other sessions
+    whole: str = ""  # for a tap that stands below its story the id of that story
 
     @property
     def key(self) -> tuple[str, str]:

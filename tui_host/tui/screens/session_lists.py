@@ -64,17 +64,14 @@ class ListScreen(PageScreen):
         return [Static(Content(self._words), id="list-words"), ChoiceList(glyphs=self.glyphs, classes="page-body")]
 
     def on_mount(self) -> None:
-        """List the lines."""
         choices = self._choices()
         self.query_one("#list-words").display = bool(choices)
         self.query_one(ChoiceList).show(choices, empty=self._empty)
 
     def on_line_view_opened(self, event: LineView.Opened) -> None:
-        """Act on the opened line."""
         self._take("enter", event.line)
 
     def on_key(self, event: events.Key) -> None:
-        """Act on the chosen line."""
         self._take(event.key, self.query_one(ChoiceList).cursor)
 
     def _take(self, key: str, number: int | None) -> None:

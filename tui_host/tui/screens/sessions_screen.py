@@ -48,7 +48,6 @@ HELD_SECONDS = 0.2
 
 
 def _is_linkable(line: Listed) -> bool:
-    """Whether a line is a story recorded here."""
     return line.story is not None and not line.whole and not line.found.session.imported
 
 
@@ -178,7 +177,6 @@ class SessionsScreen(ChoiceScreen):
         self._head()
 
     def on_unmount(self) -> None:
-        """Stop the search in records."""
         self._in_records = "", {}
 
     def _head(self) -> None:
@@ -277,12 +275,10 @@ class SessionsScreen(ChoiceScreen):
 
     @property
     def _on_screen(self) -> str:
-        """The id of the session on the main screen."""
         session: Session | None = getattr(self.app, "session", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - Textual leaves it open
         return "" if session is None else session.id
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Look into the session of the current line."""
         event.stop()
         self._show_current()
 
@@ -313,7 +309,6 @@ class SessionsScreen(ChoiceScreen):
 
     @property
     def _current(self) -> Listed | None:
-        """The line with the cursor."""
         at = self.choices.cursor
         return self._listed[at] if at is not None and at < len(self._listed) else None
 
@@ -331,7 +326,6 @@ class SessionsScreen(ChoiceScreen):
         return "ctrl+l joins this story to the one above." if self._story_above() is not None else ""
 
     async def action_link(self) -> None:
-        """Part the current tap from the story, or join the current story to the story above."""
         current, above, store = self._current, self._story_above(), self._host.store
         if current is None or store is None:
             return
@@ -351,7 +345,6 @@ class SessionsScreen(ChoiceScreen):
             await self._search(again=True, current=(story.id, ""))
 
     def action_export(self) -> None:
-        """Ask in which format the current session is exported, and where to."""
         if (current := self._current) is not None:
             from tui_host.tui.screens.export_screen import ExportPart, ask_for_export
 
@@ -419,15 +412,12 @@ class SessionsScreen(ChoiceScreen):
         return self._stories
 
     async def on_input_submitted(self) -> None:
-        """Open the current session."""
         await self._open(self.choices.cursor)
 
     async def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        """Open the clicked session."""
         await self._open(event.line)
 
     def _session_of(self, info: SessionInfo) -> Session:
-        """The session of a line. Blocks on the disk."""
         if info.is_foreign:
             return self._host.sessions.foreign(info)
         return self._host.sessions.open(info.id)

@@ -88,7 +88,6 @@ class SessionSource:
 
     @property
     def why_empty(self) -> str:
-        """Why the list is empty."""
         if self.is_behind and (self.session.turn or self.session.is_foreign):
             return BEING_READ
         return EMPTY_KEPT if not self.live else EMPTY_TAPPED if self.foreign else EMPTY_LIVE
@@ -189,7 +188,6 @@ class SessionSource:
         return list(store.records(capture=capture, after=after, until_seq=last, limit=PER_PAGE))
 
     def body(self, row: Row) -> bytes:
-        """Return a row's bytes as transferred."""
         kinds = {"request": ("request",), "response": ("chunk",), "end": ("end",), "vendor": ("link",)}.get(
             row.kind, ("frame", "line", "decision", "error")
         )

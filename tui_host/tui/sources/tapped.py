@@ -118,7 +118,6 @@ class TapSource(SessionSource):
         return True
 
     def _take(self, piece: StoryUpdate) -> None:
-        """Show an update of the story."""
         state, session = piece.state, self.session
         for record in piece.records:
             if record.kind == "link":

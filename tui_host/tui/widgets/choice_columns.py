@@ -19,25 +19,15 @@ _WIDE = 130
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An entry that the user can choose.
+    """An entry that the user can choose."""
 
-    Attributes:
-        name: The text of the line.
-        take: Called when the entry is chosen.
-        words: A full description.
-        brief: A short description, for a narrow column.
-        value: A figure at the end of the line.
-        mark: A glyph in front.
-        is_used: Whether the entry is the one in use.
-    """
-
-    name: str
-    take: Callable[[], None]
-    words: str = ""
-    brief: str = ""
-    value: str = ""
-    mark: str = " "
-    is_used: bool = False
+    name: str  # the text of the line
+    take: Callable[[], None]  # called when the entry is chosen
+    words: str = ""  # a full description
+    brief: str = ""  # a short description, for a narrow column
+    value: str = ""  # a figure at the end of the line
+    mark: str = " "  # a glyph in front
+    is_used: bool = False  # whether the entry is the one in use
 
 
 Column: TypeAlias = Sequence[Entry | str]
@@ -77,18 +67,15 @@ class ChoiceColumns(Container):
 
     @property
     def choices(self) -> ChoiceList:
-        """The list with the cursor."""
         return self._lists[self._at]
 
     @property
     def current(self) -> Entry | None:
-        """The entry with the cursor."""
         column, number = self._columns[self._at], self.choices.cursor
         line = column[number] if number is not None and number < len(column) else None
         return line if isinstance(line, Entry) else None
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay the entries out for the new width."""
         former = self.current
         self.is_wide = event.size.width >= _WIDE
         self.set_class(self.is_wide, "-wide")
@@ -141,7 +128,6 @@ class ChoiceColumns(Container):
         return Choice(words=line.name, mark=line.mark, note=note, right=(line.value,) if line.value else ())
 
     def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        """Remove the cursor from the other columns."""
         at = self._lists.index(event.view) if isinstance(event.view, ChoiceList) else self._at
         if at != self._at:
             self._go(at, event.line)

@@ -27,27 +27,16 @@ _NONE = ("",) * 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A line of a list: a choice or a heading.
+    """A line of a list: a choice or a heading."""
 
-    Attributes:
-        words: The text; foreign text as it came.
-        mark: A glyph in front.
-        style: The style of mark and words.
-        mark_style: The mark's own style, if different.
-        before: Columns between mark and words, the program's own text, padded by the caller.
-        note: A text after the words.
-        right: Figures at the right end of the line; on narrow screens the last ones are left out.
-        heading: Whether the line is a heading, which cannot be chosen.
-    """
-
-    words: str
-    mark: str = ""
-    style: str = ""
-    mark_style: str = ""
-    before: str = ""
-    note: str = ""
-    right: tuple[str, ...] = ()
-    heading: bool = False
+    words: str  # the text; foreign text as it came
+    mark: str = ""  # a glyph in front
+    style: str = ""  # the style of mark and words
+    mark_style: str = ""  # the mark's own style, if different
+    before: str = ""  # columns between mark and words, the program's own text, padded by the caller
+    note: str = ""  # a text after the words
+    right: tuple[str, ...] = ()  # figures at the right end of the line; on narrow screens the last ones are left out
+    heading: bool = False  # whether the line is a heading, which cannot be chosen
 
 
 class ChoiceList(PieceView):

@@ -56,7 +56,6 @@ class Field(KeysInOrder, TextArea):
 
     @override
     async def on_key(self, event: events.Key) -> None:
-        """Submit the text, close the field, or insert a line break."""
         if event.key == "enter":
             self.post_message(self.Taken(self.text))
         elif event.key == "escape":
@@ -97,7 +96,6 @@ class Field(KeysInOrder, TextArea):
 
     @override
     def action_copy(self) -> None:
-        """Copy the selection, if any."""
         if self.selected_text:
             super().action_copy()
 
@@ -108,17 +106,11 @@ SMALLEST_WIDTH = 26
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The number of lines for each part of the approval.
+    """The number of lines for each part of the approval."""
 
-    Attributes:
-        lines: By part: `calls`, `description`, `arguments`, `message`, `keys`.
-        is_framed: Whether the arguments have a frame (two more lines); otherwise a note below counts hidden lines.
-        is_enough: Whether the user can see what would be approved.
-    """
-
-    lines: Mapping[str, int]
-    is_framed: bool
-    is_enough: bool
+    lines: Mapping[str, int]  # by part: `calls`, `description`, `arguments`, `message`, `keys`
+    is_framed: bool  # whether the arguments have a frame (two more lines); otherwise a note below counts hidden lines
+    is_enough: bool  # whether the user can see what would be approved
 
 
 def share(height: int, width: int, wanted: Mapping[str, int]) -> Room:
@@ -201,7 +193,6 @@ class ApprovalFace:
 
     @property
     def parts(self) -> Sequence[Widget]:
-        """The widgets, from top to bottom."""
         calls, description, message, keys = self._texts.values()
         return [calls, description, self.arguments, self._note, self.editor, self.reason, message, keys]
 

@@ -145,7 +145,6 @@ class Approval(Container, can_focus=True):
         yield from self._face.parts
 
     def on_mount(self) -> None:
-        """Take the focus if visible, and ask the first question."""
         if all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
             self.focus()
         self._ask(self._next())
@@ -193,7 +192,6 @@ class Approval(Container, can_focus=True):
 
     @property
     def is_armed(self) -> bool:
-        """Whether a key would decide now."""
         return self.has_focus and time.monotonic() >= self._quiet.armed_at
 
     # Asking.
@@ -260,44 +258,36 @@ class Approval(Container, can_focus=True):
     # Looking.
 
     def action_other(self, step: int) -> None:
-        """Show the next or the previous waiting call."""
         left = [question for question in self._face.questions if question.open]
         if self._face.current in left and len(left) > 1:
             self._ask(left[(left.index(self._face.current) + step) % len(left)])
 
     def on_resize(self) -> None:
-        """Divide the room again."""
         self._face.arrange()
         self._show_readiness()
 
     def action_scroll(self, lines: int) -> None:
-        """Scroll the arguments."""
         self._face.arguments.action_line(lines)
 
     def action_turn(self, pages: int) -> None:
-        """Scroll the arguments by screenfuls."""
         self._face.arguments.action_page(pages)
 
     def action_edge(self, end: int) -> None:
-        """Scroll to the first or the last line of the arguments."""
         if end > 0:
             self._face.arguments.action_last()
         else:
             self._face.arguments.action_first()
 
     def action_raw(self) -> None:
-        """Switch between the exact bytes and indented arguments."""
         self._face.is_raw = not self._face.is_raw
         self._face.shows_description = False
         self._face.draw()
 
     def action_description(self) -> None:
-        """Switch between the arguments and the server's whole description."""
         self._face.shows_description = not self._face.shows_description
         self._face.draw()
 
     def action_widen(self) -> None:
-        """Switch between the width of the screen and the usual width."""
         self.screen.toggle_class(WIDE)
 
     # Deciding.
@@ -326,7 +316,6 @@ class Approval(Container, can_focus=True):
         return question
 
     def action_once(self) -> None:
-        """Approve the current call."""
         question = self._may_approve("y")
         if question is not None:
             question.approve(edited=self._face.edits.get(question.request.call))
@@ -363,7 +352,6 @@ class Approval(Container, can_focus=True):
         self._ask(self._next())
 
     def action_no(self) -> None:
-        """Reject the current call."""
         if self._face.current is not None:
             self._face.current.reject()
             self._ask(self._next())
@@ -384,11 +372,9 @@ class Approval(Container, can_focus=True):
     # Writing.
 
     def action_because(self) -> None:
-        """Open the field for a reason."""
         self._open(self._face.reason, "", "Why not? The model will read this.")
 
     def action_edit(self) -> None:
-        """Open the field for edited arguments."""
         if self._face.current is not None:
             self._editable = editable(self._face.arguments_of(self._face.current), self._mask)
             self._open(self._face.editor, self._editable.text, words.stand_ins(self._editable.values))
@@ -401,7 +387,6 @@ class Approval(Container, can_focus=True):
         self.call_after_refresh(self._face.arrange)
 
     def on_field_left(self, event: Field.Left) -> None:
-        """Go back to the question."""
         event.stop()
         field = self._face.field
         if field is not None:
@@ -410,7 +395,6 @@ class Approval(Container, can_focus=True):
             self._ask(self._face.current)
 
     def on_field_taken(self, event: Field.Taken) -> None:
-        """Reject with the reason, or show the edit and ask again."""
         event.stop()
         question, field = self._face.current, self._face.field
         if question is None or field is None:

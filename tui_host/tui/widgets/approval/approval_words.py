@@ -263,7 +263,7 @@ def notices(request: CallRequest, edited: bytes | None, mask: Mask) -> list[str]
 
 
 def key_name(key: str) -> str:
-    """Return a deciding key's name in the line of keys."""
+    """Return how a key is called on the screen."""
     return "esc" if key == "escape" else key
 
 

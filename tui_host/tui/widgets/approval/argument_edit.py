@@ -15,15 +15,10 @@ from tui_host.errors import JSON, TuiHostError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Editable:
-    """Arguments as shown in the editor.
+    """Arguments as shown in the editor."""
 
-    Attributes:
-        text: JSON in which marks replace secrets.
-        values: The value of each mark, as written in JSON.
-    """
-
-    text: str = ""
-    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    text: str = ""  # JSON in which marks replace secrets
+    values: Mapping[str, str] = field(default_factory=dict[str, str])  # the value of each mark, as written in JSON
 
 
 def editable(arguments: bytes, mask: Mask) -> Editable:

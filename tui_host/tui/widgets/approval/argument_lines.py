@@ -28,15 +28,10 @@ _TAB = "␉   "
 
 @dataclass(frozen=True, slots=True)
 class ArgumentReader:
-    """Formats arguments for reading.
+    """Formats arguments for reading."""
 
-    Attributes:
-        hide: Removes secrets from a text.
-        glyphs: The glyphs to draw with.
-    """
-
-    hide: Callable[[str], str]
-    glyphs: Glyphs
+    hide: Callable[[str], str]  # removes secrets from a text
+    glyphs: Glyphs  # the glyphs to draw with
 
     def read(self, arguments: bytes, *, is_raw: bool) -> str:
         """Return the arguments as sent, or indented; a string with line breaks becomes a block behind a vertical line.
@@ -183,6 +178,5 @@ def broken(text: str, width: int) -> Iterator[str]:
 
 
 def _parts(word: str, width: int) -> Iterator[str]:
-    """Cut a word into parts that fit into a line."""
     for part in filter(None, _ESCAPE.split(word)):
         yield from (part[start:end] for start, end in fold(part, width))

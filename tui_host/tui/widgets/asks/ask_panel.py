@@ -66,11 +66,9 @@ class AskButton(Static, can_focus=True):
         self._action = action
 
     def action_press(self) -> None:
-        """Press the button."""
         self.post_message(self.Pressed(self._action))
 
     def on_click(self) -> None:
-        """Press the button."""
         self.post_message(self.Pressed(self._action))
 
 
@@ -166,7 +164,6 @@ class AskPanel(Container, can_focus=True):
     # What the panels for each kind of question say.
 
     def body(self) -> Sequence[Widget]:
-        """Return what the person reads and fills in."""
         raise NotImplementedError
 
     def buttons(self) -> Sequence[AskButton]:
@@ -213,7 +210,6 @@ class AskPanel(Container, can_focus=True):
     # From appearing to the answer.
 
     def on_mount(self) -> None:
-        """Take the focus if visible, and begin the quiet period."""
         self._message.display = False
         self.border_title = Content(f"{line(self.ask.server, 30)} {self.ask.words}")
         self.look()
@@ -249,14 +245,12 @@ class AskPanel(Container, can_focus=True):
             self._body.styles.max_height = max(1, parent.size.height - 2 - others)
 
     def on_resize(self) -> None:
-        """Divide the room again."""
         self.share_room()
 
     # Keys that come too early.
 
     @property
     def is_armed(self) -> bool:
-        """Whether a key would answer now."""
         return time.monotonic() >= self._armed_at
 
     def swallow(self, event: events.Event) -> bool:
@@ -299,18 +293,15 @@ class AskPanel(Container, can_focus=True):
             self.set_timer(wait + 0.01, self._show_readiness)
 
     def on_focus(self) -> None:
-        """Coming back is a new look at the question."""
         self.look_again()
 
     def on_descendant_focus(self) -> None:
-        """Forget a key that came too early, and the wish to decline all questions."""
         self._ignored, self._is_asked = "", False
         self._show_readiness()
 
     # Answering.
 
     def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
-        """Do what the button says, if the question could be read."""
         event.stop()
         if self.is_armed and self.ask.is_withdrawn:
             self.say(_GIVEN_UP)
@@ -335,11 +326,9 @@ class AskPanel(Container, can_focus=True):
         self.look_again()
 
     def action_decline(self) -> None:
-        """Decline the question."""
         self._leave(self.ask.decline)
 
     def action_cancel(self) -> None:
-        """Close the question."""
         self._leave(self.cancel)
 
     def _leave(self, answer: Callable[[], None]) -> None:
@@ -348,11 +337,9 @@ class AskPanel(Container, can_focus=True):
             answer()  # which nobody hears if the question was given up
 
     def action_scroll_body(self, pages: int) -> None:
-        """Scroll the body by a page."""
         self._body.scroll_relative(y=pages * max(1, self._body.size.height - 1), animate=False)
 
     def action_scroll_line(self, lines: int) -> None:
-        """Scroll the body by a line."""
         self._body.scroll_relative(y=lines, animate=False)
 
 

@@ -113,14 +113,12 @@ class AddressPanel(AskPanel):
 
     @property
     def current_source(self) -> tuple[str, str]:
-        """The address, for copying."""
         return "address", self._visited.text
 
     def _openers(self) -> Sequence[AskButton]:
         return [AskButton("Open (o)", self.action_open)] if self._visited.may_open else []
 
     def action_open(self) -> None:
-        """Open the address in the browser."""
         if not self.is_armed:
             return
         if not self._visited.may_open:

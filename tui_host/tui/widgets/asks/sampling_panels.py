@@ -109,7 +109,6 @@ class ReviewPanel(AskPanel):
 
 
 def _named(block: JSON) -> Static:
-    """Name a content that is no text."""
     return Static(Content(line(short(block, 300), 400)), markup=False)
 
 

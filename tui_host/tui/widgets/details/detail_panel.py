@@ -350,7 +350,6 @@ class Detail(Vertical):
         self._tab_line.tell(f"{search.words}: {line(search.text, 16)}")
 
     def on_page_view_search_asked(self, message: PageView.SearchAsked) -> None:
-        """Open the field for a search, or go on or end it."""
         message.stop()
         if message.ends:
             self._end_search()
@@ -363,7 +362,6 @@ class Detail(Vertical):
             self.screen.set_focus(field)
 
     def on_search_input_asked(self, message: SearchInput.Asked) -> None:
-        """Search the page for a text."""
         message.stop()
         self.view.focus()
         self.query(SearchInput).remove()
@@ -380,15 +378,12 @@ class Detail(Vertical):
         self._tab_line.tell("")
 
     def on_descendant_focus(self) -> None:
-        """Mark the tab line as focused."""
         self._tab_line.mark(here=True)
 
     def on_descendant_blur(self) -> None:
-        """Remove the mark of the focus."""
         self._tab_line.mark(here=self.has_focus_within)
 
     def on_page_view_tab_asked(self, message: PageView.TabAsked) -> None:
-        """Show the requested tab."""
         message.stop()
         tabs = tabs_of(self._row)
         if not tabs:
@@ -398,7 +393,6 @@ class Detail(Vertical):
         )
 
     def on_tab_line_clicked(self, message: TabLine.Clicked) -> None:
-        """Show the clicked tab."""
         message.stop()
         self.choose(tabs_of(self._row)[message.place])
         self.view.focus()

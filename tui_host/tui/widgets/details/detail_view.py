@@ -55,7 +55,6 @@ class PageLines(PieceView, SelectingView):
 
     @property
     def page(self) -> Page:
-        """The current page."""
         return self._page
 
     @property
@@ -209,11 +208,9 @@ class PageLines(PieceView, SelectingView):
         return super().decorate(number, strip)
 
     def on_focus(self) -> None:
-        """Mark the current line."""
         self._mark_again()
 
     def on_blur(self) -> None:
-        """Remove the mark of the current line."""
         self._mark_again()
 
     def _mark_again(self) -> None:
@@ -232,7 +229,6 @@ class PageLines(PieceView, SelectingView):
         self._anchor = self._awaited = None
 
     def action_fold(self) -> None:
-        """Open or close the current entry."""
         if self.cursor is not None:
             self._changed(self._page.toggle(self.cursor))
 
@@ -244,13 +240,11 @@ class PageLines(PieceView, SelectingView):
             self.move_cursor(line)
 
     def action_by_size(self) -> None:
-        """Sort a tree by size, or put it in order again."""
         if isinstance(self._page, TreePage):
             self._page.sort_by_size()
             self.show(self._page)
 
     def on_line_view_opened(self, message: PieceView.Opened) -> None:
-        """Open or close the entry."""
         message.stop()
         self.action_fold()
 
@@ -291,7 +285,6 @@ class PageView(PageLines):
         ends: bool = False
 
     def action_search(self) -> None:
-        """Ask for a search."""
         self.post_message(self.SearchAsked())
 
     def action_place(self, step: int) -> None:
@@ -302,7 +295,6 @@ class PageView(PageLines):
 
     @override
     def key_escape(self, event: events.Key) -> None:
-        """End the search, or clear the selection, or leave the key to others."""
         if self._marked is None:
             super().key_escape(event)
         else:
@@ -316,25 +308,20 @@ class PageView(PageLines):
         path: str
 
     def action_bytes(self) -> None:
-        """Show the bytes of what stands on the current line, as hex, or no longer."""
         if self.cursor is not None:
             self._changed(self._page.show_bytes(self.cursor))
 
     def action_path(self) -> None:
-        """Ask for a copy of the current line's path."""
         if self.cursor is not None and (path := self._page.path(self.cursor)):
             self.post_message(self.PathAsked(path))
 
     def action_tab(self, step: int) -> None:
-        """Ask for the next or the previous tab."""
         self.post_message(self.TabAsked(step=step))
 
     def action_tab_at(self, place: int) -> None:
-        """Ask for a tab by place."""
         self.post_message(self.TabAsked(place=place))
 
     def action_to_row(self) -> None:
-        """Ask for the row that the line leads to."""
         page = self._page
         target = page.target(self.cursor) if isinstance(page, SheetPage) and self.cursor is not None else None
         if target is None:
@@ -407,7 +394,6 @@ class TabLine(Widget):
         return sum(len(name) + 2 for name in self._names) + search > self.size.width - 1
 
     def on_click(self, event: events.Click) -> None:
-        """Show the clicked tab, or the next tab if only one name fits."""
         if self._is_tight:
             event.stop()
             self.post_message(self.Clicked((self._current + 1) % len(self._names)))

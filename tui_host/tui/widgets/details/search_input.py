@@ -29,22 +29,18 @@ class SearchInput(KeysInOrder, Input):
         self._last = last
 
     def key_enter(self, event: events.Key) -> None:
-        """Ask for the text."""
         event.stop()
         event.prevent_default()
         self.post_message(self.Asked(self.value))
 
     def key_escape(self, event: events.Key) -> None:
-        """End the search."""
         event.stop()
         self.post_message(self.Asked(""))
 
     def key_up(self, event: events.Key) -> None:
-        """Bring back the last text."""
         event.stop()
         self.value = self._last
         self.cursor_position = len(self.value)
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        """Keep the change from the field of the filter."""
         message.stop()

@@ -55,12 +55,10 @@ class TextField(Field):
 
     @property
     def value(self) -> str:
-        """The text that the person means."""
         return self._original if self.text == self._shown else self.text
 
     @override
     async def on_key(self, event: events.Key) -> None:
-        """Go to the next field, or begin a new line."""
         if event.key == "enter":
             self.post_message(Finished())
         elif event.key in {"ctrl+j", "shift+enter", "shift+\r"}:
@@ -142,7 +140,6 @@ class PickField(Widget, can_focus=True):
                 return
 
     def action_pick(self) -> None:
-        """Choose the current value, or take the choice back."""
         value = self._options[self._cursor].value
         if value in self.chosen:
             self.chosen.remove(value)
@@ -154,11 +151,9 @@ class PickField(Widget, can_focus=True):
         self.post_message(self.Changed())
 
     def action_finish(self) -> None:
-        """Go to the next field."""
         self.post_message(Finished())
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the value that was clicked."""
         if 0 <= event.y < len(self._options):
             self._cursor = event.y
             self.action_pick()

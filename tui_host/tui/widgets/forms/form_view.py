@@ -102,18 +102,15 @@ class FieldRow(Vertical):
         self._trouble.update(Content(line(f"! {words}", 400)))
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Check again what was wrong before."""
         event.stop()
         self._is_touched = True
         if self.input.has_class("-wrong"):
             self.check()
 
     def on_pick_field_changed(self) -> None:
-        """Check a choice at once."""
         self.check()
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        """Check what was written once the person goes on."""
         if event.widget is self.input and self._is_touched:
             self.check()
 
@@ -153,7 +150,6 @@ class FormView(Vertical):
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The text of each field, by name."""
         return {row.field.name: row.text for row in self.rows}
 
     def content(self) -> Mapping[str, JSON] | None:
@@ -168,7 +164,6 @@ class FormView(Vertical):
         return {row.field.name: value for row, _, value in checked if row.text or row.field.required}
 
     def on_finished(self, event: Finished) -> None:
-        """Go to the next field."""
         inputs: list[Widget] = [row.input for row in self.rows]
         focused = self.screen.focused
         if focused in inputs[:-1]:

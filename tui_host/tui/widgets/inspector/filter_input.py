@@ -73,7 +73,6 @@ class FilterInput(KeysInOrder, Input):
         self.focus()
 
     def key_up(self, event: events.Key) -> None:
-        """Bring back the last filter."""
         event.stop()
         self.value = self._last
         self.cursor_position = len(self.value)
@@ -84,19 +83,16 @@ class FilterInput(KeysInOrder, Input):
         self.disabled = True
 
     def key_escape(self, event: events.Key) -> None:
-        """Clear the filter and leave the field."""
         event.stop()
         self._last = self.value or self._last
         self.value = ""
         self.post_message(self.Left(cleared=True))
 
     def key_enter(self, event: events.Key) -> None:
-        """Keep the filter and go to the rows."""
         event.stop()
         event.prevent_default()
         self.post_message(self.Left(cleared=False))
 
     def key_down(self, event: events.Key) -> None:
-        """Keep the filter and go to the rows."""
         event.stop()
         self.post_message(self.Left(cleared=False))

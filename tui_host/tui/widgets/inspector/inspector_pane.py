@@ -157,7 +157,6 @@ class Inspector(Container):
         yield Container(*self.details, id="inspector-details")
 
     def on_mount(self) -> None:
-        """Show the placeholder, or the source."""
         self.show(self._source)
 
     # What the app asks.
@@ -228,7 +227,6 @@ class Inspector(Container):
             self._looks.advance(_LOOKING)
 
     def _leave_details(self) -> None:
-        """Focus the list instead of hidden details."""
         if any(detail.has_focus_within for detail in self.details):
             self.screen.set_focus(self.ladder)
 
@@ -312,29 +310,24 @@ class Inspector(Container):
         self.sync()
 
     def on_resize(self) -> None:
-        """Arrange the details for the new size."""
         is_reading = any(detail.has_focus_within for detail in self.details)
         self.update_classes({"-low": self.size.height < _ROOM, "-reading": is_reading})
         self._arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Stop following while details are read."""
         if isinstance(event.widget, PageView):
             self.ladder.stay()
         self.set_class(isinstance(event.widget, PageView), "-reading")
         self._update_title()
 
     def on_descendant_blur(self) -> None:
-        """Update the header, whose keys work only from within."""
         self.sync()
 
     def on_ladder_view_moved(self, message: LadderView.Moved) -> None:
-        """Update the header."""
         message.stop()
         self.sync()
 
     def on_line_view_opened(self, message: LineView.Opened) -> None:
-        """Focus the detail of the row."""
         message.stop()
         self._read()
 
@@ -359,12 +352,10 @@ class Inspector(Container):
             self.ladder.filter("")
 
     def action_legend(self) -> None:
-        """Show the legend of the list's signs in place of the selected row, or the row again."""
         self._has_legend = not self._has_legend
         self.sync()
 
     def action_zoom(self) -> None:
-        """Ask the screen for the whole space."""
         self.post_message(self.ZoomAsked())
 
     def action_changes(self) -> None:
@@ -389,7 +380,6 @@ class Inspector(Container):
         return None
 
     def action_mark(self) -> None:
-        """Mark the row, or remove its mark."""
         row = self._chosen()
         if row is not None and self._source is not None:
             self._source.row_marks.toggle((row.capture, row.seq))
@@ -397,13 +387,11 @@ class Inspector(Container):
             self.sync()
 
     def action_note(self) -> None:
-        """Ask the screen for a note on the row."""
         row = self._chosen()
         if row is not None:
             self.post_message(self.NoteAsked(row))
 
     def action_join(self) -> None:
-        """Ask the screen with which frame or call the row's is joined."""
         row = self._chosen()
         if row is not None:
             self.post_message(self.NoteAsked(row, joins=True))
@@ -424,16 +412,13 @@ class Inspector(Container):
         self.notify(f"{look.name}: {look.reason}", markup=False)
 
     def action_heading(self, step: int) -> None:
-        """Go to the heading above or below, from the details too."""
         self.ladder.to_heading(step)
         self.sync()
 
     def action_export(self) -> None:
-        """Ask the screen to export."""
         self.post_message(self.ExportAsked())
 
     def action_chain(self) -> None:
-        """Show the chain of the row's calls in place of its bytes, or the bytes again."""
         selected, relative = self.details
         is_relative = relative.has_focus_within or selected.has_class("-hidden")
         details = (relative,) if is_relative else (selected, relative)
@@ -442,7 +427,6 @@ class Inspector(Container):
         self.sync()
 
     def action_tab_at(self, place: int) -> None:
-        """Show a tab of the selected row by its place, while the list has the focus."""
         next(detail for detail in self.details if not detail.has_class("-hidden")).choose_at(place)
 
     def show_chain(self, call: str) -> bool:
@@ -468,7 +452,6 @@ class Inspector(Container):
         self.sync()
 
     def on_page_view_row_asked(self, message: PageView.RowAsked) -> None:
-        """Go to the row that a line of a page leads to."""
         message.stop()
         number = None if self._source is None else self._source.ladder.row_of(message.target)
         if number is not None:
@@ -482,7 +465,6 @@ class Inspector(Container):
         self._hint()
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        """Filter while typing."""
         message.stop()
         self.ladder.filter(message.value.strip())
         self._hint()
@@ -498,7 +480,6 @@ class Inspector(Container):
         hint.update(words)
 
     def on_filter_input_left(self, message: FilterInput.Left) -> None:
-        """Go back to the rows."""
         message.stop()
         if message.cleared:
             self.ladder.filter("")

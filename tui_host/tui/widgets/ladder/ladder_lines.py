@@ -36,19 +36,12 @@ _VERSION = re.compile(r"v\d\w*|api|openai")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The layout of a line.
+    """The layout of a line."""
 
-    Attributes:
-        width: Cells of the whole line.
-        peer: Cells for a server's name.
-        glyphs: The marks to draw with.
-        mask: Hides the marks of removed secrets.
-    """
-
-    width: int
-    peer: int
-    glyphs: Glyphs
-    mask: Callable[[str], str] = str
+    width: int  # cells of the whole line
+    peer: int  # cells for a server's name
+    glyphs: Glyphs  # the marks to draw with
+    mask: Callable[[str], str] = str  # hides the marks of removed secrets
 
 
 def clock(seconds: float | None) -> str:

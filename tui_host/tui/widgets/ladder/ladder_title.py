@@ -20,37 +20,21 @@ HOST_COLUMN = 11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """The values in the title line.
+    """The values in the title line."""
 
-    Attributes:
-        llm: Captured rows in the LLM lane of the turn.
-        mcp: Captured rows in the MCP lane of the turn.
-        turn: The turn of the selected row; None without a selection.
-        following: Whether the newest row of the turn stays selected.
-        new_below: Rows added since the person moved; while following, rows below the visible part.
-        live: Whether more rows may come.
-        filter: The filter in force.
-        kept: The number of matching rows.
-        looking: Whether more of the existing rows may match.
-        clears: Whether `escape` clears the filter from where the focus is.
-        rows: The number of all rows.
-        look: How many rows deserve a look.
-        has_focus: Whether keys go to the list.
-    """
-
-    llm: int = 0
-    mcp: int = 0
-    turn: int | None = None
-    following: bool = True
-    new_below: int = 0
-    live: bool = True
-    filter: str = ""
-    kept: int = 0
-    looking: bool = False
-    clears: bool = True
-    rows: int = 0
-    look: int = 0
-    has_focus: bool = False
+    llm: int = 0  # captured rows in the LLM lane of the turn
+    mcp: int = 0  # captured rows in the MCP lane of the turn
+    turn: int | None = None  # the turn of the selected row; None without a selection
+    following: bool = True  # whether the newest row of the turn stays selected
+    new_below: int = 0  # rows added since the person moved; while following, rows below the visible part
+    live: bool = True  # whether more rows may come
+    filter: str = ""  # the filter in force
+    kept: int = 0  # the number of matching rows
+    looking: bool = False  # whether more of the existing rows may match
+    clears: bool = True  # whether `escape` clears the filter from where the focus is
+    rows: int = 0  # the number of all rows
+    look: int = 0  # how many rows deserve a look
+    has_focus: bool = False  # whether keys go to the list
 
 
 def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
@@ -109,7 +93,6 @@ class LadderHeader(Widget):
 
     @property
     def text(self) -> str:
-        """The text of the title."""
         return heading_text(self._heading, self.size.width, self._glyphs)
 
     @override

@@ -125,7 +125,6 @@ class LadderView(PieceView, SelectingView):
 
     @property
     def filter_texts(self) -> Sequence[str]:
-        """The words and quoted texts of the filter."""
         return self._filtering.reading.texts
 
     def to_next_row(self, step: int) -> bool:
@@ -335,7 +334,6 @@ class LadderView(PieceView, SelectingView):
             self._relate()
 
     def _relate(self) -> None:
-        """Mark the rows related to the selected row."""
         source, number = self._source, self._selected
         related = (
             frozenset(source.ladder.relatives(number))
@@ -422,7 +420,6 @@ class LadderView(PieceView, SelectingView):
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Update the title after scrolling."""
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
             self.post_message(self.Moved())
@@ -449,7 +446,6 @@ class LadderView(PieceView, SelectingView):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a filter is set."""
         return bool(self._filtering.text)
 
     @override

@@ -24,15 +24,10 @@ _SMALL = 64 << 10
 
 @dataclass(frozen=True, slots=True)
 class BodyFacts:
-    """What a filter wants to know of a body.
+    """What a filter wants to know of a body."""
 
-    Attributes:
-        texts: Those of the filter's quoted texts that the body contains.
-        tokens: Estimated tokens of a request, or input tokens that an answer reported; 0 for other rows.
-    """
-
-    texts: frozenset[str] = frozenset()
-    tokens: int = 0
+    texts: frozenset[str] = frozenset()  # those of the filter's quoted texts that the body contains
+    tokens: int = 0  # estimated tokens of a request, or input tokens that an answer reported; 0 for other rows
 
 
 _NOTHING = BodyFacts()

@@ -23,21 +23,13 @@ _PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowFacts:
-    """Facts about a row besides its own values.
+    """Facts about a row besides its own values."""
 
-    Attributes:
-        started_ns: Start of the row's turn, or of its section outside turns; None if unknown.
-        side: With whom it is exchanged: `LLM 3`, `lab`, `lab/2`.
-        described: The body in words («3 tools · 2 messages»); empty until known.
-        tokens: The tokens of a request (an estimate), or those that a response reported; empty if unknown.
-        milliseconds: Time since the request that the row answers; None if unknown.
-    """
-
-    started_ns: int | None
-    side: str = ""
-    described: str = ""
-    tokens: str = ""
-    milliseconds: float | None = None
+    started_ns: int | None  # start of the row's turn, or of its section outside turns; None if unknown
+    side: str = ""  # with whom it is exchanged: `LLM 3`, `lab`, `lab/2`
+    described: str = ""  # the body in words («3 tools · 2 messages»); empty until known
+    tokens: str = ""  # the tokens of a request (an estimate), or those that a response reported; empty if unknown
+    milliseconds: float | None = None  # time since the request that the row answers; None if unknown
 
 
 class Described(NamedTuple):

@@ -25,15 +25,10 @@ SCROLL_RATE = 1 / 20
 
 @dataclass(slots=True)
 class _Drag:
-    """A pressed mouse button.
+    """A pressed mouse button."""
 
-    Attributes:
-        at: The pointer's place, in cells of the view.
-        has_moved: Whether the pointer has moved since the press, which makes it a drag.
-    """
-
-    at: Offset
-    has_moved: bool = False
+    at: Offset  # the pointer's place, in cells of the view
+    has_moved: bool = False  # whether the pointer has moved since the press, which makes it a drag
 
 
 class SelectingView(LineView):
@@ -95,7 +90,6 @@ class SelectingView(LineView):
 
     @override
     def render_line(self, y: int) -> Strip:
-        """Draw a line with its selected cells."""
         strip = super().render_line(y)
         content = None if self.selection is None else self.selectable
         if self.selection is None or content is None:
@@ -219,6 +213,5 @@ class SelectingView(LineView):
         self._stop_scrolling()
 
     def key_escape(self, event: events.Key) -> None:
-        """Clear the selection, or leave the key to others."""
         if self.unselect():
             event.stop()

@@ -135,12 +135,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def view_height(self) -> int:
-        """Number of lines on the screen."""
         return self.scrollable_content_region.height
 
     @property
     def top(self) -> int:
-        """The first line on the screen."""
         return self.scroll_offset.y
 
     @property
@@ -264,7 +262,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Paint the visible lines, but not the whole scroll bar as Textual does."""
         self._move_bar()
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
@@ -274,14 +271,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def on_mount(self) -> None:
-        """Choose scroll bars that the terminal can draw."""
         if glyphs_of(self) is not UNICODE:
             for bar in (self.vertical_scrollbar, self.horizontal_scrollbar):
                 bar.renderer = PlainBar  # pyright: ignore[reportAttributeAccessIssue] - the way that Textual documents
 
     @override
     def render_line(self, y: int) -> Strip:
-        """Return a line of the screen, before the app's filters."""
         ground = self._ground if self._is_painting else None
         if ground is None:
             ground = self._stand()
@@ -355,7 +350,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        """Repaint some regions, or everything."""
         if regions:
             for region in regions:
                 for y in region.line_range:
@@ -366,13 +360,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def notify_style_update(self) -> None:
-        """Forget lines drawn in old colours."""
         super().notify_style_update()
         for cache in (self._strips, self._laid, self._painted, self._looks):
             cache.clear()
 
     def on_resize(self) -> None:
-        """Remake lines for a new width, and keep the end or the current line visible."""
         number, height = self.cursor, self._drawn_height
         was_seen = number is not None and self.top <= number < self.top + height
         self._drawn_height = self.view_height
@@ -388,13 +380,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     # Cursor and keys.
 
     def watch_cursor(self, old: int | None, new: int | None) -> None:
-        """Repaint the old and the new current line."""
         for number in (old, new):
             if number is not None:
                 self.refresh_lines(number)
 
     def on_click(self, event: events.Click) -> None:
-        """Make the clicked line current, or open the current line."""
         number = event.y - self.gutter.top + self.top
         if self.is_dragged or not self.has_cursor or not 0 <= number < self.line_count():
             return
@@ -417,13 +407,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self.show_line(number)
 
     def key_enter(self, event: events.Key) -> None:
-        """Open the current line."""
         if self.has_cursor and self.cursor is not None:
             event.stop()
             self.post_message(self.Opened(self, self.cursor))
 
     def action_line(self, step: int) -> None:
-        """Move the cursor, or scroll, by a line."""
         self.person_moves()
         if not self.has_cursor:
             self._scroll_to_line(self.top + step)
@@ -433,7 +421,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.move_cursor(self.cursor + step)
 
     def action_page(self, step: int) -> None:
-        """Move the cursor, or the lines, by a screenful."""
         self.person_moves()
         distance = step * max(1, self.view_height - 1)
         if self.has_cursor:
@@ -442,14 +429,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self._scroll_to_line(self.top + distance)
 
     def action_first(self) -> None:
-        """Go to the first line."""
         self.person_moves()
         if self.has_cursor:
             self.move_cursor(0)
         self._scroll_to_line(0)
 
     def action_last(self) -> None:
-        """Go to the last line, and follow."""
         self.person_moves()
         if self.has_cursor:
             self.move_cursor(self.line_count() - 1)

@@ -31,25 +31,15 @@ class PlainBar(ScrollBarRender):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """The ground of a view's lines.
+    """The ground of a view's lines."""
 
-    Attributes:
-        width: Cells of a line.
-        size: Cells of the view, with its scroll bar.
-        left: Cells scrolled out to the left.
-        top: The first visible line.
-        base: The style below a line's own styles.
-        behind: The background that filters mix with.
-        filters: The app's filters for every line, in order.
-    """
-
-    width: int
-    size: Size
-    left: int
-    top: int
-    base: Style
-    behind: Color
-    filters: tuple[LineFilter, ...]
+    width: int  # cells of a line
+    size: Size  # cells of the view, with its scroll bar
+    left: int  # cells scrolled out to the left
+    top: int  # the first visible line
+    base: Style  # the style below a line's own styles
+    behind: Color  # the background that filters mix with
+    filters: tuple[LineFilter, ...]  # the app's filters for every line, in order
 
     def lays_like(self, other: Ground) -> bool:
         """Whether lines look alike on both grounds, wherever they stand."""
@@ -57,15 +47,11 @@ class Ground:
 
 
 class Laid(Strip):
-    """A line over the view's style, padded to the width.
-
-    Attributes:
-        finished: The same after the app's filters, once it was painted.
-    """
+    """A line over the view's style, padded to the width."""
 
     __slots__ = ("finished",)
 
-    finished: Strip | None
+    finished: Strip | None  # the same after the app's filters, once it was painted
 
     @classmethod
     def on(cls, ground: Ground, strip: Strip) -> Laid:

@@ -44,15 +44,10 @@ class Selectable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowSelection(Selectable):
-    """Selects whole lines; a second click opens a line.
+    """Selects whole lines; a second click opens a line."""
 
-    Attributes:
-        spot_of: Returns a line's place; the line's end is its last part plus one.
-        copy: Returns a stretch in words and as text.
-    """
-
-    spot_of: Callable[[int], Spot]
-    copy: Callable[[Stretch], tuple[str, str]]
+    spot_of: Callable[[int], Spot]  # returns a line's place; the line's end is its last part plus one
+    copy: Callable[[Stretch], tuple[str, str]]  # returns a stretch in words and as text
 
     @override
     def stretch_at(self, line: int, cell: int) -> Stretch:
@@ -73,17 +68,11 @@ class RowSelection(Selectable):
 
 
 class Letters(NamedTuple):
-    """Characters that stand side by side on a line.
+    """Characters that stand side by side on a line."""
 
-    Attributes:
-        x: The cell where they begin.
-        text: The characters, as drawn.
-        spots: The place of each, and of what comes behind the last.
-    """
-
-    x: int
-    text: str
-    spots: Sequence[Spot]
+    x: int  # the cell where they begin
+    text: str  # the characters, as drawn
+    spots: Sequence[Spot]  # the place of each, and of what comes behind the last
 
 
 class CharacterSelection(Selectable, Protocol):
@@ -139,15 +128,10 @@ def _run_at(letters: Sequence[Letters], cell: int) -> Letters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """A selection.
+    """A selection."""
 
-    Attributes:
-        anchor: Where it began: it stays selected whatever the head does.
-        head: Where it goes to.
-    """
-
-    anchor: Stretch
-    head: Stretch
+    anchor: Stretch  # where it began: it stays selected whatever the head does
+    head: Stretch  # where it goes to
 
     @property
     def stretch(self) -> Stretch:

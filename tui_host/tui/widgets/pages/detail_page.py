@@ -75,9 +75,7 @@ class Page(Protocol):
         ...
 
     @property
-    def selectable(self) -> Selectable:
-        """The selectable content."""
-        ...
+    def selectable(self) -> Selectable: ...
 
     def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
         """Make the lines for a width, with marks to draw with; without them the ones before."""
@@ -125,14 +123,10 @@ class Page(Protocol):
 
 
 class Beginning(Pause):
-    """A report of a page that is being made, with its beginning to show meanwhile.
-
-    Attributes:
-        page: The beginning.
-    """
+    """A report of a page that is being made, with its beginning to show meanwhile."""
 
     __slots__ = ("page",)
-    page: Page
+    page: Page  # the beginning
 
     @classmethod
     def of(cls, page: Page) -> Beginning:

@@ -36,25 +36,15 @@ _FIRST = 0.002
 
 @dataclass(slots=True)
 class JsonFold:
-    """A value that is shown in one line, with or without something below.
+    """A value that is shown in one line, with or without something below."""
 
-    Attributes:
-        mode: What is shown below.
-        inner: The folds of the JSON in a string.
-        page: What is shown below, made for the current width.
-        end: The row behind the value; 0 while it is not made.
-        seen: Rows in which the end was looked for.
-        words: How much there is, once all of it is made.
-        value: Where the value stands.
-    """
-
-    mode: Mode
-    inner: dict[int, JsonFold] = field(default_factory=dict[int, "JsonFold"])
-    page: TextPage | None = None
-    end: int = 0
-    seen: int = 0
-    words: str = ""
-    value: Value | None = None
+    mode: Mode  # what is shown below
+    inner: dict[int, JsonFold] = field(default_factory=dict[int, "JsonFold"])  # the folds of the JSON in a string
+    page: TextPage | None = None  # what is shown below, made for the current width
+    end: int = 0  # the row behind the value; 0 while it is not made
+    seen: int = 0  # rows in which the end was looked for
+    words: str = ""  # how much there is, once all of it is made
+    value: Value | None = None  # where the value stands
 
     def forget(self) -> None:
         """Forget what depends on the width."""
@@ -177,7 +167,6 @@ class JsonPage(TextPage):
         return end
 
     def _open(self, place: int, fold: JsonFold) -> None:
-        """Make the page below a line."""
         indent = self._below(place)
         text = self._text[self._value(place).start : self.value_end(place)]
         if fold.mode == "open":
@@ -194,7 +183,6 @@ class JsonPage(TextPage):
     # Values and where they stand.
 
     def _value(self, place: int) -> Value:
-        """Return the value of a fold."""
         fold = self.folds[place]
         fold.value = fold.value or value_at(self._text, place)
         return fold.value
@@ -217,7 +205,6 @@ class JsonPage(TextPage):
         return row
 
     def _last(self, depth: int, row: int) -> int:
-        """Return the last row of a depth above a row."""
         return max(0, self._depths[:row].tobytes().rfind(bytes([depth])))
 
     def _count(self, first: int, end: int, depth: int) -> int:

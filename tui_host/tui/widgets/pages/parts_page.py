@@ -380,7 +380,6 @@ def _called(mark: Link) -> str:
 
 
 def _json_text(piece: bytes) -> str:
-    """Decode the inside of a JSON string."""
     text = decode(piece)
     try:
         value = read_json(f'"{text}"')

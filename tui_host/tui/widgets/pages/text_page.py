@@ -134,12 +134,10 @@ class TextPage(Page):
 
     @property
     def text(self) -> str:
-        """The whole text."""
         return self._text
 
     @property
     def is_json(self) -> bool:
-        """Whether the text is indented JSON."""
         return self._form == "json"
 
     def row(self, number: int) -> Row | None:

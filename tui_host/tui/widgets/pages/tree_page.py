@@ -66,7 +66,6 @@ def _whole(shown: _Shown | SheetLine) -> _Shown:
 
 
 def _line_of(shown: _Shown) -> str:
-    """An entry as a line of text."""
     entry = shown.entry
     return "  " * shown.depth + "  ".join((entry.label, *entry.figures, entry.mark)).rstrip()
 
@@ -262,7 +261,6 @@ class TreePage(Page):
         return self.line_at(owner) + self._rows_of(shown).index(1) + min(line, MOST_ROWS)
 
     def _flip(self, owner: int) -> None:
-        """Open or close an entry."""
         shown = _whole(self._shown[owner])
         self._flipped ^= {shown.path}
         end = owner + 1
@@ -427,7 +425,6 @@ class TreePage(Page):
             self._offsets.extend(rows)
 
     def _measure(self, shown: _Shown) -> None:
-        """Widen the columns of figures."""
         for column, figure in enumerate(shown.entry.figures):
             if column == len(self._columns):
                 self._columns.append(0)

@@ -39,7 +39,6 @@ class Completion(ChoiceList, can_focus=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether there are suggestions."""
         return bool(self._pairs)
 
     @property
@@ -60,7 +59,6 @@ class Completion(ChoiceList, can_focus=False):
 
     @override
     def on_click(self, event: events.Click) -> None:
-        """Accept the clicked suggestion."""
         event.stop()
         number = event.y - self.gutter.top + self.top
         if 0 <= number < len(self._pairs):

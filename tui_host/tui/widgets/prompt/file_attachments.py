@@ -29,9 +29,7 @@ class Place(Protocol):
     """The text field in which marks are inserted."""
 
     @property
-    def before_caret(self) -> str:
-        """The line up to the caret."""
-        ...
+    def before_caret(self) -> str: ...
 
     def offer(self, pairs: Sequence[tuple[str, str]], what: Offered) -> None:
         """Show suggestions to the user."""
@@ -137,7 +135,6 @@ class Attaching:
             self.reading -= 1
 
     def _put(self, attached: Sequence[Attached], word: str) -> None:
-        """Insert the marks of what was attached."""
         marks: list[str] = []
         for part in attached:
             marks.append(self.marks.add(part.words, part, self._prompt.text + "".join(marks)))
@@ -145,7 +142,6 @@ class Attaching:
 
     @contextmanager
     def _telling(self) -> Generator[None]:
-        """Show why something could not be attached."""
         try:
             yield
         except TuiHostError as error:

@@ -181,7 +181,6 @@ class Prompt(KeysInOrder, TextArea):
 
     @override
     async def on_key(self, event: events.Key) -> None:
-        """Send, break the line, complete, or type."""
         if event.key in NEW_LINE:
             self._take(event)
             self.action_new_line()
@@ -267,7 +266,6 @@ class Prompt(KeysInOrder, TextArea):
 
     @override
     def action_paste(self) -> None:
-        """Paste text copied in the app."""
         self.post_message(events.Paste(self.app.clipboard))  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
 
     @override
@@ -313,7 +311,6 @@ class Prompt(KeysInOrder, TextArea):
         self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
 
     def action_open_paste(self) -> None:
-        """Replace the mark of a paste at or before the caret by its text."""
         lines = [(row, self.document[row]) for row in range(self.document.line_count)]
         marks = [(row, *span) for row, line in lines for span in self._pastes.spans(line)]
         row, start, end = next(
@@ -339,12 +336,10 @@ class Prompt(KeysInOrder, TextArea):
 
     @property
     def attached(self) -> Sequence[Attached]:
-        """The files to send."""
         return self._attaching.marks.found(self.text)
 
     @property
     def before_caret(self) -> str:
-        """The line up to the caret."""
         row, column = self.cursor_location
         return self.document[row][:column]
 
@@ -395,7 +390,6 @@ class Prompt(KeysInOrder, TextArea):
     # Commands and files.
 
     def on_text_area_changed(self) -> None:
-        """Suggest commands or files for the typed text."""
         text = self.text
         self._hint(text)
         if self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped[0]):
@@ -452,7 +446,6 @@ class Prompt(KeysInOrder, TextArea):
         self._completion.offer(pairs, SIGNS[what])
 
     def _hint(self, text: str) -> None:
-        """Show the keys that help with a long text."""
         words = ["ctrl+t opens the paste"] if self._pastes.hold(text) else []
         if words or text.count("\n") > 1:
             words.append("ctrl+u clears")

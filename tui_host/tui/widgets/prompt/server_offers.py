@@ -20,23 +20,14 @@ _WORDS = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What is filled in. All texts but the server's name are untrusted.
+    """What is filled in. All texts but the server's name are untrusted."""
 
-    Attributes:
-        server: The server's configured name.
-        arguments: What to ask for.
-        title: What is filled in.
-        about: The server's description.
-        prompt: The prompt's name, empty for a template.
-        template: The template, empty for a prompt.
-    """
-
-    server: str
-    arguments: tuple[PromptArgument, ...]
-    title: str
-    about: str = ""
-    prompt: str = ""
-    template: str = ""
+    server: str  # the server's configured name
+    arguments: tuple[PromptArgument, ...]  # what to ask for
+    title: str  # what is filled in
+    about: str = ""  # the server's description
+    prompt: str = ""  # the prompt's name, empty for a template
+    template: str = ""  # the template, empty for a prompt
 
 
 class ServerOffers:
@@ -60,7 +51,6 @@ class ServerOffers:
 
     @property
     def session(self) -> Session:
-        """The session on the screen."""
         return self._session()
 
     def _ready(self) -> list[ServerStatus]:

@@ -155,7 +155,6 @@ class Column:
     # Drawing.
 
     def _ensure(self, number: int, look: Look) -> Shown:
-        """Return the item drawn in the present look."""
         item = self.conversation[number]
         is_open, gap = number in self.opened, self.gap(number)
         shown = self._shown.pop(number, None)

@@ -54,7 +54,6 @@ class Fixed:
 
     @property
     def height(self) -> int:
-        """The number of lines."""
         return len(self._lines)
 
     def line(self, number: int) -> Strip:
@@ -92,7 +91,6 @@ class Flow:
 
     @property
     def indent(self) -> int:
-        """Cells before the document."""
         return cell_len(self._edge.text)
 
     def selection(self, number: int) -> DocumentSelection:
@@ -137,17 +135,11 @@ LONGEST_PRETTY = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How items are drawn now.
+    """How items are drawn now."""
 
-    Attributes:
-        width: Cells of a line.
-        inks: Styles and marks.
-        mask: Hides what marks stand for a secret.
-    """
-
-    width: int
-    inks: Inks
-    mask: Callable[[str], str] = str
+    width: int  # cells of a line
+    inks: Inks  # styles and marks
+    mask: Callable[[str], str] = str  # hides what marks stand for a secret
 
 
 Part: TypeAlias = Fixed | Flow
@@ -200,7 +192,6 @@ class Shown:
 
     @property
     def height(self) -> int:
-        """The number of lines, gap included."""
         own = sum(part.height for part in self._parts)
         return own + self.gap if own else 0
 
@@ -211,7 +202,6 @@ class Shown:
 
     @property
     def parts(self) -> Sequence[Part]:
-        """The parts, from top to bottom."""
         return self._parts
 
     def part_at(self, number: int) -> tuple[Part | None, int]:

@@ -33,7 +33,6 @@ class TranscriptSelection(Selectable):
 
     @override
     def stretch_at(self, line: int, cell: int) -> Stretch:
-        """Return a character, or a whole part without text."""
         number, part, inside = self._part_at(line)
         if part is None:
             return (number,), (number,)
@@ -57,7 +56,6 @@ class TranscriptSelection(Selectable):
 
     @override
     def copied(self, selected: Stretch) -> tuple[str, str]:
-        """The Markdown of texts, calls with their results, an empty line between two items."""
         first, last = selected[0][0], min(selected[1][0], len(self._column) - 1)
         texts: list[str] = []
         for number in range(first, last + 1):

@@ -148,7 +148,6 @@ class Transcript(SelectingView):
             self._end = len(heights) - 1, heights[len(heights) - 1]
 
     def _item_source(self) -> str:
-        """Return an item as text."""
         column = self._column
         if self.current is not None and self.current < len(column.conversation):
             return column.source_of(self.current)
@@ -194,7 +193,6 @@ class Transcript(SelectingView):
             self.call_later(self._work, pending)
 
     def _place(self) -> None:
-        """Keep the view's place after heights changed."""
         heights = self._column.heights
         self._placing = True
         if self.virtual_size.height != heights.total:
@@ -256,7 +254,6 @@ class Transcript(SelectingView):
 
     @override
     def width_changed(self) -> None:
-        """Estimate all heights, and draw the visible items."""
         if self.view_width > 0:
             look = self._present_look()
             self._column.fit(look)
@@ -296,7 +293,6 @@ class Transcript(SelectingView):
     # Moving, opening.
 
     def watch_current(self, old: int | None, new: int | None) -> None:
-        """Repaint the old and the new current item."""
         heights = self._column.heights
         for number in (old, new):
             if number is not None and number < len(heights):
@@ -304,7 +300,6 @@ class Transcript(SelectingView):
 
     @override
     def action_line(self, step: int) -> None:
-        """Go to the next item, or scroll inside a long current item."""
         heights = self._column.heights
         if not len(heights):
             return
@@ -336,7 +331,6 @@ class Transcript(SelectingView):
 
     @override
     def action_first(self) -> None:
-        """To the first item."""
         super().action_first()
         self._make_current(0, 1)
 
@@ -347,7 +341,6 @@ class Transcript(SelectingView):
         super().action_last()
 
     def action_open_item(self) -> None:
-        """Open or close the current item."""
         if self.current is not None:
             self.toggle(self.current)
 
@@ -367,7 +360,6 @@ class Transcript(SelectingView):
 
     @override
     def on_click(self, event: events.Click) -> None:
-        """Make the clicked item current, and open or close a call or thinking."""
         event.stop()
         if self.is_dragged:
             return
@@ -426,7 +418,6 @@ class Transcript(SelectingView):
         return numbered(self._column.conversation.proposed()) if len(self._column) else dict(self._empty.questions)
 
     def on_key(self, event: events.Key) -> None:
-        """Send the text of a key."""
         text = self.quick.get(event.key)
         if text is not None:
             event.stop()

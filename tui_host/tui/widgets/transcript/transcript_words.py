@@ -134,7 +134,6 @@ def is_edited(item: CallItem) -> bool:
 
 
 def _whole_rows(words: str, width: int, inks: Inks, ink: str = "dim") -> list[Row]:
-    """Wrap the words below a call."""
     page, edge = Page(max(1, width), inks), Segment("   ", PLAIN)
     with page.inside(edge, edge):
         page.text([Segment(words, inks[ink])])
