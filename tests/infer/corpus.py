@@ -1,25 +1,158 @@
-"""A corpus of tapped turns: hosts that differ in dialect, words, names, order and patience, whose truth is known."""
+"""Worlds of tapped turns whose truth is known: hosts that differ in dialect, words, names, order and patience."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
-from tests.infer.forms import DIALECTS, Form, form
-from tests.infer.habits import NOT_TAPPED, TOOLS, Habits, habits, schema_of
-from tests.infer.impatient import Impatience
+from tests.infer.forms import DIALECTS, NAMES, Form, form
+from tests.infer.habits import NOT_TAPPED, REWORDINGS, TOOLS, Habits, habits, schema_of
 from tests.infer.talking import Running, Talk
 from tests.infer.world import MS, Asked, ModelTap, ServerTap, World
 from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
 from tui_host.errors import JSON
 
+Kind: TypeAlias = Literal["usual", "reworded", "shared"]
+KINDS: tuple[Kind, ...] = ("usual", "reworded", "shared")
 OWN = "Task"
 """A host's own tool: an agent below, which talks by itself."""
 _IDS = ("openai", "openai-responses", "anthropic")
 """Where the model's calls have ids."""
 _TIMED_OUT = "MCP error -32001: Request timed out"
 _LONG = "\n".join(f"{number}. A page about {'things and ' * (number % 7)}more" for number in range(60))
+_HOST_NAMES = (
+    ("", "some-host"),
+    ("Cline/3.1", "Cline"),
+    ("claude-cli/2.1.0", "claude-code"),
+    ("OpenAI/Python 2.1", "mcp"),
+    ("OpenAI/Python 2.1", "mcp"),
+)
+"""What hosts call themselves before models, and before servers; many do not say more than what they are made with."""
+
+
+def play(seed: int, name: str, kind: Kind = "usual") -> World:
+    """Return a world of one kind, whose first host speaks to its model in this form.
+
+    `usual`: one host, or two that share taps; `reworded`: hosts that tell less than what came, or something else; `shared`: two hosts
+    that share the servers, with taps of their own or one before each server, of which one may remember what it was told, and one may ask a
+    model behind no tap.
+    """
+    if kind == "shared":
+        return _shared(seed, name)
+    chance, world = random.Random(f"{seed} {name}"), World()  # noqa: S311 - the same each time
+    off, drift = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000]), chance.choice([0, 0, 0, 20, -40])
+    world.is_one_machine = not (off or drift)
+    servers = Servers(world, chance, off, drift, chance.random() < 0.2)
+    hosts = [Host(chance, name, servers, impatience(seed, name, 1))]
+    if chance.random() < 0.2:
+        hosts.append(Host(chance, chance.choice(NAMES), servers, impatience(seed, name, 2), 2))
+    for host in hosts if kind == "reworded" else ():
+        host.habits = replace(host.habits, reword=random.Random(f"{seed} {name}").choice(REWORDINGS))  # noqa: S311
+    alike = seed if chance.random() < 0.15 else 0
+    talks: list[Generator[int]] = [
+        _only(host.talk(chance.randint(2, 6), number=alike))
+        for host in hosts
+        for _ in range(chance.choice([1, 1, 2, 3]))
+    ]
+    if chance.random() < 0.3:
+        for host in hosts:  # nobody could tell a call that waits for ever from one that no model asked for
+            host.leaves = 0
+        talks.append(hosts[0].beat(8))
+    world.run(*talks, _late_answers(world))
+    return world
+
+
+def _shared(seed: int, name: str) -> World:
+    chance, world = random.Random(f"shared {seed} {name}"), World(is_one_machine=True)  # noqa: S311 - as above
+    servers = Servers(world, chance)
+    others = Servers(world, chance) if chance.random() < 0.5 else servers
+    own = Impatience(chance, caches=chance.choice((0.0, 0.5)))
+    first = Host(chance, name, servers, own, 1, chance.choice(_HOST_NAMES))
+    second = Host(chance, chance.choice(NAMES), others, Impatience(chance), 2, chance.choice(_HOST_NAMES))
+    alike = seed + 1 if chance.random() < 0.6 else 0
+    if chance.random() < 0.2:
+        first.habits = replace(first.habits, reword=chance.choice(REWORDINGS))
+    talks = (
+        _only(host.talk(chance.randint(2, 6), number=alike))
+        for host in (first, second)
+        for _ in range(chance.choice((1, 2)))
+    )
+    world.run(*talks, _late_answers(world))
+    for model in second.models if chance.random() < 0.4 else ():
+        world.hide(model)
+    return world
+
+
+def _only(talk: Generator[int, None, str]) -> Generator[int]:
+    yield from talk
+
+
+def _late_answers(world: World) -> Generator[int]:
+    """Answers that come after nobody waits for them any more."""
+    for _ in range(2000):
+        yield 50 * MS
+        for late in [late for late in world.later if late[0] <= world.now]:
+            world.later.remove(late)
+            _, tap, identity, text, connection = late
+            tap.result(identity, text, connection=connection)
+
+
+@dataclass
+class Impatience:
+    """How a host goes on by itself. What decides is apart from what decides all else: others do as they would without it.
+
+    It may give a frame up and send it `again`, say which answers it waits for no longer, send but one of the calls that ask for the same,
+    fail a call without sending it, or tell what it was told before.
+    """
+
+    chance: random.Random
+    again: float = 0.0
+    cancels: bool = True
+    merges: bool = False
+    limits: float = 0.0
+    caches: float = 0.0
+    _known: dict[str, str] = field(default_factory=dict[str, str])
+    _merged: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+
+    def instead(self, asked: Asked, said: str) -> str | None:
+        """What is told of a call that is not sent; None of one that is."""
+        answer = (*asked[:2], said)
+        if self.merges and answer in self._merged:
+            return "Same call as the one before: see its result."
+        self._merged.add(answer)
+        if said in self._known and self.chance.random() < self.caches:
+            return self._known[said]
+        if self.limits and self.chance.random() < self.limits:
+            return self.chance.choice(("Tool execution timed out", "Error: rate limit of this host reached"))
+        return None
+
+    def tells(self, said: str, told: str) -> str:
+        """What the model is told of what a server brought."""
+        is_known = self._known.get(said) == told
+        self._known[said] = told
+        is_short = is_known and self.chance.random() < self.caches / 2
+        return "[nothing has changed since the last call]" if is_short else told
+
+    def waits(self) -> int:
+        """Nanoseconds until it gives a frame up, or an answer comes late."""
+        return self.chance.randint(50, 1500) * MS
+
+
+def impatience(seed: int, name: str, number: int) -> Impatience:
+    """Some host's; most have all the time in the world."""
+    chance = random.Random(f"tries {seed} {name} {number}")  # noqa: S311 - the same each time
+    if chance.random() >= 0.3:
+        return Impatience(chance)
+    return Impatience(
+        chance,
+        again=chance.choice((0.0, 0.1, 0.2)),
+        cancels=chance.random() < 0.6,
+        merges=chance.random() < 0.3,
+        limits=chance.choice((0.0, 0.0, 0.05)),
+        caches=chance.choice((0.0, 0.0, 0.3)),
+    )
 
 
 @dataclass
@@ -53,11 +186,8 @@ class Host:
         number: int = 1,
         names: tuple[str, str] = ("", "some-host"),
     ) -> None:
-        self.chance = chance
+        self.chance, self.world, self.servers, self.impatience = chance, servers.world, servers, impatience
         self.agent, self.client = names
-        self.impatience = impatience
-        self.world = servers.world
-        self.servers = servers
         self.connection = f"c{number}"
         dialect = chance.choice(tuple(DIALECTS))
         self.habits: Habits = habits(chance, is_native=name in DIALECTS, with_ids=name in _IDS)
@@ -73,9 +203,8 @@ class Host:
         self._meant: dict[str, tuple[str, str]] = {}
 
     def _model(self) -> ModelTap:
-        model = self.world.model(boot=self.world.boot(self.chance))
-        self.models.append(model)
-        return model
+        self.models.append(self.world.model(boot=self.world.boot(self.chance)))
+        return self.models[-1]
 
     def wait(self, low: int, high: int) -> int:
         """Some milliseconds."""
@@ -110,36 +239,29 @@ class Host:
 
     def _works(self, talk: Talk) -> Generator[int, None, bool]:
         """An answer with calls, and these; false if the person left it at that."""
-        chance = self.chance
-        answer = self._answer(talk)
+        before = talk.entries[-2] if len(talk.entries) > 1 else None
+        if isinstance(before, Answer) and before.calls and talk.chance.random() < 0.1:  # it asks for the same once more
+            answer = replace(before, calls=[self._anew(call) for call in before.calls])
+        else:
+            words = talk.chance.choice(["", "Let me see."])
+            answer = Answer(words, self._calls(talk), f"Hm, {talk.number}?" if self.habits.thinks else "")
         asked = yield from self._step(talk, answer)
-        if chance.random() < self.leaves:
+        if self.chance.random() < self.leaves:
             return False
         results = yield from self._run(asked, answer.calls)
-        if chance.random() < self.leaves:
+        if self.chance.random() < self.leaves:
             return False
-        if chance.random() < self.leaves:  # the person, or the host, goes back to what was asked
+        if self.chance.random() < self.leaves:  # the person, or the host, goes back to what was asked
             answer = replace(answer, calls=[self._anew(call) for call in answer.calls])
             asked = yield from self._step(talk, answer)
             results = yield from self._run(asked, answer.calls)
-        told = [(answer.calls[each.place], each.told or "") for each in results]
-        talk.told = [(asked[each.place], each.told or "") for each in results]
+        told = [(answer.calls[result.place], result.told or "") for result in results]
+        talk.told = [(asked[result.place], result.told or "") for result in results]
         talk.entries = self._kept([*talk.entries, answer, Results(told)])
         return True
 
-    def _answer(self, talk: Talk) -> Answer:
-        """What the model answers, with calls."""
-        before = talk.entries[-2] if len(talk.entries) > 1 else None
-        if isinstance(before, Answer) and before.calls and talk.chance.random() < 0.1:  # it asks for the same once more
-            return replace(before, calls=[self._anew(call) for call in before.calls])
-        words = talk.chance.choice(["", "Let me see."])
-        return Answer(words, self._calls(talk), f"Hm, {talk.number}?" if self.habits.thinks else "")
-
     def _anew(self, call: Call) -> Call:
-        """The same asked for once more."""
-        if call.id not in self._meant:
-            return call
-        return self._call(*self._meant[call.id], dict(call.arguments))
+        return self._call(*self._meant[call.id], dict(call.arguments)) if call.id in self._meant else call
 
     def _kept(self, entries: list[Entry]) -> list[Entry]:
         """What the next request still holds: some hosts drop the middle, or put a summary in place of it."""
@@ -149,58 +271,31 @@ class Host:
         return [first, *entries[-2:]]
 
     def _calls(self, talk: Talk) -> list[Call]:
-        chance, may_delegate = talk.chance, not talk.task
-        is_eager = self.habits.is_eager
+        chance, is_eager = talk.chance, self.habits.is_eager
         count = chance.choice([2, 3, 4] if is_eager else [1, 1, 1, 2, 3]) if self.form.several else 1
         if self.is_cline and chance.random() < 0.1:
             self.counter += 1
             return [Call("", "access_mcp_resource", {"server_name": "docs", "uri": f"docs://{chance.randrange(50)}"})]
-        if may_delegate and self.form.several and chance.random() < 0.04:
+        if not talk.task and self.form.several and chance.random() < 0.04:
             return [self._call("", OWN, {"prompt": f"look into {chance.randrange(1 << 30)}"})]
         server = chance.choice(tuple(TOOLS)) if is_eager and chance.random() < 0.7 else ""
-        wanted = [self._wanted(chance, server) for _ in range(count)]
+        wanted = [_wanted(chance, server) for _ in range(count)]
         if count > 1 and chance.random() < 0.3:
             wanted = [wanted[0]] * count
         elif count > 1 and chance.random() < 0.1:  # the same of two servers
             wanted[:2] = [("web", "search", {"q": "same"}), ("docs", "search", {"q": "same"})]
-        return [self._call(*each) for each in wanted]
-
-    @staticmethod
-    def _wanted(chance: random.Random, of: str = "") -> tuple[str, str, dict[str, JSON]]:
-        """Some call, of one server if that is given."""
-        known = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
-        server, tool = chance.choice([each for each in known if not of or each[0] == of])
-        arguments: dict[str, JSON] = {}
-        match tool:
-            case "add" | "multiply":
-                numbers: tuple[JSON, ...] = (1, 2.0, 3.5, "7", 9007199254740993, 12345678901234567890)
-                arguments = {"a": chance.randrange(40), "b": chance.choice(numbers)}
-            case "convert":
-                arguments = {
-                    "to": chance.choice(["Asia/東京", 'a "b"\n<c>', "\U0001f600"]),
-                    "at": {"h": chance.randrange(24)},
-                }
-                arguments |= chance.choice([{}, {"zone": None}, {"exact": False}])
-            case "search":
-                arguments = {"q": f"word {chance.randrange(40)}", **chance.choice([{}, {"limit": 10}, {"limit": None}])}
-            case "now":
-                pass
-            case _:
-                arguments = {"id": chance.randrange(60)}
-        return server, tool, arguments
+        return [self._call(*call) for call in wanted]
 
     def _call(self, server: str, tool: str, arguments: dict[str, JSON]) -> Call:
         self.counter += 1
         name = self.habits.name(server, tool) if server else tool
-        identity = f"call_{self.counter}_{self.chance.randrange(1 << 30):x}"
-        call = Call(identity, name, arguments)
+        call = Call(f"call_{self.counter}_{self.chance.randrange(1 << 30):x}", name, arguments)
         self._meant[call.id] = server, tool
         return call
 
     def _step(self, talk: Talk, answer: Answer) -> Generator[int, None, list[Asked]]:
         """An exchange, sent again while it fails; gives the calls that the host acts on."""
-        chance = self.chance
-        if chance.random() < 0.03:
+        if self.chance.random() < 0.03:
             self.model = self._model()  # the tap was started again
         while True:
             model = self.model
@@ -208,18 +303,17 @@ class Host:
             for call, text in talk.told:
                 self.world.told(call, model.id, exchange, text)
             yield self.wait(5, 400)
-            failing = chance.random()
+            failing = self.chance.random()
             if failing < 0.05:
-                model.refuse(exchange, chance.choice((429, 500, 529)))
+                model.refuse(exchange, self.chance.choice((429, 500, 529)))
             elif failing < 0.07:
                 model.fail(exchange)
             elif failing < 0.1:
                 yield from model.answer(self.form, exchange, answer, cut=True)
-            elif failing < 0.11 and not answer.calls:
-                yield from model.answer(self.form, exchange, answer)  # a person asks for another answer
             else:
                 yield from model.answer(self.form, exchange, answer)
-                return [(model.id, exchange, number) for number in range(len(answer.calls))]
+                if failing >= 0.11 or answer.calls:  # else a person asks for another answer
+                    return [(model.id, exchange, number) for number in range(len(answer.calls))]
             yield self.wait(50, 900)
 
     # Its calls.
@@ -235,35 +329,34 @@ class Host:
             order.reverse()
         came = 0
         waiting: list[tuple[Running, Generator[int, None, str]]] = []
-        for each in order:
+        for run in order:
             if self.habits.runs == "as approved":
                 yield self.wait(300, 4000)
-            work = self._one(asked[each.place], calls[each.place])
-            if self.habits.runs != "at once":
-                each.told, came = (yield from work), came + 1
-                each.came = came
-                continue
-            delay = next(work, None)  # it is sent at once, and answers later
-            if delay is not None:
-                yield min(delay, MS // 10)
-            waiting.append((each, work))
+            work = self._one(asked[run.place], calls[run.place])
+            if self.habits.runs == "at once":
+                delay = next(work, None)  # it is sent at once, and answers later
+                if delay is not None:
+                    yield min(delay, MS // 10)
+                waiting.append((run, work))
+            else:
+                run.told, came = (yield from work), came + 1
+                run.came = came
         self.chance.shuffle(waiting)
-        for each, work in waiting:
-            each.told, came = (yield from work), came + 1
-            each.came = came
+        for run, work in waiting:
+            run.told, came = (yield from work), came + 1
+            run.came = came
         yield self.wait(2, 30)
-        ways = {"as asked": running, "as run": order, "as they came": sorted(running, key=lambda each: each.came)}
+        ways = {"as asked": running, "as run": order, "as they came": sorted(running, key=lambda run: run.came)}
         return ways[self.habits.tells]
 
     def _one(self, asked: Asked, call: Call) -> Generator[int, None, str]:
         """One call; gives what the model is told of it."""
-        chance = self.chance
         if call.name == "access_mcp_resource":
             return (yield from self._resource(asked, call))
         server, tool = self._meant[call.id]
         if server == "":
             return (yield from self.talk(1, str(call.arguments["prompt"])))
-        if chance.random() < 0.08:
+        if self.chance.random() < 0.08:
             yield self.wait(1, 20)
             return self.habits.denial
         text = self._result(server, tool, call)
@@ -279,7 +372,7 @@ class Host:
         return self.impatience.tells(said, told if told == _TIMED_OUT else self.habits.reword(told))
 
     def _sent(self, asked: Asked, call: Call, text: str) -> Generator[int, None, str]:
-        server, tool = self._meant[call.id]
+        (server, tool), own = self._meant[call.id], self.impatience
         arguments = self.habits.send(call.arguments, TOOLS[server][tool])
         meta: dict[str, JSON] = {"progressToken": self.counter}
         if self.habits.names_calls:
@@ -287,14 +380,15 @@ class Host:
         fate = self.chance.random()
         more: dict[str, JSON] = {"task": {"ttl": 60000}} if fate < 0.03 else {}
         tap = self.servers.taps[server]
-        identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
-        self.world.carried(asked, (tap.id, seq))
+        identity = self._sends(asked, tap, tool, arguments, meta, **more)
         yield MS  # this is cut short where calls are sent at once; what comes is not
-        while self.impatience.sends_again():
-            yield self.impatience.waits()
-            self._gives_up(tap, identity, text)
-            identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
-            self.world.carried(asked, (tap.id, seq))
+        while own.again > 0 and own.chance.random() < own.again:  # it gives a frame up, and sends it again
+            yield own.waits()
+            if own.cancels:
+                self._cancels(tap, identity)
+            if own.chance.random() < 0.3:  # its answer comes all the same
+                self.world.later.append((self.world.now + own.waits(), tap, identity, text, self.connection))
+            identity = self._sends(asked, tap, tool, arguments, meta, **more)
         yield self.wait(1, 60)
         if more:
             return (yield from self._task(tap, identity, text))
@@ -304,12 +398,11 @@ class Host:
                 del self.servers.taps[server]
             self.servers.open(server, self.connection, self.client)
             tap = self.servers.taps[server]
-            identity, seq = tap.call(tool, arguments, self.connection, meta)
-            self.world.carried(asked, (tap.id, seq))
+            identity = self._sends(asked, tap, tool, arguments, meta)
             yield self.wait(1, 60)
         elif fate < 0.08:  # the host gives up, and the server answers all the same
             yield self.wait(1000, 2000)
-            if self.impatience.cancels:
+            if own.cancels:
                 self._cancels(tap, identity)
             self.world.later.append((self.world.now + self.wait(1, 3000), tap, identity, text, self.connection))
             return _TIMED_OUT
@@ -318,6 +411,13 @@ class Host:
             return words
         tap.result(identity, text, connection=self.connection)
         return self.habits.tell(text)
+
+    def _sends(
+        self, asked: Asked, tap: ServerTap, tool: str, arguments: dict[str, JSON], meta: dict[str, JSON], **more: JSON
+    ) -> int:
+        identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
+        self.world.carried(asked, (tap.id, seq))
+        return identity
 
     def _ends_otherwise(self, tap: ServerTap, identity: int, text: str, fate: float) -> str | None:
         """An answer that is no plain text; what the model is told of it, None if it is one."""
@@ -339,14 +439,6 @@ class Host:
             return chance.choice(["(No response)", "[]", "Tool ran without output or errors"])
         return None
 
-    def _gives_up(self, tap: ServerTap, identity: int, text: str) -> None:
-        """Wait no longer for a frame, and send it again then."""
-        own = self.impatience
-        if own.cancels:
-            self._cancels(tap, identity)
-        if own.comes_late():
-            self.world.later.append((self.world.now + own.waits(), tap, identity, text, self.connection))
-
     def _cancels(self, tap: ServerTap, identity: int) -> None:
         tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
 
@@ -365,8 +457,7 @@ class Host:
         return self.habits.tell(text)
 
     def _resource(self, asked: Asked, call: Call) -> Generator[int, None, str]:
-        tap = self.servers.taps["docs"]
-        uri = str(call.arguments["uri"])
+        tap, uri = self.servers.taps["docs"], str(call.arguments["uri"])
         identity, seq = tap.ask("resources/read", {"uri": uri}, self.connection)
         self.world.carried(asked, (tap.id, seq))
         yield self.wait(1, 60)
@@ -391,8 +482,6 @@ class Host:
             case _:
                 return self.chance.choice(["pending", "done"])
 
-    # What it does by itself.
-
     def beat(self, times: int) -> Generator[int]:
         """Calls that no model asked for, and lists that are read again."""
         for _ in range(times):
@@ -401,18 +490,29 @@ class Host:
             tap = self.servers.taps[server]
             if self.chance.random() < 0.3:
                 tap.frame("in", {"method": "notifications/tools/list_changed"}, self.connection)
-                tap.start([schema_of(server, each) for each in TOOLS[server]], self.client, self.connection)
+                tap.start([schema_of(server, name) for name in TOOLS[server]], self.client, self.connection)
             arguments: dict[str, JSON] = {"id": self.chance.randrange(60)} if tool == "status" else {}
             identity, _ = tap.call(tool, arguments, self.connection)
             yield self.wait(1, 30)
             tap.result(identity, f"beat {self.chance.randrange(1 << 20)}", connection=self.connection)
 
 
-def late_answers(world: World) -> Generator[int]:
-    """Answers that come after nobody waits for them any more."""
-    for _ in range(2000):
-        yield 50 * MS
-        for each in [each for each in world.later if each[0] <= world.now]:
-            world.later.remove(each)
-            _, tap, identity, text, connection = each
-            tap.result(identity, text, connection=connection)
+def _wanted(chance: random.Random, of: str = "") -> tuple[str, str, dict[str, JSON]]:
+    """Some call, of one server if that is given."""
+    tools = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
+    server, tool = chance.choice([pair for pair in tools if not of or pair[0] == of])
+    arguments: dict[str, JSON] = {}
+    match tool:
+        case "add" | "multiply":
+            numbers: tuple[JSON, ...] = (1, 2.0, 3.5, "7", 9007199254740993, 12345678901234567890)
+            arguments = {"a": chance.randrange(40), "b": chance.choice(numbers)}
+        case "convert":
+            place, hour = chance.choice(["Asia/東京", 'a "b"\n<c>', "\U0001f600"]), chance.randrange(24)
+            arguments = {"to": place, "at": {"h": hour}, **chance.choice([{}, {"zone": None}, {"exact": False}])}
+        case "search":
+            arguments = {"q": f"word {chance.randrange(40)}", **chance.choice([{}, {"limit": 10}, {"limit": None}])}
+        case "now":
+            pass
+        case _:
+            arguments = {"id": chance.randrange(60)}
+    return server, tool, arguments

@@ -23,14 +23,11 @@ class Recorded:
         self.recording.look()
 
     def keep(self, draft: Record) -> int:
-        """A record, now."""
         recorder = self.recording.recorder
         return recorder.append(replace(draft, place=self.recording.place), recorder.now() + self.ahead_ns)
 
 
 class KeptModelTap(ModelTap):
-    """A tap before a model."""
-
     def __init__(self, folder: Path, title: str) -> None:
         super().__init__(World(), title)
         self.kept = Recorded(folder, title)
@@ -41,8 +38,6 @@ class KeptModelTap(ModelTap):
 
 
 class KeptServerTap(ServerTap):
-    """A tap before a server."""
-
     def __init__(self, folder: Path, title: str) -> None:
         super().__init__(World(), title, title)
         self.kept = Recorded(folder, title)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 from tests.infer.forms import FORMS
 from tests.infer.world import MS, Asked, ServerTap, World, found_in
@@ -36,11 +36,7 @@ class Scene:
         """A request and its answer."""
         self.world.now += 100 * MS
         exchange = self.model.ask(OPENAI, entries)
-
-        def answered() -> Generator[int]:
-            yield from self.model.answer(OPENAI, exchange, Answer(text, calls))
-
-        self.world.run(answered())
+        self.world.run(self.model.answer(OPENAI, exchange, Answer(text, calls)))
         return [(self.model.id, exchange, number) for number in range(len(calls))]
 
     def goes_on(self, text: str, calls: Sequence[Call], told: Sequence[tuple[Call, str]]) -> str:
@@ -48,13 +44,13 @@ class Scene:
         self.world.now += 100 * MS
         return self.model.ask(OPENAI, [User(text), Answer("", calls), Results(told)])
 
-    def runs(self, tap: ServerTap, tool: str, text: str | None) -> tuple[str, int]:
+    def runs(self, tap: ServerTap, tool: str, text: str | None, connection: str = "c1") -> tuple[str, int]:
         """A call's frame, and its answer, if one comes; gives the frame."""
         self.world.now += 50 * MS
-        identity, seq = tap.call(tool, SUM)
+        identity, seq = tap.call(tool, SUM, connection)
         self.world.now += 50 * MS
         if text is not None:
-            tap.result(identity, text)
+            tap.result(identity, text, connection=connection)
         return tap.id, seq
 
     def sent(self) -> dict[Asked, list[tuple[str, object]]]:

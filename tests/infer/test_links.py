@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tests.infer.forms import FORMS, form
+from tests.infer.forms import form
 from tests.infer.habits import NAMINGS, TOOLS
 from tests.infer.scene import Scene, call, chat_of
-from tests.infer.world import MAYBE, MS, ModelTap, World, found_in
-from tests.kit.bodies import Answer, Call, Entry, Results, User
+from tests.infer.world import MS, World
+from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.link import Known
 from tui_host.chat.conversation import CallItem
 from tui_host.errors import JSON
@@ -22,57 +22,27 @@ from tui_host.infer.matching.matcher import match
 from tui_host.infer.matching.reports import repeats
 from tui_host.infer.matching.tool_names import meant, tools_named
 
-OLLAMA = FORMS["ollama"]
-"""Here no ids tell what belongs to which."""
-ADD = Call("", "math__add", {"a": 1, "b": 2})
-ASKS = Answer("", [ADD])
 LONG = "\n".join(f"line {number} of what it says" for number in range(200))
+Frames = list[tuple[Known, list[tuple[str, int]]]]
 
 
-class OneModel:
-    """One model, one server, and the time between them."""
-
-    def __init__(self) -> None:
-        self.world = World()
-        self.model = self.world.model()
-        self.math = self.world.server("math")
-        self.math.start(["add"])
-
-    def says(self, *entries: Entry, answer: Answer = ASKS, model: ModelTap | None = None) -> str:
-        """A request and its answer; gives the exchange."""
-        self.world.now += 50 * MS
-        model = model or self.model
-        exchange = model.ask(OLLAMA, entries)
-        self.world.now += 50 * MS
-        list(model.answer(OLLAMA, exchange, answer))
-        return exchange
-
-    def runs(self, text: str) -> tuple[str, int]:
-        """A call's frame and its answer; gives the frame."""
-        self.world.now += 50 * MS
-        identity, seq = self.math.call("add", ADD.arguments)
-        self.world.now += 5 * MS
-        self.math.result(identity, text)
-        return self.math.id, seq
-
-    def sent(self, known: frozenset[Known]) -> set[tuple[str, object]]:
-        """The exchanges of calls with their frames, of some degree."""
-        return {(asked[1], frame) for kind, asked, frame in found_in(self.world.story(), known=known) if kind == "sent"}
-
-
-def told(*texts: str) -> Sequence[Entry]:
-    """A conversation of one question, in which an answer's results are told."""
-    return [User("sum"), *(entry for text in texts for entry in (ASKS, Results([(ADD, text)])))]
+def frames_of(scene: Scene, choices: Mapping[tuple[str, str, int], bool] | None = None) -> Frames:
+    """How the frames of each call are known, and which they are."""
+    story = scene.world.story()
+    joined = match(list(story.conversations.calls()), story.frames, story.clock, choices)
+    return [(found.known, [frame.key[:2] for frame in found.sent]) for found in joined]
 
 
 def test_calls_one_after_another_are_certain_by_time_though_their_results_are_equal() -> None:
-    scene, certain = OneModel(), set[tuple[str, object]]()
+    scene, certain = Scene(), Frames()
+    math, entries = scene.server("math", "add"), list[User | Answer | Results]([User("sum")])
     for step in range(3):
-        exchange = scene.says(*told(*["3"] * step))
-        certain.add((exchange, scene.runs("3")))
-    scene.says(*told("3", "3", "3"), answer=Answer("Done."))
-    assert scene.sent(MAYBE) == set()
-    assert scene.sent(frozenset({"value"})) == certain
+        one = call("math__add", f"c{step}")
+        scene.again(entries, one)
+        certain.append(("value", [scene.runs(math, "add", "3")]))
+        entries += [Answer("", [one]), Results([(one, "3")])]
+    scene.again(entries, text="Done.")
+    assert frames_of(scene) == certain
 
 
 @pytest.mark.parametrize(
@@ -84,19 +54,15 @@ def test_equal_calls_at_once_are_certain_by_long_texts_and_else_joined_in_order(
 ) -> None:
     scene = Scene()
     math, calls = scene.server("math", "add"), [call("math__add", name) for name in ("c1", "c2")]
-    asked = scene.asks("twice", *calls)
+    scene.asks("twice", *calls)
     frames = [scene.runs(math, "add", text) for text in texts]
     scene.goes_on("twice", calls, list(zip(calls, texts, strict=True)))
-    joined = scene.world.story().joined()
-    assert [(each.call.number, [frame.key[:2] for frame in each.sent], each.known) for each in joined] == [
-        (number, [frame], degree) for (_, _, number), frame in zip(asked, frames, strict=True)
-    ]
+    assert frames_of(scene) == [(degree, [frame]) for frame in frames]
 
 
 def test_a_frame_that_no_call_asked_for_stays_open() -> None:
     scene = Scene()
-    math = scene.server("math", "add", "multiply")
-    one = call("math__multiply")
+    math, one = scene.server("math", "add", "multiply"), call("math__multiply")
     (asked,) = scene.asks("a product", one)
     scene.runs(math, "add", "3")
     carried = scene.runs(math, "multiply", "2")
@@ -106,19 +72,17 @@ def test_a_frame_that_no_call_asked_for_stays_open() -> None:
     assert scene.sent() == {asked: [carried]}
 
 
-def test_a_frame_of_which_an_equal_call_may_have_the_result_kept_is_no_certain_one() -> None:
+@pytest.mark.parametrize(("is_shared", "degree"), [(False, "value"), (True, "maybe")])
+def test_without_a_result_a_frame_is_a_calls_for_certain_only_if_no_other_host_can_have_sent_it(
+    degree: Known, *, is_shared: bool
+) -> None:
     scene = Scene()
     math = scene.server("math", "add")
-    first, second, third = (call("math__add", name) for name in ("c1", "c2", "c3"))
-    entries: list[User | Answer | Results] = [User("watch it")]
-    (asked,) = scene.again(entries, first)
-    frame = scene.runs(math, "add", "pending")
-    entries += [Answer("", [first]), Results([(first, "pending")])]
-    scene.again(entries, second, third)
-    scene.runs(math, "add", "pending")
-    entries += [Answer("", [second, third]), Results([(second, "[nothing has changed]"), (third, "pending")])]
-    scene.again(entries)
-    assert scene.sent() == {asked: [frame]}
+    for connection in ["c2"] * is_shared:
+        math.start(["add"], "some-host", connection)
+    scene.asks("sum", call("math__add"))
+    assert frames_of(scene) == [("value", [])]
+    assert [(degree, [scene.runs(math, "add", "3")])] == frames_of(scene)
 
 
 def test_a_persons_choice_beats_all() -> None:
@@ -127,45 +91,29 @@ def test_a_persons_choice_beats_all() -> None:
     scene.asks("sum", one)
     carried, other = scene.runs(math, "add", "3"), scene.runs(math, "add", "4")
     scene.goes_on("sum", [one], [(one, "3")])
-    story = scene.world.story()
-    calls = list(story.conversations.calls())
-
-    def sent(choices: Mapping[tuple[str, str, int], bool]) -> list[tuple[Known, object]]:
-        (joined,) = match(calls, story.frames, story.clock, choices)
-        return [(joined.known, frame.key[:2]) for frame in joined.sent]
-
-    key = calls[0].key
-    assert sent({}) == [("value", carried)]
-    assert sent({(key, *other): True}) == [("hand", other)]
-    assert sent({(key, *carried): False}) == [("maybe", other)]
-    assert sent({(key, *carried): False, (key, *other): False}) == []
+    (joined,) = scene.world.story().joined()
+    assert frames_of(scene) == [("value", [carried])]
+    assert frames_of(scene, {(joined.key, *other): True}) == [("hand", [other])]
+    assert frames_of(scene, {(joined.key, *carried): False}) == [("maybe", [other])]
+    assert frames_of(scene, {(joined.key, *carried): False, (joined.key, *other): False}) == [("value", [])]
 
 
-TOOL = "weather__get_forecast"
-CITIES = [Call("", TOOL, {"city": city}) for city in ("Paris", "Tokyo")]
-
-
-@pytest.mark.parametrize("name", ["older cherry", "cherry", "hermes", "ollama", "gemini"])
+@pytest.mark.parametrize("name", ["older cherry", "hermes", "ollama", "gemini"])
 def test_where_no_id_says_whose_a_result_is_it_is_told_by_order_as_maybe(name: str) -> None:
-    world, said = World(), form(name, (TOOL,))
-    model = world.model()
-    entries: list[User | Answer | Results] = [
-        User("?"),
-        Answer("", CITIES),
-        Results(list(zip(CITIES, ("rain", "sun"), strict=True))),
-    ]
-    for before, answer in ((entries[:1], Answer("", CITIES)), (entries, Answer("Rain and sun."))):
+    tool = "weather__get_forecast"
+    world, said, cities = World(), form(name, (tool,)), [Call("", tool, {"city": city}) for city in ("Paris", "Tokyo")]
+    model, asked = world.model(), [User("?")]
+    results = Results(list(zip(cities, ("rain", "sun"), strict=True)))
+    for before, answer in (
+        (asked, Answer("", cities)),
+        ([*asked, Answer("", cities), results], Answer("Rain and sun.")),
+    ):
         world.now += 100 * MS
         world.run(model.answer(said, model.ask(said, before), answer))
     story = world.story()
-    assert [(item.state, item.result) for item in chat_of(story) if isinstance(item, CallItem)] == [
-        ("done", "rain"),
-        ("done", "sun"),
-    ]
+    told = [(item.state, item.result) for item in chat_of(story) if isinstance(item, CallItem)]
+    assert told == [("done", "rain"), ("done", "sun")]
     assert [found.link.known for found in story.links() if found.link.relation == "told"] == ["maybe"] * 2
-
-
-# Names of servers and tools.
 
 
 KNOWN = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
@@ -191,29 +139,26 @@ def test_a_name_that_no_tool_has_stands_for_none(name: str) -> None:
 
 
 def test_a_server_has_another_name_in_a_tap_only_if_the_request_offers_that_name_and_no_other() -> None:
-    tools = [("everything", "add")]
-    assert tools_named("mcp__calc__add", tools, ("mcp__calc__add",)) == set(tools)
-    assert tools_named("mcp__calc__add", tools) == frozenset()
-    assert tools_named("mcp__calc__add", tools, ("mcp__calc__add", "mcp__everything__add")) == frozenset()
+    tools, name = [("everything", "add")], "mcp__calc__add"
+    assert tools_named(name, tools, (name,)) == set(tools)
+    assert tools_named(name, tools) == tools_named(name, tools, (name, "mcp__everything__add")) == frozenset()
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "wanted"),
+    ("name", "arguments"),
     [
-        ("docs__access_mcp_resource", '{"uri": "a:b"}', ("docs__", '{"uri":"a:b"}')),
-        ("access_mcp_resource", '{"server_name": "docs", "uri": "a:b"}', ("docs__", '{"uri":"a:b"}')),
-        ("ReadMcpResourceTool", '{"server": "docs", "uri": "a:b"}', ("docs__", '{"uri":"a:b"}')),
+        ("docs__access_mcp_resource", '{"uri": "a:b"}'),
+        ("access_mcp_resource", '{"server_name": "docs", "uri": "a:b"}'),
+        ("ReadMcpResourceTool", '{"server": "docs", "uri": "a:b"}'),
+        ("tui-host__invoke", f'{{"name": "docs__{READING}", "params": {{"uri": "a:b"}}}}'),
     ],
 )
-def test_what_reads_a_resource_means_a_request_for_it(name: str, arguments: str, wanted: tuple[str, str]) -> None:
+def test_a_tool_that_reads_resources_and_a_hub_mean_what_their_arguments_say(name: str, arguments: str) -> None:
     asked = Called(
         key="1", capture="c", exchange="1", number=0, wire_id="", name=name, arguments=arguments, at_ns=0, spans=()
     )
-    assert meant(asked) == (f"{wanted[0]}{READING}", wanted[1])
+    assert meant(asked) == (f"docs__{READING}", '{"uri":"a:b"}')
     assert tools_named(meant(asked)[0], [*KNOWN, ("docs", READING), ("math", READING)]) == {("docs", READING)}
-
-
-# Results and arguments.
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.capture.ladder_wires import matching
-from tests.infer.forms import FORMS, NAMES, form
+from tests.infer.forms import FORMS, form
 from tests.infer.kept import keep_story
-from tests.infer.scene import chat_of
+from tests.infer.scene import Scene, call, chat_of
 from tests.infer.world import MS, ModelTap, World
 from tests.kit.bodies import Answer, Call, Entry, Results, User
 from tui_host.capture.exports.formats import FORMATS
@@ -26,7 +26,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
 from tui_host.errors import StoreError
-from tui_host.infer.live_story import TAPS_SECONDS, LiveStory, StoryUpdate
+from tui_host.infer.live_story import TAPS_SECONDS, LiveStory
 from tui_host.infer.stories import Stories, TapStory, story_id
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
@@ -37,20 +37,17 @@ from tui_host.settings.paths import DATABASE
 OPENAI = FORMS["openai"]
 
 
-def told(world: World) -> tuple[Story, list[Item]]:
-    """All that was recorded, and its chat."""
-    story = world.story()
-    return story, chat_of(story)
-
-
 def ends(status: int, body: bytes, ending: Ending, model: ModelTap, exchange: str) -> None:
     """An answer that ends like this."""
-    head = Head(status=status, headers=(("content-type", "application/json"),))
     draft = Record(wire="llm", kind="response", peer="example", exchange=exchange)
-    for record in (replace(draft, head=head), replace(draft, kind="chunk", data=body) if body else None):
-        if record is not None:
-            model.keep(record)
+    model.keep(replace(draft, head=Head(status=status, headers=(("content-type", "application/json"),))))
+    if body:
+        model.keep(replace(draft, kind="chunk", data=body))
     model.keep(replace(draft, kind=ending.kind, data=ending.to_bytes()))
+
+
+CUT = b'{"choices": [{"message": {"content": "a"}, "finish_reason": "length"}]}'
+EMPTY = b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}'
 
 
 @pytest.mark.parametrize(
@@ -60,14 +57,8 @@ def ends(status: int, body: bytes, ending: Ending, model: ModelTap, exchange: st
         (ModelTap.fail, "no answer came: cut by peer"),
         (partial(ends, 200, b"", Ending(reason="closed by host")), "the answer broke off: closed by host"),
         (partial(ends, 200, b'{"choices": [{"me', Ending(size=30, kept=17)), "of the answer 17 of 30 bytes are kept"),
-        (
-            partial(ends, 200, b'{"choices": [{"message": {"content": "a"}, "finish_reason": "length"}]}', Ending()),
-            "cut at the token limit",
-        ),
-        (
-            partial(ends, 200, b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}', Ending()),
-            "an empty answer",
-        ),
+        (partial(ends, 200, CUT, Ending()), "cut at the token limit"),
+        (partial(ends, 200, EMPTY, Ending()), "an empty answer"),
     ],
 )
 def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(
@@ -76,32 +67,25 @@ def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(
     world = World()
     model = world.model()
     end(model, model.ask(OPENAI, [User("what is one and two?")]))
-    assert [item.what for item in told(world)[1] if isinstance(item, NoteItem)] == [words]
+    assert [item.what for item in chat_of(world.story()) if isinstance(item, NoteItem)] == [words]
 
 
-@pytest.mark.parametrize(
-    ("says_which", "words"),
-    [
-        (True, {"approved by its host, not here"}),
-        (False, {"approved by its host, not here · maybe: by order"}),
-    ],
-)
-def test_equal_calls_are_joined_by_order_and_say_so(words: set[str], *, says_which: bool) -> None:
-    world, asked = World(), [User("one and two, twice")]
-    model, math = world.model(), world.server("math")
-    math.start(["add"])
-    calls = [Call(name, "math__add", {"a": 1, "b": 2}) for name in ("c1", "c2")]
-    list(model.answer(OPENAI, model.ask(OPENAI, asked), Answer("", calls)))
-    for call in calls:
-        world.now += 50 * MS
-        identity, _ = math.call("add", {"a": 1, "b": 2}, meta={"claudecode/toolUseId": call.id} if says_which else {})
-        world.now += 50 * MS
+@pytest.mark.parametrize("says_which", [True, False])
+def test_equal_calls_are_joined_by_order_and_say_so(*, says_which: bool) -> None:
+    scene = Scene()
+    math, calls = scene.server("math", "add"), [call("math__add", name) for name in ("c1", "c2")]
+    scene.asks("one and two, twice", *calls)
+    for one in calls:
+        scene.world.now += 50 * MS
+        identity, _ = math.call("add", one.arguments, meta={"claudecode/toolUseId": one.id} if says_which else {})
+        scene.world.now += 50 * MS
         math.result(identity, "3")
-    model.ask(OPENAI, [*asked, Answer("", calls), Results([(call, "3") for call in calls])])
-    story, chat = told(world)
-    assert {item.words for item in chat if isinstance(item, CallItem)} == words
+    scene.goes_on("one and two, twice", calls, [(one, "3") for one in calls])
+    story = scene.world.story()
+    words = "approved by its host, not here" + " · maybe: by order" * (not says_which)
+    assert {item.words for item in chat_of(story) if isinstance(item, CallItem)} == {words}
     ladder = Ladder("story")
-    ladder.feed(story.clock.on_it(record) for _, record in world.records)
+    ladder.feed(story.clock.on_it(record) for _, record in scene.world.records)
     ladder.feed(link.record(9_000 + number, 0, 0) for number, link in enumerate(story.links()))
     sent = [row for row in ladder.rows if row.method == "tools/call" and row.outward]
     assert [row.maybe for row in sent] == [not says_which] * 2
@@ -117,31 +101,25 @@ NOT_CAPTURED = "4 earlier messages were not captured: the request repeats them"
 TOLD = [NOT_CAPTURED, "> first", "I look.", "math__add = 3", "It is three.", "> second"]
 
 
-def words(items: Sequence[Item]) -> list[str]:
-    """What the items say, a line each."""
-    found: list[str] = []
-    for item in items:
-        match item:
-            case UserItem():
-                found.append(f"> {item.text}")
-            case AnswerItem():
-                found.append(item.text.strip())
-            case CallItem():
-                found.append(f"{item.tool} = {item.result}")
-            case NoteItem():
-                found.append(item.what)
-            case _:
-                found.append(repr(item))
-    return found
+def words_of(item: Item) -> str:
+    match item:
+        case UserItem():
+            return f"> {item.text}"
+        case AnswerItem():
+            return item.text.strip()
+        case CallItem():
+            return f"{item.tool} = {item.result}"
+        case NoteItem():
+            return item.what
+        case _:
+            return repr(item)
 
 
 class Told:
     """A story that is told as it goes on."""
 
     def __init__(self) -> None:
-        self.world = World()
-        self.chat = Conversation()
-        self.story = Story()
+        self.world, self.chat, self.story = World(), Conversation(), Story()
         self._telling = StoryChat(self.story, self.chat)
 
     def hear(self) -> None:
@@ -152,53 +130,45 @@ class Told:
         self.world.records.clear()
         self._telling.tell()
 
-    def ask(self, model: ModelTap, entries: Sequence[Entry], answer: Answer | None = None) -> str:
-        """A request, and its answer if there is one."""
+    def ask(self, model: ModelTap, entries: Sequence[Entry], answer: Answer) -> None:
+        """A request and its answer."""
         exchange = model.ask(OPENAI, entries)
         self.hear()
-        if answer is not None:
-            list(model.answer(OPENAI, exchange, answer))
-            self.hear()
-        return exchange
+        list(model.answer(OPENAI, exchange, answer))
+        self.hear()
 
     @property
     def words(self) -> list[str]:
         """What the chat says."""
-        return words(list(self.chat.items))
+        return list(map(words_of, self.chat.items))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["openai", "anthropic", "gemini", "ollama", "cline", "cherry", "hermes"])
 def test_a_conversation_in_the_middle_is_told_from_its_beginning(name: str) -> None:
-    spoken, told = form(name, ["math__add"]), Told()
-    told.world.model().ask(spoken, EARLIER)
+    told = Told()
+    told.world.model().ask(form(name, ["math__add"]), EARLIER)
     told.hear()
-    items = list(told.chat.items)
-    [result] = [item.result for item in items if isinstance(item, CallItem)]
-    assert "3" in result  # of some forms with what is around it
-    assert [each.replace(result, "3") for each in words(items)] == TOLD
-    steps = [(item.turn, item.step, item.words, item.state) for item in items if isinstance(item, CallItem)]
-    assert steps == [(1, 0, "told in the request", "done")]
+    (item,) = (item for item in told.chat.items if isinstance(item, CallItem))
+    assert "3" in item.result  # of some forms with what is around it
+    assert [words.replace(item.result, "3") for words in told.words] == TOLD
+    assert (item.turn, item.step, item.words, item.state) == (1, 0, "told in the request", "done")
     assert told.story.conversations.turns == 1
 
 
 def test_the_conversation_goes_on_as_any_other_and_nothing_is_told_again() -> None:
     told = Told()
-    model = told.world.model()
+    model, entries = told.world.model(), [*EARLIER, Answer("", [CALL]), Results([(CALL, "4")])]
     told.ask(model, EARLIER, Answer("", [CALL]))
-    before = list(told.chat.items)
-    entries = [*EARLIER, Answer("", [CALL]), Results([(CALL, "4")])]
     told.ask(model, entries, Answer("Four."))
     told.ask(model, [*entries, Answer("Four."), User("third")], Answer("Five."))
     assert told.words == [*TOLD, "math__add = 4", "Four.", "> third", "Five."]
-    assert list(told.chat.items)[: len(TOLD)] == before[: len(TOLD)]
-    assert [(each.turn, each.step) for each in told.story.exchanges] == [(1, 1), (1, 2), (2, 1)]
+    assert [(exchange.turn, exchange.step) for exchange in told.story.exchanges] == [(1, 1), (1, 2), (2, 1)]
 
 
 def test_what_was_said_while_a_tap_did_not_run_is_told_and_no_more() -> None:
     told = Told()
     told.ask(told.world.model(), EARLIER[:1], Answer("I look.", [CALL]))
-    entries = [*EARLIER, Answer("Yes."), User("third")]
-    told.ask(told.world.model(), entries, Answer("No."))
+    told.ask(told.world.model(), [*EARLIER, Answer("Yes."), User("third")], Answer("No."))
     gap = [NOT_CAPTURED, "It is three.", "> second", "Yes."]
     assert told.words == ["> first", "I look.", "math__add = 3", *gap, "> third", "No."]
 
@@ -206,38 +176,22 @@ def test_what_was_said_while_a_tap_did_not_run_is_told_and_no_more() -> None:
 def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_their_number() -> None:
     told = Told()
     model = told.world.model()
-
-    def ask(text: str, *, status: int = 0) -> None:
+    for text, status in [*[("hello", 404)] * 42, ("hello", 429), ("hello", 404), ("hello", 0), ("something else", 404)]:
         exchange = model.ask(OPENAI, [User(text)])
         model.refuse(exchange, status) if status else list(model.answer(OPENAI, exchange, Answer("Hello.")))
-
-    for _ in range(40):
-        ask("hello", status=404)
-    for status in (404, 404, 429, 404, 404, 0):
         told.hear()
-        ask("hello", status=status)
-    ask("something else", status=404)
-    told.hear()
     assert told.words == [
         "> hello",
         "example answered 404: slow down (42 times)",
         "example answered 429: slow down",
-        "example answered 404: slow down (2 times)",
+        "example answered 404: slow down",
         "Hello.",
         "> something else",
         "example answered 404: slow down",
     ]
 
 
-# While it goes on.
-
-
-class Clock:
-    """One that stands still unless it is put forward."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.seconds = time.monotonic()
-        monkeypatch.setattr(time, "monotonic", lambda: self.seconds)
+# From the disk.
 
 
 @pytest.fixture
@@ -248,23 +202,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def followed(store: Store) -> LiveStory:
-    return LiveStory(store, Stories(store).listed()[0].id)
-
-
-def taken(following: LiveStory) -> list[StoryUpdate]:
-    pieces = list(following.updates)
-    following.updates.clear()
-    return pieces
-
-
-def calls(pieces: list[StoryUpdate]) -> int:
-    """How many frames that call a tool are among them."""
-    return sum(b'"tools/call"' in record.data for piece in pieces for record in piece.records)
-
-
 def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, following, read = Clock(monkeypatch), followed(store), store.records
+    seconds, read = time.monotonic(), store.records
+    monkeypatch.setattr(time, "monotonic", lambda: seconds)
+    following = LiveStory(store, Stories(store).listed()[0].id)
 
     def breaks_off(*, capture: str, after: int = 0, until_seq: int | None = None) -> Iterator[Record]:
         records = read(capture=capture, after=after, until_seq=until_seq)
@@ -276,17 +217,13 @@ def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monke
     with pytest.raises(StoreError):
         following.read(1)
     monkeypatch.setattr(store, "records", read)
-    before = following.version
-    clock.seconds += TAPS_SECONDS
+    before, seconds = following.version, seconds + TAPS_SECONDS
     assert following.version != before, "nobody would ask again"
     following.read(1)
-    pieces = taken(following)
-    assert calls(pieces) == 1
-    assert pieces[-1].state.is_whole
-    assert pieces[-1].state.turns == 1
-
-
-# Whole.
+    records = [record for piece in following.updates for record in piece.records if record.kind != "link"]
+    assert len({record.key for record in records}) == len(records)
+    assert sum(b'"tools/call"' in record.data for record in records) == 1
+    assert (following.updates[-1].state.is_whole, following.updates[-1].state.turns) == (True, 1)
 
 
 def whole_of(store: Store, name: str = "last") -> WholeStory:
@@ -307,14 +244,10 @@ def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(
     head, *lines = map(json.loads, exported(store).splitlines())
     assert (head["session"]["id"], head["session"]["source"]) == (story_id(whole.taps[0].id), "tap")
     records = [line for line in lines if line["kind"] != "link"]
-    assert [line["wire"] for line in records if line["kind"] in {"request", "frame"}] == [
-        *["mcp"] * 4,
-        "llm",
-        "mcp",
-        "mcp",
-        "llm",
-    ]
+    wires = [line["wire"] for line in records if line["kind"] in {"request", "frame"}]
+    assert wires == [*["mcp"] * 4, "llm", "mcp", "mcp", "llm"]
     assert {(line.get("turn"), line.get("step")) for line in records if line["wire"] == "llm"} == {(1, 1), (1, 2)}
+    assert [line.get("step") for line in records if "tools/call" in line.get("text", "")] == [1]
     told = [json.loads(line["text"]) for line in lines[len(records) :]]
     joined = [(link["relation"], link["known"]) for link in told if link["call"]]
     # By capture, whose names tell the second in which they began.
@@ -327,26 +260,20 @@ def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(
     assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
 
 
-def test_a_story_that_was_brought_in_comes_out_line_for_line_and_stays_by_itself(store: Store, tmp_path: Path) -> None:
-    before = exported(store)
+def test_a_story_comes_in_and_out_line_for_line_and_a_taps_id_gives_its_half(store: Store, tmp_path: Path) -> None:
+    def records(name: str) -> set[tuple[str, int]]:
+        head, *lines = map(json.loads, exported(store, name).splitlines())
+        assert head["session"]["id"] == name
+        return {(line["capture"], line["seq"]) for line in lines if line["kind"] != "link"}
+
+    whole, before = whole_of(store), exported(store)
+    halves = [records(tap.id) for tap in whole.taps]
+    assert [{capture for capture, _ in half} for half in halves] == [{tap.id} for tap in whole.taps]
+    assert records(whole.info.id) == halves[0] | halves[1]
     path = tmp_path / "story.jsonl"
     path.write_bytes(before)
     for _ in range(2):  # also where it is already
         brought = import_files(store, [path], Redactor()).id
         assert exported(store, brought) == before
         whole = whole_of(store, brought)
-        assert [tap.id for tap in whole.taps] == [brought]
-        assert len(whole.session_items("")) == 4
-    assert exported(store, whole_of(store).info.id) == before
-
-
-def test_a_taps_id_gives_the_half_of_that_tap_so_that_nothing_is_exported_twice(store: Store) -> None:
-    def records(name: str) -> set[tuple[str, int]]:
-        head, *lines = map(json.loads, exported(store, name).splitlines())
-        assert head["session"]["id"] == name
-        return {(line["capture"], line["seq"]) for line in lines if line["kind"] != "link"}
-
-    whole = whole_of(store)
-    halves = [records(tap.id) for tap in whole.taps]
-    assert [{capture for capture, _ in half} for half in halves] == [{tap.id} for tap in whole.taps]
-    assert records(whole.info.id) == halves[0] | halves[1]
+        assert ([tap.id for tap in whole.taps], len(whole.session_items(""))) == ([brought], 4)

@@ -23,6 +23,8 @@ Asked = tuple[str, str, int]
 """A call: capture, exchange, place in its answer."""
 Frame = tuple[str, int]
 Pair = tuple[Literal["sent", "told"], Asked, tuple[str, object]]
+CERTAIN = frozenset[Known]({"id", "value"})
+MAYBE = frozenset[Known]({"maybe"})
 
 
 class Tap:
@@ -31,27 +33,15 @@ class Tap:
     def __init__(self, world: World, identity: str, *, boot: int = 0, off: int = 0, drift: int = 0) -> None:
         self.id = identity
         self._world = world
-        self._boot = boot
-        self._off = off
-        self._drift = drift
+        self._boot, self._off, self._drift = boot, off, drift
         self._seq = self._exchanges = 0
 
     def keep(self, draft: Record) -> int:
         """A record, now."""
         self._seq += 1
         now = self._world.now + self._world.now * self._drift // 1_000_000
-        self._world.records.append(
-            (
-                self._world.now,
-                replace(
-                    draft,
-                    capture=self.id,
-                    seq=self._seq,
-                    time_ns=BEGAN + now + self._off,
-                    mono_ns=self._boot + now,
-                ),
-            )
-        )
+        times = {"time_ns": BEGAN + now + self._off, "mono_ns": self._boot + now}
+        self._world.records.append((self._world.now, replace(draft, capture=self.id, seq=self._seq, **times)))
         return self._seq
 
     def exchange(self) -> str:
@@ -70,32 +60,32 @@ class ModelTap(Tap):
         identity = self.exchange()
         headers = (("content-type", "application/json"), ("user-agent", agent))
         head = Head(method="POST", url=form.url, headers=headers)
-        self.keep(self._draft("request", identity, head=head, direction="out", data=form.request(entries, system)))
+        self._draft("request", identity, head=head, direction="out", data=form.request(entries, system))
         return identity
 
     def refuse(self, exchange: str, status: int = 429) -> None:
         """A response that is none."""
-        self.keep(self._draft("response", exchange, head=Head(status=status)))
-        self.keep(self._draft("chunk", exchange, data=b'{"error":{"message":"slow down"}}'))
-        self.keep(self._draft("end", exchange, data=Ending(size=1, kept=1).to_bytes()))
+        self._draft("response", exchange, head=Head(status=status))
+        self._draft("chunk", exchange, data=b'{"error":{"message":"slow down"}}')
+        self._draft("end", exchange, data=Ending(size=1, kept=1).to_bytes())
 
     def fail(self, exchange: str) -> None:
         """No response at all."""
-        self.keep(self._draft("error", exchange, data=Ending(reason="cut by peer").to_bytes()))
+        self._draft("error", exchange, data=Ending(reason="cut by peer").to_bytes())
 
     def answer(self, form: Form, exchange: str, answer: Answer, *, cut: bool = False) -> Generator[int]:
         """A response, chunk by chunk."""
-        self.keep(self._draft("response", exchange, head=Head(status=200)))
+        self._draft("response", exchange, head=Head(status=200))
         chunks = form.response(answer)
         for chunk in chunks[: len(chunks) // 2] if cut else chunks:
             yield 3 * MS
-            self.keep(self._draft("chunk", exchange, data=chunk))
+            self._draft("chunk", exchange, data=chunk)
         ending = Ending(reason="cut by peer" if cut else "complete")
-        self.keep(self._draft(ending.kind, exchange, data=ending.to_bytes()))
+        self._draft(ending.kind, exchange, data=ending.to_bytes())
 
-    def _draft(self, kind: str, exchange: str, **more: object) -> Record:
+    def _draft(self, kind: str, exchange: str, **more: object) -> None:
         draft = Record(wire="llm", kind="chunk", peer=self.peer, direction="in", exchange=exchange)
-        return replace(draft, kind=kind, **more)
+        self.keep(replace(draft, kind=kind, **more))
 
 
 class ServerTap(Tap):
@@ -149,14 +139,8 @@ class ServerTap(Tap):
         """Any message."""
         exchange = f"{connection} {message['id']}" if self.has_no_sessions and "id" in message else None
         connection = "c" if self.has_no_sessions else connection
-        return self.line(direction, {"jsonrpc": "2.0", **message}, connection, exchange)
-
-    def line(
-        self, direction: Literal["out", "in"], value: JSON, connection: str = "c1", exchange: str | None = None
-    ) -> int:
-        """Whatever stands in one line, a batch too."""
         draft = Record(wire="mcp", kind="frame", peer=self.name, connection=connection, exchange=exchange)
-        return self.keep(replace(draft, direction=direction, data=dumped(value) + b"\n"))
+        return self.keep(replace(draft, direction=direction, data=dumped({"jsonrpc": "2.0", **message}) + b"\n"))
 
 
 @dataclass
@@ -182,12 +166,10 @@ class World:
         return 1 << 39 if self.is_one_machine else boot
 
     def model(self, **more: int) -> ModelTap:
-        """A tap before a model."""
         self.taps += 1
         return ModelTap(self, f"llm-{self.taps}", **more)
 
     def server(self, name: str, *, has_no_sessions: bool = False, **clock: int) -> ServerTap:
-        """A tap before a server."""
         self.taps += 1
         return ServerTap(self, f"mcp-{self.taps}", name, has_no_sessions=has_no_sessions, **clock)
 
@@ -217,19 +199,14 @@ class World:
 
     def story(self, *, is_timed: bool = True) -> Story:
         """What is found out, also where what was recorded stands in its order and no more is known of when that was."""
-        story = Story()
-        if not is_timed:
-            for _, record in self.records:
-                story.feed(replace(record, time_ns=BEGAN, mono_ns=None))
-            return story
-        ordered = sorted((record for _, record in self.records), key=story.clock.at_ns)  # each on the clock that it has
-        for record in ordered:
+        story, records = Story(), [record for _, record in self.records]
+        if is_timed:
+            records.sort(key=story.clock.at_ns)  # each on the clock that it has
+        else:
+            records = [replace(record, time_ns=BEGAN, mono_ns=None) for record in records]
+        for record in records:
             story.feed(record)
         return story
-
-
-CERTAIN = frozenset[Known]({"id", "value"})
-MAYBE = frozenset[Known]({"maybe"})
 
 
 def found_in(
@@ -238,8 +215,7 @@ def found_in(
     """What was joined, in the form of the truth; if words are given, a place counts only where the call's own are told."""
     found: set[Pair] = set()
     for joined in story.joined():
-        asked = joined.call
-        key = (asked.capture, asked.exchange, asked.number)
+        key = (joined.call.capture, joined.call.exchange, joined.call.number)
         if joined.known in known:
             found |= {("sent", key, (frame.capture, frame.seq)) for frame in joined.sent}
         for told in joined.results:
