@@ -16,7 +16,6 @@ from tui_host.capture.json.narrowing import WORDS
 from tui_host.capture.json.reading import DEPTH, PARTS_LIMIT, is_deeper
 from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import NOWHERE, Place
-from tui_host.errors import JSON
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 VALUES = st.recursive(
@@ -46,30 +45,16 @@ MESSAGES = st.fixed_dictionaries(
 
 @pytest.mark.exhaustive
 @given(st.binary(max_size=60) | MESSAGES.map(lambda value: json.dumps(value).encode()))
-def test_nothing_that_comes_makes_the_reader_fail(line: bytes) -> None:
-    head = frame_head(line)
+def test_nothing_that_comes_makes_the_reader_fail_and_what_is_moved_is_read_as_what_is_shown(line: bytes) -> None:
+    head, moved = frame_head(line), read_frame(line)
     assert (head.kind == "malformed") <= bool(head.reason)
     for text in (head.method, head.id, head.words, head.name, head.progress_token, head.request_id):
         assert len(text) <= 6 * WORDS
         text.encode()
     for piece in frames_in(line):
         frame_head(piece)
-
-
-@pytest.mark.exhaustive
-@given(MESSAGES)
-def test_a_frame_that_is_moved_is_read_as_one_that_is_shown_save_its_words(value: dict[str, JSON]) -> None:
-    line = json.dumps(value).encode()
-    shown, moved = frame_head(line), read_frame(line)
-    assert moved.head == replace(shown, words="")
-    assert moved.value is None or moved == made_frame(value)
-
-
-def test_a_request_says_what_it_asks_for() -> None:
-    params = {"name": "add", "arguments": {"a": 1}, "_meta": {"progressToken": "p"}}
-    head = frame_head(rpc(id=4, method="tools/call", params=params))
-    assert (head.kind, head.method, head.id, head.name) == ("request", "tools/call", "4", "add")
-    assert (head.progress_token, head.words) == ('"p"', 'add {"a":1}')
+    assert moved.head == replace(head, words="" if moved.is_message else head.words)
+    assert moved.value is None or moved == made_frame(moved.value)
 
 
 def news(method: str, **params: object) -> bytes:
@@ -86,6 +71,7 @@ MATH = {"name": "math", "version": "1"}
 @pytest.mark.parametrize(
     ("message", "kind", "words"),
     [
+        (rpc(id=4, method="tools/call", params={"name": "add", "arguments": {"a": 1}}), "request", 'add {"a":1}'),
         (news("progress", progressToken=1, progress=6, total=10, message="loading"), "notification", "6/10 loading"),
         (news("message", level="info", data={"a": [1, None]}), "notification", 'info: {"a":[1,null]}'),
         (news("cancelled", requestId=4, reason="stopped"), "notification", "stopped"),
@@ -149,11 +135,6 @@ def test_what_is_no_message_says_why_and_keeps_the_id_if_there_is_one(line: byte
     assert head.id == identity
 
 
-def test_a_lone_surrogate_is_shown_and_breaks_nothing() -> None:
-    head = frame_head(rb'{"jsonrpc":"2.0","id":"\ud800","method":"\udfff","params":{"name":"\ud800"}}')
-    assert (head.method, head.name) == ("\\udfff", "\\ud800")
-
-
 LARGE = "x" * (WHOLE + 1)
 DENSE = [{"type": "text", "text": "a,b"}] * PARTS_LIMIT
 
@@ -168,23 +149,21 @@ def test_a_large_result_is_known_by_its_beginning_and_end(members: dict[str, obj
     assert (head.kind, head.id, head.is_error) == ("result", "12", failed)
 
 
-def test_a_large_call_is_known_by_its_beginning() -> None:
-    params = {"_meta": {"progressToken": 5}, "name": "write", "arguments": {"text": LARGE, "inner": {"a": 1, "id": 9}}}
-    head = frame_head(json.dumps({"method": "tools/call", "params": params, "jsonrpc": "2.0", "id": 5}).encode())
-    assert (head.kind, head.method, head.name) == ("request", "tools/call", "write")
-    assert (head.id, head.progress_token) == ("5", "5")
+def test_the_head_of_a_call_is_read_at_its_beginning_and_half_a_character_is_shown() -> None:
+    params = {"_meta": {"progressToken": 5}, "name": "\ud800"}
+    for arguments in ({}, {"text": LARGE, "inner": {"a": 1, "id": 9}}):
+        message = {"method": "\udfff", "params": {**params, "arguments": arguments}, "jsonrpc": "2.0", "id": 5}
+        head = frame_head(json.dumps(message).encode())
+        assert (head.kind, head.method, head.name) == ("request", "\\udfff", "\\ud800")
+        assert (head.id, head.progress_token) == ("5", "5")
 
 
 def test_the_members_of_a_batch_are_its_bytes() -> None:
     first, second = b'{"id":1, "method":"a"}', '{"id":2,"method":"工]"}'.encode()
     assert frames_in(b" [" + first + b" , " + second + b"]\n") == [first, second]
-    assert frames_in(first + b"\r\n") == [first]
-    assert frames_in(b" \n") == []
-
-
-@pytest.mark.parametrize("body", [b"[1,", b"[1 2]", b"[", b"[]", b"[" * 100_000, b"[\xff]"])
-def test_a_batch_that_cannot_be_taken_apart_stays_whole(body: bytes) -> None:
-    assert frames_in(body) == [body]
+    assert (frames_in(first + b"\r\n"), frames_in(b" \n")) == ([first], [])
+    for body in (b"[1,", b"[1 2]", b"[", b"[]", b"[" * 100_000, b"[\xff]"):
+        assert frames_in(body) == [body], "one that cannot be taken apart stays whole"
 
 
 PLACE = Place(session="s", turn=1, step=2, call="c1")
@@ -199,32 +178,28 @@ def test_an_answer_progress_and_a_cancellation_are_in_the_place_of_their_call() 
     correlator = Correlator()
     asked(correlator, token=4)
     asked(correlator, 5, NOWHERE)
-    progress = frame_head(rpc(method="notifications/progress", params={"progressToken": 4, "progress": 1}))
-    cancelled = frame_head(rpc(method="notifications/cancelled", params={"requestId": 4}))
-    assert correlator.see("in", progress).place == PLACE
-    assert correlator.see("out", cancelled).place == PLACE
-    answer = correlator.see("in", frame_head(rpc(id=4, result={})))
-    assert (answer.place, answer.method, answer.odd) == (PLACE, "tools/call", "")
-
-
-def test_direction_is_part_of_an_id() -> None:
-    correlator = Correlator()
-    asked(correlator)
+    progress = news("progress", progressToken=4, progress=1)
+    assert correlator.see("in", frame_head(progress)).place == PLACE
     theirs = correlator.see("in", frame_head(rpc(id=4, method="sampling/createMessage")))
-    assert theirs.place == PLACE  # of the only call under way
-    ours = correlator.see("out", frame_head(rpc(id=4, result={})), NOWHERE)
-    assert (ours.place, ours.method) == (PLACE, "sampling/createMessage")
-    assert correlator.see("in", frame_head(rpc(id=4, result={}))).place == PLACE
+    assert theirs.place == PLACE, "of the only call under way"
+    ours = correlator.see("out", frame_head(rpc(id=4, result={})))
+    assert (ours.place, ours.method) == (PLACE, "sampling/createMessage"), "the direction is part of an id"
+    assert correlator.see("out", frame_head(news("cancelled", requestId=4))).place == PLACE
+    answered = correlator.see("in", frame_head(rpc(id=4, result={})))
+    assert (answered.place, answered.method, answered.odd) == (PLACE, "tools/call", "")
     assert correlator.see("in", frame_head(rpc(id=5, method="roots/list"))).place == NOWHERE
 
 
 def test_what_is_odd_about_an_answer_is_said() -> None:
     correlator = Correlator()
     asked(correlator)
-    assert correlator.see("in", frame_head(rpc(id="4", result={}))).odd == "an id of the other type"
-    assert correlator.see("in", frame_head(rpc(id=4, result={}))).odd == "a second answer"
-    assert correlator.see("in", frame_head(rpc(id=9, result={}))).odd == "an answer to nothing that was asked"
-    assert correlator.see("in", frame_head(rpc(id=None, error={"code": 1}))).odd == ""
+    answers = (rpc(id="4", result={}), rpc(id=4, result={}), rpc(id=9, result={}), rpc(id=None, error={"code": 1}))
+    assert [correlator.see("in", frame_head(line)).odd for line in answers] == [
+        "an id of the other type",
+        "a second answer",
+        "an answer to nothing that was asked",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(

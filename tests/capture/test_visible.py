@@ -12,23 +12,9 @@ from tui_host.capture.visible import MARKS, decode, hidden, line, tool_name, vis
 
 HOSTILE = st.sampled_from(
     [
-        *(chr(code) for code in range(0xA1)),
+        *map(chr, range(0xA1)),
         *"\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202e\u2060\u2066\u2069\ufe0f\ufeff",
-        "\ud800",
-        "\udfff",
-        "\U000e0041",
-        "\U000e0100",
-        "\u0301",
-        "\u0e47",
-        "\u1161",
-        "👩",
-        "🏽",
-        "❤",
-        "1",
-        "\u20e3",
-        "e",
-        "工",
-        "⟨",
+        *"\ud800\udfff\U000e0041\U000e0100\u0301\u0e47\u1161\u20e3👩🏽❤1e工⟨",
     ]
 )
 TEXTS = st.lists(HOSTILE, max_size=60).map("".join) | st.text(max_size=40)
@@ -45,33 +31,22 @@ def acts(text: str) -> list[str]:
     ]
 
 
-@given(TEXTS)
-def test_nothing_that_a_terminal_acts_on_comes_out(text: str) -> None:
-    assert acts(visible(text)) == []
-    assert not set(visible(text, newlines=False)) & {"\n", "\t", "\r"}
-
-
-@given(TEXTS, st.booleans())
-def test_what_is_visible_stays_as_it_is(text: str, newlines: bool) -> None:  # noqa: FBT001 - hypothesis
+@given(TEXTS, st.booleans(), st.integers(0, 30))
+def test_nothing_that_a_terminal_acts_on_comes_out_and_what_is_visible_stays(
+    text: str,
+    newlines: bool,  # noqa: FBT001 - hypothesis
+    limit: int,
+) -> None:
     once = visible(text, newlines=newlines)
-    assert visible(once, newlines=newlines) == once
-    assert hidden(once) == 0
-
-
-@given(TEXTS)
-def test_no_character_carries_more_marks_than_are_drawn(text: str) -> None:
+    assert acts(once) == []
+    assert newlines or not set(once) & {"\n", "\t", "\r"}
+    assert (visible(once, newlines=newlines), hidden(once)) == (once, 0)
+    shown = line(text, limit)
+    assert (len(shown) <= limit, "\n" in shown, acts(shown)) == (True, False, [])
     run = 0
     for character in visible(text * 20):
         run = run + 1 if unicodedata.category(character) in {"Mn", "Me"} and character != "\ufe0f" else 0
-        assert run <= MARKS
-
-
-@given(TEXTS, st.integers(0, 30))
-def test_a_line_is_one_line_within_its_limit(text: str, limit: int) -> None:
-    shown = line(text, limit)
-    assert len(shown) <= limit
-    assert "\n" not in shown
-    assert acts(shown) == []
+        assert run <= MARKS, "no character carries more marks than are drawn"
 
 
 EMOJI = "👩\u200d👩\u200d👧 ❤\ufe0f 👩🏽\u200d🚒 1\ufe0f\u20e3"
@@ -114,14 +89,11 @@ def test_breaks_become_pictures_in_one_line_and_nothing_is_cut_in_two(text: str,
     assert line(text, limit) == shown
 
 
-def test_each_character_has_its_own_sixteen_marks() -> None:
+def test_each_character_has_its_own_sixteen_marks_and_bytes_that_are_no_text_are_seen() -> None:
     marks = "\u0e47" * 20
     assert visible(f"ก{marks}ก{marks}ขค") == f"ก{marks[:MARKS]}⟨+4⟩ก{marks[:MARKS]}⟨+4⟩ขค"
     assert visible("e" + "\u0301" * 50_000) == "e" + "\u0301" * MARKS + "⟨+49984⟩"
     assert visible("नमस्ते दुनिया" * 3) == "नमस्ते दुनिया" * 3
-
-
-def test_bytes_that_are_no_text_are_seen() -> None:
     assert decode(b"caf\xc3\xa9 \xff\xed\xa0\x80") == "café \\xff\\xed\\xa0\\x80"
 
 

@@ -19,10 +19,9 @@ class Row:
 
     Attributes:
         number: The row's index in the ladder, from 0.
-        kind: `request` and `response` are the two halves of an HTTP exchange with a model; `frame` one JSON-RPC message,
-            `decision` what became of a call, `line` standard error (several lines fold into one row), `fault` what broke
-            (an exchange without a response, bytes that are no frame), `end` that a connection to a server is over,
-            `vendor` that the vendor ran a tool of its own while it answered.
+        kind: `request` and `response` are the halves of an exchange with a model; `frame` is one JSON-RPC message, `decision`
+            what became of a call, `line` standard error (several lines fold into one row), `fault` what broke (an exchange
+            without a response, bytes that are no frame), `end` that a connection is over, `vendor` a vendor's own tool.
         clock: The clock of the times: the capture, or the name of a common clock of several captures.
         mono_ns: Time of the first byte, on that clock; None if unknown.
         turn: The turn, 0 if the row belongs to none, such as a server's start.
@@ -33,13 +32,11 @@ class Row:
         response_seq: The number of the record with the head of the answer; 0 without one.
         rpc_id: The frame's id as JSON text, empty for notifications.
         error: Whether the frame is a JSON-RPC error or a result with `isError`, or the exchange failed.
-        events: Events of a streamed body so far, however many pieces it came in (none of one that is coded); lines of standard error, or
-            repeats folded into this row.
+        events: Events of a streamed body so far (none of one that is coded), or lines or repeats folded into this row.
         state: `open` while bytes or the answer may still come, `unanswered` where no answer will.
         ending: Why no answer came: `lab exited 134`; empty where that is not known.
         tool: The own name of the tool in a call's frames and decision; empty for other rows.
-        words: A short form of what it says, foreign text as it came (one line, at most 200 characters): the decision's words,
-            the asked call, the arguments, the result's first text, the standard error's line, the fault's reason.
+        words: What it says in one line of at most 200 characters, foreign text as it came.
         missing: Whether the bytes are missing in the imported file.
         inferred: Whether a call of the row was found only by comparing contents, as in captures of other hosts.
         maybe: Whether a call of the row is only likely to be its own.
