@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -103,21 +102,6 @@ def test_a_captures_own_clock_counts_from_where_the_wall_clock_stood_when_it_beg
     assert [clock.at_ns(record) for record in records] == times
     told = [None if mono_ns is None else time for (_, _, mono_ns), time in zip(stamps, times, strict=True)]
     assert [clock.on_it(record).mono_ns for record in records] == told
-
-
-def test_records_of_many_threads_have_numbers_without_gaps(recorder: Recorder) -> None:
-    def work() -> None:
-        for _ in range(200):
-            recorder.append(frame())
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert recorder.flush(5)
-
-    assert [record.seq for record in recorder.since(0)] == list(range(1, 801))
 
 
 def test_records_that_left_memory_come_from_the_store(store: Store) -> None:

@@ -13,11 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.capture.conftest import Disk
 from tests.capture.drafts import any_draft, frame, unstamped, wait_until
-from tests.capture.stores import FIRST, kept, other_process, record, start_writer, write_at_once
+from tests.capture.stores import FIRST, SECOND, kept, other_process, record, save, start_writer, write_at_once
 from tui_host.capture.record import Record
-from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store import companion_files, schema, write_ahead_log
 from tui_host.capture.store.companion_files import Lock, is_live
@@ -26,17 +24,21 @@ from tui_host.capture.store.store import Store
 from tui_host.errors import SettingsError, StoreError
 
 
-def test_a_row_that_cannot_be_read_says_so_and_hides_no_other(store: Store) -> None:
+def test_a_row_or_a_text_that_cannot_be_read_says_so_and_hides_no_other(store: Store) -> None:
     record(store, [frame(b"%d" % number) for number in range(5)]).close()
+    for session in (FIRST, SECOND):
+        save(store, session)
     changes = ("head = '{'", "head = '[1,2]'", "redacted = '[1]'")
-    script = ";".join(f"UPDATE records SET {change} WHERE key & 255 = {seq}" for seq, change in enumerate(changes, 2))  # noqa: S608
-    store.run(lambda connection: connection.executescript(script))
+    rows = [f"UPDATE records SET {change} WHERE key & 255 = {seq}" for seq, change in enumerate(changes, 2)]  # noqa: S608
+    text = "UPDATE sessions SET title = CAST(X'73C328' AS TEXT) WHERE rowid = 1"
+    store.run(lambda connection: connection.executescript(";".join((*rows, text))))
 
     found = list(store.records())
 
     assert [each.data for each in found] == [b"0", b"", b"", b"", b"4"]
     assert ["damaged" in (each.malformed or "") for each in found] == [False, True, True, True, False]
     assert (found[1].key, found[1].kind, found[1].peer) == (("c1", 2), "frame", found[0].peer)
+    assert {info.title for info in store.sessions.list()} == {r"s\xc3(", f"title of {SECOND}"}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
@@ -149,20 +151,6 @@ def test_a_folder_without_locks_is_told_and_used_all_the_same(tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_database_is_set_aside_and_told(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    path.write_text("these are my notes, not a database\n" * 100, encoding="utf-8")
-
-    store = Store.open(path)
-    record(store, [frame(b"new")])
-
-    (aside,) = tmp_path.glob("tui-host.db.damaged-*")
-    assert aside.read_text(encoding="utf-8").startswith("these are my notes")
-    assert aside.name in store.notices[0]
-    assert kept(store) == [b"new"]
-    store.close()
-
-
 def test_a_newer_form_and_another_programs_database_are_refused_and_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,17 +197,6 @@ def test_a_store_opened_to_read_sees_what_another_writes_and_writes_nothing(stor
     with pytest.raises(StoreError):
         reading.run(lambda connection: connection.execute("DELETE FROM records"))
     reading.close()
-
-
-def test_a_closed_store_says_what_it_could_not_write(store: Store, disk: Disk) -> None:
-    disk.fill()
-    recorder = Recorder(store, Redactor(), capture="c1")
-    recorder.append(frame(b"x" * 9000))
-
-    assert not recorder.close(5)
-    assert not store.close()
-    assert recorder.append(frame(b"after the end")) == 2
-    assert recorder.unkept == 2
 
 
 @pytest.mark.parametrize("is_network", [True, False])

@@ -237,16 +237,3 @@ def test_damage_in_the_log_of_a_killed_process_costs_what_stood_behind_it_and_is
     again = Store.open(path)
     assert again.notices == []
     again.close()
-
-
-def test_a_text_that_is_damaged_on_the_disk_hides_nothing_else(store: Store) -> None:
-    for session in (FIRST, SECOND):
-        save(store, session)
-    spoiled = b"spoil\xc3(ed"
-    store.run(
-        lambda connection: connection.execute(
-            "UPDATE sessions SET title = CAST(? AS TEXT) WHERE id = ?", (spoiled, FIRST)
-        )
-    )
-
-    assert {info.title for info in store.sessions.list()} == {r"spoil\xc3(ed", f"title of {SECOND}"}
