@@ -99,8 +99,6 @@ class Recorder(Recording):
             if self._slots:
                 self._is_announced = store.put(self)
 
-    # Recording.
-
     @override
     def now(self) -> int:
         return self._mono_ns()
@@ -147,8 +145,6 @@ class Recorder(Recording):
             self._store.end_capture(self.capture, self._wall_ns())
         return self.flush(timeout)
 
-    # Reading.
-
     @property
     def left(self) -> int:
         """The number of records not on disk: being written, or waiting in memory."""
@@ -185,8 +181,6 @@ class Recorder(Recording):
         """Drop what is on the disk from memory; views then read it from there."""
         with self._lock:
             self._make_room(0)
-
-    # What the writer asks and says.
 
     @override
     def take(self) -> list[Slot]:

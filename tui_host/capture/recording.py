@@ -42,8 +42,6 @@ class Recording:
         self.redactor = redactor
         self._exchanges, self._connections = count(1), count(1)
 
-    # For wires.
-
     def now(self) -> int:
         """Return the clock of `append`."""
         raise NotImplementedError
@@ -58,10 +56,8 @@ class Recording:
     def new_connection(self, server: str) -> str:
         return f"{server}#{next(self._connections)}"
 
-    # For the writer, in its own thread.
-
     def take(self) -> list[Slot]:
-        """Return the new records, in order."""
+        """Return the new records, in order. This and what follows is called by the writer, in its own thread."""
         raise NotImplementedError
 
     def settled(self, seq: int, fault: str) -> None:

@@ -28,10 +28,8 @@ PlainRow: TypeAlias = "tuple[int, int, int, int, Kind, Direction | None, str | N
 Part: TypeAlias = "tuple[int, int, int, Kind, str | None, bytes]"
 """One record of an answer: key, time, monotonic time, kind, head, data."""
 
-LONGEST = 1024
-"""Records in one row, at most."""
-SPAN = 1 << 14
-"""Keys from its first to its last, at most: where a record may stand is looked for no farther."""
+LONGEST, SPAN = 1024, 1 << 14
+"""Records in one row, and keys from its first to its last, at most: where a record may stand is looked for no farther."""
 KINDS: Final[Sequence[Kind]] = ("response", "chunk", "end", "error")
 """The order is part of the form."""
 _HEADER = Struct("<BHqqII")
@@ -48,10 +46,8 @@ GREAT = 16 << 20
 WORTH, ALIKE = 0.9, 0.25
 """The part of itself to which something must shrink, else it is kept as it is; and to which a body that repeats its prefix does."""
 GROUP, WHOLE = 4, 64
-CHAINS = 32
-"""Chains of bodies that are remembered."""
-RECENT = 8 << 20
-"""Bytes of bodies held in memory, at most."""
+CHAINS, RECENT = 32, 8 << 20
+"""Chains of bodies that are remembered, and bytes of bodies that are held in memory, at most."""
 
 _PACKED = "SELECT data, size, base FROM records WHERE key = ?"
 
@@ -82,10 +78,9 @@ class Bodies:
         """Return the data of a record; raises ValueError where it, or its base, is damaged or missing."""
         if packed.size is None:
             return packed.data
-        data = self._recent.get(key, b"")
-        if data:
-            return data
-        waiting = [(key, packed)]
+        if key in self._recent:
+            return self._recent[key]
+        data, waiting = b"", [(key, packed)]
         while (base := waiting[-1][1].base) is not None:
             if base in self._recent:
                 data = self._recent[base]

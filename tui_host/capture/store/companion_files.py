@@ -12,37 +12,25 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-HELD = 4 << 20
-"""Number of bytes to reserve, if available."""
-LEAST = 256 << 10
-"""Number of bytes to leave free, needed to open the database."""
+HELD, LEAST = 4 << 20, 256 << 10
+"""Number of bytes to reserve, if available; and to leave free, needed to open the database."""
 
 
 class Lock:
-    """A lock that this process holds until `release` or its end.
-
-    Attributes:
-        token: The lock's name, stored with everything that this process owns.
-        fault: Why other processes cannot see that this one runs; empty if they can.
-    """
+    """A lock that this process holds until `release` or its end. Everything that it owns is stored with the lock's token."""
 
     def __init__(self, database: Path) -> None:
-        self.fault = ""
-        while not self._is_taken(database):  # somebody looked at it just now, and took it for one left behind
-            self.release()
-
-    def _is_taken(self, database: Path) -> bool:
+        self.fault = ""  # why other processes cannot see that this one runs
         self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
         self._path = database.with_name(f"{database.name}.live-{self.token}")
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        unnamed = self._path.with_suffix(".new")
+        self._file = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
         except OSError as error:  # some network file systems
             why = f"the data folder allows no locks ({error.strerror})"
             self.fault = f"{why}: open no session in two places at once"
-        return self._path.exists()
+        unnamed.rename(self._path)  # only now: a file that is not locked is taken for one left behind
 
     def release(self) -> None:
         """Free the lock."""
@@ -82,15 +70,12 @@ def alone(database: Path) -> Generator[None]:
 
 def _is_held(path: Path) -> bool:
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look at the same time
+    except BlockingIOError:
+        return True
     except OSError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look at the same time
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    finally:
-        os.close(file)
+        pass
     return False
 
 

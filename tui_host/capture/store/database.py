@@ -37,9 +37,6 @@ class OlderFormError(StoreError):
     """Raised if the database was opened for reading, but has an older form, or no tables yet."""
 
 
-# Reading.
-
-
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """Open a connection for reading, even in a folder without permission to write, or on a full disk. Raises for an older form."""
     reserve = DiskReserve(path)
@@ -103,9 +100,6 @@ def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
     if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
         return True
     return connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-
-
-# Writing.
 
 
 def open_to_write(path: Path, connect: Connect, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:

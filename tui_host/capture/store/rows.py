@@ -82,7 +82,7 @@ class RecordTable:
         self._captures.clear()
 
     def forget(self) -> None:
-        """Forget the state of a transaction rolled back, or of sessions that nobody writes any more."""
+        """Forget the state of a transaction that was rolled back, or before which rows were deleted."""
         self._packer.forget()
         for state in (self._captures, self._places, self._plain, self._parts, self._streamed):
             state.clear()

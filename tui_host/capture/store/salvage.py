@@ -12,15 +12,13 @@ from bisect import bisect_left
 from contextlib import closing
 from operator import lt
 from pathlib import Path
-from struct import Struct
 
 from tui_host.capture.store.schema import connect, damaged_text, make_private, make_tables
 from tui_host.capture.store.store_faults import READ_FAULTS, is_damage
 
 AT_ONCE = 512
 _LAST = (1 << 63) - 1
-_PAGE, _HEADER, _INTERIOR = 4096, 100, 5
-_NUMBER, _SHORT = Struct(">I"), Struct(">H")
+_PAGE = 4096
 _SCHEMA = "SELECT type, name, rootpage, sql FROM sqlite_master ORDER BY name"
 
 _MENDED = """
@@ -76,7 +74,7 @@ def _copied(damaged: Path, fresh: Path) -> str:
                 if source.execute(_SCHEMA).fetchall() != target.execute(_SCHEMA).fetchall():
                     return ""
                 target.execute("BEGIN")
-                tables: list[str] = [name for kind, name, *_ in target.execute(_SCHEMA).fetchall() if kind == "table"]
+                tables: list[str] = [row[1] for row in target.execute(_SCHEMA).fetchall() if row[0] == "table"]
                 lost = ", ".join([table for table in tables if not _copy_table(source, target, table)])
         except READ_FAULTS as error:
             if is_damage(error):
@@ -100,18 +98,16 @@ def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
     log = damaged.with_name(damaged.name + "-wal")
     if log.exists():
         shutil.copyfile(log, mended.with_name(mended.name + "-wal"))
-    new = fresh.read_bytes()
+    with closing(connect(fresh)) as connection:
+        roots = {row[0] for row in connection.execute("SELECT rootpage FROM sqlite_master")}
+    new, pages = fresh.read_bytes(), damaged.stat().st_size // _PAGE
     with mended.open("r+b") as file:
         # The size of the file stands at byte 28; a new file knows of no free pages, which reading does not need.
-        file.write(new[:28] + _NUMBER.pack(damaged.stat().st_size // _PAGE) + new[32:_PAGE])
-        # The schema's pages below the first one. Source: SQLite, Database File Format, 1.6 B-tree Pages.
-        if new[_HEADER] == _INTERIOR:
-            (cells,) = _SHORT.unpack_from(new, _HEADER + 3)
-            places = [_SHORT.unpack_from(new, _HEADER + 12 + 2 * cell)[0] for cell in range(cells)]
-            for place in (*places, _HEADER + 8):
-                at = (_NUMBER.unpack_from(new, place)[0] - 1) * _PAGE
-                file.seek(at)
-                file.write(new[at : at + _PAGE])
+        file.write(new[:28] + pages.to_bytes(4, "big") + new[32:_PAGE])
+        for page in range(2, len(new) // _PAGE + 1):
+            if page not in roots:  # in a new file these are the schema's, and one that reading does not need either
+                file.seek((page - 1) * _PAGE)
+                file.write(new[(page - 1) * _PAGE : page * _PAGE])
 
 
 def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:

@@ -105,7 +105,8 @@ class Writer:
         def perform(connection: sqlite3.Connection) -> None:
             try:
                 with connection:  # what is left open by an error is rolled back
-                    if makes_room:
+                    if makes_room:  # by deleting what may be remembered here
+                        self._records.forget()
                         connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
                     result.set_result(work(connection))
             except BaseException as error:  # noqa: BLE001 - whoever waits gets it
@@ -135,8 +136,6 @@ class Writer:
             give_pages_back(self._connection)
         self._connection.close()
         return not self._pending
-
-    # In the thread.
 
     def _run(self) -> None:
         try:
