@@ -6,17 +6,18 @@ import re
 import shutil
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.measure import Table, at_most, say
+from tests.interop.others import serving
+from tests.ports import unused_port
 
 MITMPROXY = "mitmproxy==11.0.2"
 # As it comes it holds a whole event stream back.
@@ -27,7 +28,6 @@ def responseheaders(flow):
     flow.response.stream = True
 """
 PAUSE_SECONDS = 0.001
-START_SECONDS = 120.0
 _STAMP = re.compile(rb'"at":(\d+)')
 
 
@@ -65,35 +65,6 @@ def upstream(count: int) -> Generator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=accept, daemon=True).start()
         yield listener.getsockname()[1]
-
-
-@contextmanager
-def running(command: Sequence[str], port: int) -> Generator[int]:
-    """A relay that listens at a port; the id of its process."""
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            end = time.monotonic() + START_SECONDS
-            while not _listens(port):
-                assert process.poll() is None
-                assert time.monotonic() < end
-                time.sleep(0.1)
-            yield process.pid
-        finally:
-            process.terminate()
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
-
-
-def unused_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-    return port
 
 
 def processor_seconds(process: int) -> float:
@@ -134,10 +105,10 @@ def run(table: Table) -> None:
         script.write_text(STREAMING)
         port, their_port, where = unused_port(), unused_port(), f"http://127.0.0.1:{server}"
         words = ["tap", "llm", "--upstream", where, "--port", str(port), "--data-dir", name]
-        own = stack.enter_context(running([sys.executable, "-m", "tui_host", *words], port))
+        own = stack.enter_context(serving([sys.executable, "-m", "tui_host", *words], port)).pid
         command = ["uv", "tool", "run", "--quiet", "--from", MITMPROXY, "mitmdump", "--quiet", "--scripts", str(script)]
         command += ["--mode", f"reverse:{where}", "--listen-host", "127.0.0.1", "--listen-port", str(their_port)]
-        launcher = stack.enter_context(running([*command, "--set", f"confdir={name}"], their_port))
+        launcher = stack.enter_context(serving([*command, "--set", f"confdir={name}"], their_port)).pid
         relays = ((server, own), (port, own), (their_port, _innermost(launcher)))
         triples = [[measured(*relay, count) for relay in relays] for _ in range(rounds)]
     ours = [relayed.delay - direct.delay for direct, relayed, _ in triples]

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.exported import object_of
+from tests.ports import unused_port
 from tui_host.errors import JSON
 
 NPM = {
@@ -57,7 +58,7 @@ AWHILE: Mapping[str, JSON] = {"duration": 3, "steps": 1}
 
 What a host says after a session's last record is in no export of it. So a turn whose bytes are all compared lasts until that is over.
 """
-START_SECONDS = 60
+START_SECONDS = 120
 FETCH_SECONDS = 600
 """How long a registry may take. Fixtures wait for it, of tests whose own time is that of their function alone."""
 
@@ -124,12 +125,6 @@ class Node:
             return None
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
 @contextmanager
 def serving(command: Sequence[str], port: int, **environment: str) -> Generator[subprocess.Popen[bytes]]:
     """A program that listens on a port, from when it does."""
@@ -155,7 +150,7 @@ def serving(command: Sequence[str], port: int, **environment: str) -> Generator[
 @contextmanager
 def everything_over_http(node: Node, kind: str = "streamableHttp") -> Generator[int]:
     """server-everything over HTTP of this kind; its port."""
-    port = free_port()
+    port = unused_port()
     guard = Path(__file__).parent / "loopback.cjs"
     with serving(node.command(EVERYTHING, kind), port, PORT=str(port), NODE_OPTIONS=f"--require={guard}"):
         yield port

@@ -22,11 +22,11 @@ from tests.interop.others import (
     Node,
     call_awhile,
     everything_over_http,
-    free_port,
     serving,
     uvx,
 )
 from tests.interop.relay import Relay
+from tests.ports import unused_port
 from tui_host.errors import JSON
 
 pytestmark = pytest.mark.timeout(300)
@@ -64,7 +64,7 @@ class Heard:
 def heard(request: pytest.FixtureRequest, node: Node, tmp_path_factory: pytest.TempPathFactory) -> Generator[Heard]:
     folder = tmp_path_factory.mktemp("heard")
     mode = str(request.param)
-    port = free_port()
+    port = unused_port()
     with (
         serving([*PROGRAM, "demo-model", "--port", str(port), "--pace", "0"], port),
         everything_over_http(node) as web,
@@ -112,7 +112,9 @@ def test_each_call_says_what_its_frames_say(heard: Heard) -> None:
         assert results == {json.dumps(call["result"]) for call in calls if call["server"] == server}
 
 
-def test_what_a_server_calls_an_error_is_one_and_nothing_else_is(heard: Heard) -> None:
+def test_what_a_server_calls_an_error_is_one_and_the_model_is_told_every_result_in_the_next_request(
+    heard: Heard,
+) -> None:
     assert [answer.whole["stop"] for answer in heard.answers] == ["done", "done"]
     failed = [(call["server"], call["tool"], call["sent"]) for call in heard.answers[0].calls if call["is_error"]]
     assert failed == [
@@ -121,9 +123,6 @@ def test_what_a_server_calls_an_error_is_one_and_nothing_else_is(heard: Heard) -
         ("time", "get_current_time", {"timezone": "Nowhere/Else"}),
     ]
     assert not any(call["is_error"] for call in heard.answers[1].calls)
-
-
-def test_the_model_is_told_every_result_in_the_next_request(heard: Heard) -> None:
     requests = chosen(heard.lines, peer="mine", kind="request")
     messages = [object_of(one) for one in array_of(object_of(json.loads(requests[1].data))["messages"])]
     told = [str(one["content"]) for one in messages if one["role"] == "tool"]

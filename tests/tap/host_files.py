@@ -10,19 +10,14 @@ CLAUDE_DESKTOP = """\
       "command": "npx",
       "args": [
         "-y",
-        "@modelcontextprotocol/server-filesystem",
         "/home/ann/My \\"Documents\\""
       ]
     },
     "weather": {
-      "command": "/home/ann/.local/bin/uv",
-      "args": ["--directory", "/srv/weather", "run", "weather.py"],
+      "command": "/home/ann/.local/bin/uv", "args": ["--directory", "/srv/weather", "run", "weather.py"],
       "env": { "WEATHER_KEY": "wk-51f0c2aa9b" }
     },
-    "remote": {
-      "command": "npx",
-      "args": ["mcp-remote", "https://docs.example/mcp", "--header", "Authorization: Bearer abc.def"]
-    },
+    "remote": { "command": "npx", "args": ["mcp-remote", "--header", "Authorization: Bearer abc.def"] },
     "alone": {
       "command": "/opt/server"
     },
@@ -35,11 +30,9 @@ CLAUDE_DESKTOP = """\
 
 CLAUDE_CODE = """\
 {
-  "numStartups": 41,
   "oauthAccount": { "emailAddress": "ann@example.org", "accessToken": "at-very-secret" },
   "projects": {
     "/home/ann/shop": {
-      "allowedTools": [],
       "history": [ { "display": "what is \\u00e9 \\ud83d\\ude00?" } ],
       "mcpServers": {
         "db": { "type": "stdio", "command": "uvx", "args": ["mcp-server-sqlite", "--db-path", "/srv/shop.db"], "env": {} },
@@ -49,9 +42,7 @@ CLAUDE_CODE = """\
     "/home/ann/a.b": { "mcpServers": {} },
     "/home/ann/wiki": { "mcpServers": { "db": { "command": "${HOME}/bin/db", "args": ["--ro"] } } }
   },
-  "mcpServers": {
-    "memory": { "type": "stdio", "command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {} }
-  }
+  "mcpServers": { "memory": { "type": "stdio", "command": "npx", "args": ["-y", "server-memory"], "env": {} } }
 }
 """
 
@@ -75,9 +66,7 @@ CURSOR = """\
 VSCODE = """\
 // Servers for all workspaces
 {
-  "inputs": [
-    { "type": "promptString", "id": "key", "description": "API key", "password": true },
-  ],
+  "inputs": [ { "type": "promptString", "id": "key", "description": "API key", "password": true }, ],
   "servers": {
     /* the first one */
     "perplexity": {
@@ -108,14 +97,7 @@ VSCODE = """\
 CLINE = """\
 {
   "mcpServers": {
-    "math": {
-      "autoApprove": ["add"],
-      "disabled": false,
-      "timeout": 60,
-      "type": "stdio",
-      "command": "uv",
-      "args": ["--directory", "/srv/math", "run", "server.py"]
-    },
+    "math": { "autoApprove": ["add"], "timeout": 60, "type": "stdio", "command": "uv", "args": ["run", "server.py"] },
     "new": { "transport": { "type": "stdio", "command": "node", "args": ["index.js"] }, "disabled": true },
     "sse": { "disabled": true, "url": "https://mcp.example/sse?api_key=k3y" }
   }
@@ -126,9 +108,8 @@ GEMINI = """\
   "theme": "GitHub", "selectedAuthType": "oauth-personal",
   // servers
   "mcpServers": {
-    "python": { "command": "python", "args": ["-m","my_mcp","--port","8080"], "cwd": "./tools", "timeout": 15000, "trust": false },
-    "stream": { "httpUrl": "https://mcp.example/mcp", "headers": { "Authorization": "$TOKEN" } },
-    "sse": { "url": "https://mcp.example/sse" }
+    "python": { "command": "python", "args": ["-m","my_mcp","--port","8080"], "cwd": "./tools", "trust": false },
+    "stream": { "httpUrl": "https://mcp.example/mcp", "headers": { "Authorization": "$TOKEN" } }
   },
   "mcp": { "allowed": ["python"] }
 }

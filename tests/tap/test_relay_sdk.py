@@ -109,11 +109,7 @@ async def signed_in(url: str, method: AuthMethod = "client_secret_post") -> tupl
     metadata = OAuthClientMetadata(
         redirect_uris=[AnyUrl(CALLBACK)], client_name="test", token_endpoint_auth_method=method
     )
-    return await asked_twice(url, OAuthClientProvider(url, metadata, Storage(), show, return_from_browser)), shown
-
-
-async def asked_twice(url: str, login: OAuthClientProvider) -> list[str]:
-    """What a host gets that has to renew its token between two calls."""
+    login = OAuthClientProvider(url, metadata, Storage(), show, return_from_browser)
     got: list[str] = []
     async with httpx2.AsyncClient(auth=login, timeout=90) as web:
         try:
@@ -121,12 +117,12 @@ async def asked_twice(url: str, login: OAuthClientProvider) -> list[str]:
                 for _ in range(2):
                     said = (await client.call_tool("echo", {})).content[0]
                     got.append(said.text if isinstance(said, TextContent) else "")
-                    login.context.token_expiry_time = 1.0
+                    login.context.token_expiry_time = 1.0  # so that the second call has to renew it
         except* MCPError:
             got.append("refused")
         except* OAuthFlowError:
             got.append("not signed in")
-    return got
+    return got, shown
 
 
 Way = Literal["here", "elsewhere", "naming itself"]

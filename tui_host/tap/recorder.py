@@ -26,12 +26,13 @@ from tui_host.guard.core_dumps import leave_no_core
 from tui_host.guard.watchdog import end_groups
 from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.lines import TappedLines
-from tui_host.tap.relay import BEGIN_AGAIN, GROUP, IS_ENDED, IS_WELL, ready, told_once, write
+from tui_host.tap.relay import BEGIN_AGAIN, FREED, GROUP, IS_ENDED, IS_WELL, ready, told_once, write
 from tui_host.tap.ring import Item, RingReader
 from tui_host.tap.session import Learn, LostDatabaseError, RecorderOptions, TapSession
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10  # while bytes pass: the recorder gets about a tenth of a busy processor, and all of an idle one
+KEEP_SECONDS = 1.0  # for one batch of records to be stored, before looking after other things
 MOST_UNSTORED = 4 << 20  # bytes to take from the ring beyond those that are stored; the others wait there
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.25  # seconds between looks at the ring, after bytes and a while without any
 LOCKED_SECONDS, FAULTY_SECONDS, LOG_SECONDS = 300.0, 1.0, 5.0
@@ -165,14 +166,16 @@ class _Recording:
         session.look()
         items: list[Item] = []
         # A later recorder first has to see what is stored.
-        if (session.is_first or session.store is not None) and ring.unfreed < MOST_UNSTORED:
+        if (session.is_first or session.store is not None) and ring.taken - ring.words[FREED] < MOST_UNSTORED:
             items = ring.read()
         for item in items:
             try:
                 self._tapped.take(item)
             except Exception as error:  # noqa: BLE001 - whatever it is, what follows does not suffer for it
                 self._tell(f"a part of the traffic is not recorded: {error!r}")
-        is_kept = session.keep()
+        if session.store is not None and self._recorder.left:
+            self._recorder.flush(KEEP_SECONDS)
+        is_kept = not self._recorder.left
         is_logged = self._log is not None and self._log.follow()
         # While the database cannot be written, a log that has everything keeps it.
         if is_kept or (is_logged and session.fault):

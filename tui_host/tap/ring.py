@@ -67,11 +67,6 @@ class RingReader:
         self.words[relay.FREED], self.words[relay.FREED_SEQ] = self.taken, seq
 
     @property
-    def unfreed(self) -> int:
-        """Number of bytes that were taken and not freed."""
-        return self.taken - self.words[relay.FREED]
-
-    @property
     def has_more(self) -> bool:
         """Whether there are items to take."""
         return self.words[relay.ADDED] != self.taken

@@ -24,7 +24,6 @@ from tui_host.settings.paths import DATABASE, data_dir
 
 REOPEN_SECONDS = 5.0  # shortest time between two tries to open the database
 TOUCH_SECONDS = 5.0  # shortest time between two updates of the session's time of change
-KEEP_SECONDS = 1.0  # for one batch of records to be stored, before looking after other things
 GRACE_SECONDS, SHORT_GRACE_SECONDS = (
     5.0,
     0.5,
@@ -133,12 +132,6 @@ class TapSession:
         elif self._told and not self.fault:
             self._told.clear()
             self._tell("recording continues")
-
-    def keep(self) -> bool:
-        """Wait a moment until all records are stored; returns whether they are."""
-        if self.store is not None and self.recorder.left:
-            self.recorder.flush(KEEP_SECONDS)
-        return not self.recorder.left
 
     def close(self) -> bool:
         """Store what is left, and end the session; returns whether everything is stored."""

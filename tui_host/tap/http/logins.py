@@ -37,7 +37,6 @@ LOGIN_REFUSED = (
 _URL = re.compile(rb"(https?)://([A-Za-z0-9._:\[\]-]+)((?:[/?#][^\x00-\x20\x7f]*)?)", re.IGNORECASE)
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 _PLACE = re.compile(rb"((?:%s)?)%s(https?)/([^/?]+)(.*)" % (b"|".join(map(re.escape, SERVERS)), PREFIX), re.DOTALL)
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 _IN_CHALLENGE = re.compile(rb'(resource_metadata[ \t]*=[ \t]*"?)([^",\s]*)')
 # Of event streams, whose lines end with CR, LF or both.
 _COMMENTS = re.compile(rb"\A(?:(?::[^\r\n]*)?(?:\r\n|\r|\n))*")
@@ -106,7 +105,7 @@ class TapPlaces:
         self._resource_origin = upstream.origin.encode()  # in the server's own spelling
         self._metadata: set[bytes] = set()  # targets that challenges have named
         self._others: dict[bytes, Upstream | None] = {}
-        self._left_alone: set[bytes] = set()  # issuers that name themselves
+        self._left_alone: set[str] = set()  # issuers that name themselves
 
     # Requests.
 
@@ -199,37 +198,38 @@ class TapPlaces:
         return is_foreign or target in self._metadata or target.startswith((RESOURCE, *SERVERS))
 
     def document(self, data: bytes) -> bytes:
-        """Return a metadata document with its URLs changed to the tap's, and nothing else."""
+        """Return a metadata document with its URLs changed to the tap's."""
         try:
             value: JSON = json.loads(data)
         except (ValueError, RecursionError):
             return data
         if not isinstance(value, dict):
             return data
-        listed = value.get("authorization_servers")
-        named = [*map(value.get, ("issuer", "authorization_endpoint", "token_endpoint"))]
-        named += listed if isinstance(listed, list) else ()
-        urls = [text.encode("utf-8", "surrogatepass") for text in named if isinstance(text, str)]
-        if value.get("authorization_response_iss_parameter_supported") is True and urls:
+        issuer = value.get("issuer")
+        if value.get("authorization_response_iss_parameter_supported") is True and isinstance(issuer, str):
             # Clients compare the name in its answers with the one in the metadata (RFC 9207, section 2.4).
-            self._left_alone.add(urls[0].rstrip(b"/"))
-            self._tell(LOG_IN_AGAIN % value.get("issuer"))
+            self._left_alone.add(issuer.rstrip("/"))
+            self._tell(LOG_IN_AGAIN % issuer)
             return data
-        changed = {url: self._through_tap(url) for url in urls if url.rstrip(b"/") not in self._left_alone}
+        for name in ("issuer", "authorization_endpoint", "token_endpoint", "authorization_servers"):
+            named = value.get(name)
+            if isinstance(named, list):
+                value[name] = [self._place_of(url) for url in named]
+            elif name in value:
+                value[name] = self._place_of(named)
         resource = value.get("resource")
         if isinstance(resource, str):
             url = resource.encode("utf-8", "surrogatepass")
-            changed[url] = place = self._at_tap(url)
+            place = self._at_tap(url)
+            value["resource"] = place.decode("utf-8", "surrogatepass")
             if place != url:  # what is put back is spelled as the server does
                 self._resource_origin = url.removesuffix(place.removeprefix(self._own))
+        return json.dumps(value).encode()
 
-        def with_place(found: re.Match[bytes]) -> bytes:
-            text: str = json.loads(found[0])
-            url = text.encode("utf-8", "surrogatepass")
-            place = changed.get(url, url)
-            return found[0] if place == url else json.dumps(place.decode("utf-8", "surrogatepass")).encode()
-
-        return _STRING.sub(with_place, data)
+    def _place_of(self, url: JSON) -> JSON:
+        if not isinstance(url, str) or url.rstrip("/") in self._left_alone:
+            return url
+        return self._through_tap(url.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def _at_tap(self, url: bytes) -> bytes:
         """Return a URL with the tap's origin in place of the upstream's; unchanged for other origins."""

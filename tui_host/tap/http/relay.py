@@ -26,6 +26,7 @@ from tui_host.capture.http.exchange_end import Reason
 from tui_host.capture.record import TAP
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tap import http_messages as messages
+from tui_host.tap import relay as kinds
 from tui_host.tap.http.logins import Route, TapPlaces
 from tui_host.tap.http.relayed_exchange import RelayedExchange, Report, for_next_hop
 from tui_host.tap.http.request_gate import Gate
@@ -34,7 +35,6 @@ from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.http_messages import HeadBuffer, HeadError, MessageHead, SizedBody, new_field
 
 READ_BYTES = 1 << 20  # to read at once at most; larger reads make large bodies cheaper
-PIPELINED_LIMIT = 64 << 10  # bytes that a client may send before it has its answer; with more, reading pauses
 LOOPBACK = "127.0.0.1"
 BACKLOG = 1024
 CUT = "the upstream ended the connection before its answer was complete"
@@ -65,9 +65,9 @@ class Relay:
         self.links: set[ClientLink] = set()
         self.buffer = memoryview(bytearray(READ_BYTES))
         self._listener = listener
-        self._report = report
+        self.report = report
         self._gate = Gate(port, allowed_origins, allowed_hosts, allows_forms=is_mcp)
-        self._numbers = count(1)
+        self.numbers = count(1)  # of exchanges
 
     @asynccontextmanager
     async def listening(self) -> AsyncGenerator[None]:
@@ -122,15 +122,12 @@ class Relay:
             passed = passed.with_value(b"origin", upstream.origin.encode())
         return passed
 
-    def new_exchange(self, head: MessageHead, body: SizedBody) -> RelayedExchange:
-        """Return an exchange for a request."""
-        return RelayedExchange(head, body, self._report, next(self._numbers))
-
     def record_answer(self, head: MessageHead, response: MessageHead, body: bytes) -> None:
         """Record an answer made by the relay, under the host that the request names."""
-        exchange = self.new_exchange(head, SizedBody(0))
-        exchange.begin(head, f"http://{head.value(b'host').decode('latin-1')}")
-        exchange.refuse(response, body)
+        number, asked = next(self.numbers), b"http://" + head.value(b"host") + b"\n" + head.block
+        answered = ((kinds.RESPONSE, response.block), (kinds.CHUNK, body), (kinds.COMPLETE, b""))
+        for kind, data in ((kinds.REQUEST, asked), (kinds.ASKED, kinds.UNREAD), *answered):
+            self.report(kind, number, data)
 
 
 class ClientLink:
@@ -158,14 +155,11 @@ class ClientLink:
         elif exchange is not None and not exchange.request.is_done:
             self._pass_request(exchange, data)
         else:
-            self._add_ahead(data)
+            self._requests.add(data)
             if exchange is None:
                 self._next_requests()
-
-    def _add_ahead(self, data: bytes) -> None:
-        self._requests.add(data)
-        if self._exchange is not None and len(self._requests) > PIPELINED_LIMIT:
-            self.client.pause(paused=True)
+            elif self._requests:  # sent ahead: no more is read until the answer is complete
+                self.client.pause(paused=True)
 
     def _client_ended(self) -> bool:
         """Close the upstream's sending side behind the client's data; returns False where the client counts as gone."""
@@ -231,7 +225,7 @@ class ClientLink:
             side.peer, self.client.peer = self.client, side
             self._answers.take()
             self._connecting = asyncio.get_running_loop().create_task(self._connect(server, side))
-        exchange = self._exchange = relay.new_exchange(head, body)
+        exchange = self._exchange = RelayedExchange(head, body, relay.report, next(relay.numbers))
         self._route = route
         exchange.begin(passed, server.origin)
         self._pass_request(exchange, form + self._requests.take(), server.head_bytes(passed))
@@ -252,7 +246,7 @@ class ClientLink:
         if self._upstream is not None:
             self._upstream.write(before + data[:size])
         if exchange.request.is_done:
-            self._add_ahead(data[size:])
+            self._requests.add(data[size:])
             if exchange.answer is not None and exchange.answer.is_done:
                 self._finish(exchange)
 
@@ -290,26 +284,25 @@ class ClientLink:
                 if block is None:
                     return
                 response = messages.read_response(block)
-                if response.status >= 200 or response.status == 101:  # not an interim one
-                    self._begin_answer(exchange, route, response)
+                is_switch = response.status == 101
+                if response.status < 200 and not is_switch:
+                    self.client.write(for_next_hop(response).block)
+                    continue
+                if is_switch and not exchange.head.wants_websocket:
+                    self._fail(502, "the upstream switches to a protocol that the host did not request")
                     return
-                self.client.write(for_next_hop(response).block)
+                passed, change = self._relay.places.answer(exchange.head, route, response)
+                exchange.begin_answer(response, for_next_hop(passed, upgrades=is_switch), change)
+                self._from_upstream(self._answers.take())
+                if is_switch:
+                    self._is_tunnel = True
+                    if self._requests:
+                        self._from_client(self._requests.take())
+                    if self._has_ended:
+                        self._client_ended()
+                return
         except HeadError as error:
             self._fail(502, error.words)
-
-    def _begin_answer(self, exchange: RelayedExchange, route: Route, response: MessageHead) -> None:
-        is_switch = response.status == 101
-        if is_switch and not exchange.head.wants_websocket:
-            raise HeadError(502, "the upstream switches to a protocol that the host did not request")
-        passed, change = self._relay.places.answer(exchange.head, route, response)
-        exchange.begin_answer(response, for_next_hop(passed, upgrades=is_switch), change)
-        self._from_upstream(self._answers.take())
-        if is_switch:
-            self._is_tunnel = True
-            if self._requests:
-                self._from_client(self._requests.take())
-            if self._has_ended:
-                self._client_ended()
 
     def _finish(self, exchange: RelayedExchange) -> None:
         self._exchange = None

@@ -124,14 +124,6 @@ class RelayedExchange:
             out += b"0\r\n\r\n" if answer.is_done else b""
         return out
 
-    def refuse(self, response: MessageHead, body: bytes) -> None:
-        """Report an answer made by the relay, which has not read the request's body."""
-        self._end_request(kinds.UNREAD)
-        self._report(kinds.RESPONSE, self._number, response.block)
-        if body:
-            self._report(kinds.CHUNK, self._number, body)
-        self._finish(kinds.COMPLETE)
-
     def fail(self, words: str, reason: Reason) -> None:
         """Report that the exchange failed."""
         self._finish(kinds.FAILED, Ending(reason=reason, error=words).to_bytes())
@@ -140,11 +132,11 @@ class RelayedExchange:
         """Report that the host has stopped reading."""
         self._finish(kinds.CLOSED)
 
-    def _end_request(self, how: bytes = b"") -> None:
+    def _end_request(self) -> None:
         """Report the end of the request, or that no more of it is reported because the answer has begun."""
         if not self._is_asked:
             self._is_asked = True
-            self._report(kinds.ASKED, self._number, how)
+            self._report(kinds.ASKED, self._number, b"")
 
     def _finish(self, kind: bytes, data: bytes = b"") -> None:
         if not self._is_over:
