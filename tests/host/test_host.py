@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,7 +119,7 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
             await until(lambda: slow.ended > 0)
 
 
-async def test_a_turn_that_failed_is_sent_again_with_the_same_words(tmp_path: Path) -> None:
+async def test_a_turn_that_failed_is_sent_again_and_one_without_a_provider_says_so(tmp_path: Path) -> None:
     with peer_in_thread(head("400 Oops", kind="application/json") + b"{}", text("now")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             session = host.sessions.new()
@@ -131,68 +131,48 @@ async def test_a_turn_that_failed_is_sent_again_with_the_same_words(tmp_path: Pa
             assert answers(session) == ["now"]
             assert peer.messages(0) == peer.messages(1) == [{"role": "user", "content": "please"}]
             assert session.turn == 1
+            gone = host.sessions.new(model=ModelRef(provider="gone", model="m"))
+            await asked(host, gone, "hello")
+            [note] = [item for item in gone.conversation.items if isinstance(item, NoteItem)]
+            assert (note.kind, note.what) == ("error", "no provider gone")
+            assert "--model" in note.remedy
 
 
-async def test_a_session_comes_back_whole_in_another_host(tmp_path: Path) -> None:
-    with peer_in_thread(text("Ann, ", "I see"), text("Ann")) as peer:
+async def test_a_session_that_is_left_or_whose_host_ended_comes_back_whole_from_the_disk(tmp_path: Path) -> None:
+    with peer_in_thread(text("Ann, ", "I see"), text("two"), text("Ann")) as peer:
         settings = configured(tmp_path, peer.url)
+        profiles = {"p": Profile(name="p", model=ModelRef(provider="mine", model="other"), protocol="json")}
+        settings = replace(settings, profiles=profiles)
+        options = Options(seed=7, stop=("a, b",), others={"odd": True}, extra_body={"k": [1]})
         async with serving(settings) as host:
-            before = host.sessions.new()
-            await asked(host, before, "I am Ann\nreally")
-            assert host.sessions.open(before.id) is before
-        async with serving(settings) as host:
-            again = host.sessions.open("last")
-            assert again is not before
-            assert (again.id, again.title, again.turn, again.model) == (before.id, "I am Ann", 1, before.model)
-            assert list(again.conversation) == list(before.conversation)
-            assert list(again.messages) == list(before.messages)
-            await asked(host, again, "who am I?")
-            assert (answers(again), again.turn) == (["Ann, I see", "Ann"], 2)
-            assert [message["content"] for message in peer.messages(1)] == [
-                "I am Ann\nreally",
-                "Ann, I see",
-                "who am I?",
-            ]
-            with pytest.raises(TuiHostError, match="there is no such session"):
-                host.sessions.open("nope")
-
-
-async def test_a_session_that_is_left_is_freed_and_comes_back_from_the_disk(tmp_path: Path) -> None:
-    with peer_in_thread(text("one"), text("two"), text("three")) as peer:
-        async with serving(configured(tmp_path, peer.url)) as host:
             session = host.sessions.new()
             host.leave(session)
             assert session.id in host.sessions, "nothing of it is on the disk"
-            await asked(host, session, "first")
-            name = session.id
+            host.sessions.take_profile(session, "p")
+            session.options = options
+            await asked(host, session, "I am Ann\nreally")
+            assert host.sessions.open(session.id) is session
+            name, items = session.id, list(session.conversation)
             host.leave(session)
             assert host.turns.result(session) is None
             del session
             gc.collect()
-            assert not [each for each in gc.get_objects() if isinstance(each, Session) and each.id == name]
+            assert not [kept for kept in gc.get_objects() if isinstance(kept, Session) and kept.id == name]
             again = await anyio.to_thread.run_sync(host.sessions.open, name)
+            assert list(again.conversation) == items
             await asked(host, again, "second")
-            assert answers(again) == ["one", "two"]
-        assert [message["content"] for message in peer.messages(1)][-3:] == ["first", "one", "second"]
-
-
-async def test_a_session_comes_back_with_its_profile_and_its_options(tmp_path: Path) -> None:
-    with peer_in_thread(text("yes")) as peer:
-        settings = configured(tmp_path, peer.url)
-        known = {"p": Profile(name="p", model=ModelRef(provider="mine", model="other"), protocol="json")}
-        settings = replace(settings, profiles=known)
-        options = Options(seed=7, stop=("a, b",), others={"odd": True}, extra_body={"k": [1]})
+            messages = list(again.messages)
         async with serving(settings) as host:
-            session = host.sessions.new()
-            host.sessions.take_profile(session, "p")
-            session.options = options
-            await asked(host, session, "hello")
-            host.sessions.take_profile(session, "")
-            host.sessions.take_profile(session, "p")
-        async with serving(settings) as host:
-            again = host.sessions.open("last")
-            assert (again.profile, str(again.model), again.protocol) == ("p", "mine/other", "json")
-            assert again.options == options
+            last = host.sessions.open("last")
+            assert (last.id, last.title, last.turn, last.options) == (name, "I am Ann", 2, options)
+            assert (last.profile, str(last.model), last.protocol) == ("p", "mine/other", "json")
+            assert list(last.messages) == messages
+            await asked(host, last, "who am I?")
+            assert (answers(last), last.turn) == (["Ann, I see", "two", "Ann"], 3)
+            with pytest.raises(TuiHostError, match="there is no such session"):
+                host.sessions.open("nope")
+    sent = [message["content"] for message in peer.messages(2) if message["role"] != "system"]
+    assert sent == ["I am Ann\nreally", "Ann, I see", "second", "two", "who am I?"]
 
 
 async def test_opening_an_old_session_adds_nothing_to_it_before_its_next_turn(tmp_path: Path) -> None:
@@ -226,7 +206,9 @@ async def test_opening_an_old_session_adds_nothing_to_it_before_its_next_turn(tm
             assert host.store.sessions.list()[0].updated_ns > info.updated_ns
 
 
-async def test_without_a_record_nothing_is_opened_and_nothing_can_be_gone_on_with(tmp_path: Path) -> None:
+async def test_without_a_record_nothing_is_opened_and_a_database_that_cannot_be_is_the_hosts_fault(
+    tmp_path: Path,
+) -> None:
     with peer_in_thread(text("gone")) as peer:
         async with serving(configured(tmp_path, peer.url), record=False) as host:
             session = host.sessions.new()
@@ -235,11 +217,7 @@ async def test_without_a_record_nothing_is_opened_and_nothing_can_be_gone_on_wit
             with pytest.raises(StoreError, match="nothing is stored here"):
                 host.sessions.open(session.id)
     assert not (tmp_path / "data").exists()
-
-
-async def test_a_database_that_cannot_be_opened_is_the_hosts_fault_and_no_exception(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "tui-host.db").mkdir()
+    (tmp_path / "data" / "tui-host.db").mkdir(parents=True)
     host = Host(configured(tmp_path))
     with anyio.fail_after(PATIENCE):
         await host.serve()
@@ -282,15 +260,6 @@ async def test_a_host_that_is_cancelled_still_writes_what_it_has_recorded(tmp_pa
     assert kinds[-1] in {"end", "error"}
 
 
-async def test_a_provider_that_is_not_configured_any_more_is_an_error_with_a_remedy(tmp_path: Path) -> None:
-    async with serving(configured(tmp_path)) as host:
-        session = host.sessions.new(model=ModelRef(provider="gone", model="m"))
-        await asked(host, session, "hello")
-        [note] = [item for item in session.conversation.items if isinstance(item, NoteItem)]
-        assert (note.kind, note.what) == ("error", "no provider gone")
-        assert "--model" in note.remedy
-
-
 async def test_the_demo_model_is_started_when_it_is_used_once_and_again_when_it_was_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -319,24 +288,13 @@ async def test_the_demo_model_is_started_when_it_is_used_once_and_again_when_it_
     assert demo_models() == []
 
 
-def children_of(task: Path) -> list[str]:
-    """The children of a thread; one that has ended meanwhile has none."""
-    try:
-        return (task / "children").read_text().split()
-    except OSError:
-        return []
-
-
 def demo_models() -> list[int]:
     """The demo models that this process has started and that run."""
     found: list[int] = []
-    for pid in (pid for task in Path("/proc/self/task").iterdir() for pid in children_of(task)):
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if b"demo-model" in command:
-            found.append(int(pid))
+    for children in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):  # a thread or a child that has just ended
+            pids = map(int, children.read_text().split())
+            found += [pid for pid in pids if b"demo-model" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return found
 
 
@@ -358,17 +316,6 @@ async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
             other = host.sessions.new()
             await asked(host, other, "hello")
             assert answers(other) == ["still here"]
-
-
-async def test_secrets_are_taken_out_of_what_a_front_prints(tmp_path: Path) -> None:
-    settings = configured(
-        tmp_path,
-        servers='[servers.x]\ncommand = "true"\nenabled = false\nenv = { T = "${MY_TOKEN}" }\n',
-        MY_TOKEN="tok-12345678",  # noqa: S106 - one that opens nothing
-    )
-    async with serving(settings) as host:
-        assert host.redactor.text("it is tok-12345678.") == "it is ⟨secret:MY_TOKEN⟩."
-        assert host.redactor.json_text('["tok-12345678"]') == '["⟨secret:MY_TOKEN⟩"]'
 
 
 async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is_back(tmp_path: Path) -> None:

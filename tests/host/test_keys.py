@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from tests.settings import keyrings
 from tui_host.errors import ModelError
-from tui_host.host.keyring_status import Keys
+from tui_host.host.keyring_status import KeyringKeys
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import Provider, Template
@@ -55,7 +55,7 @@ def another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[None]:
 async def test_the_keyring_is_asked_once_for_each_provider_and_a_stored_key_is_known_at_once() -> None:
     backend, learned, notices = Counted(), list[Secret](), list[str]()
     keyring.set_keyring(backend)
-    keys = Keys({}, learned.append, notices)
+    keys = KeyringKeys({}, learned.append, notices)
 
     async with anyio.create_task_group() as group:
         for _ in range(5):
@@ -73,7 +73,7 @@ async def test_the_keyring_is_asked_once_for_each_provider_and_a_stored_key_is_k
 async def test_a_keyring_that_is_left_locked_is_asked_once_and_not_for_each_provider() -> None:
     backend, notices = Left(), list[str]()
     keyring.set_keyring(backend)
-    keys = Keys({"DEEPSEEK_API_KEY": "from-the-environment"}, lambda _: None, notices)
+    keys = KeyringKeys({"DEEPSEEK_API_KEY": "from-the-environment"}, lambda _: None, notices)
 
     assert await keys.filled(PRESETS["deepseek"]) == PRESETS["deepseek"]
     assert await keys.filled(MINE) == MINE

@@ -16,13 +16,11 @@ from tests.servers.answers import Scripted
 from tests.servers.rich_server import RED, png
 from tests.servers.running import ASKING_SERVER, sdk_configured
 from tui_host.capture.link import read_link
-from tui_host.capture.record import Record
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.filled_prompt import NOT_ALONE, FilledPrompt
 from tui_host.chat.sampling import sampling_ask
 from tui_host.chat.session import Session, oldest_turns, omit_turns
 from tui_host.errors import JSON, TuiHostError
-from tui_host.host.host import Host
 from tui_host.host.image_decoder import Picture, decode_image
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.messages import Text, ToolCall, ToolResult
@@ -99,16 +97,16 @@ FILLED = FilledPrompt(
 )
 
 
-def test_roles_alternate_and_begin_and_end_with_the_user() -> None:
+async def test_a_filled_prompt_is_sent_in_every_dialect_with_its_origin_and_the_user_at_both_ends(
+    tmp_path: Path,
+) -> None:
     messages = FILLED.llm_messages(1)
     assert [message.role for message in messages] == ["user", "assistant", "user"]
-    texts = ["".join(part.text for part in message.parts if isinstance(part, Text)) for message in messages]
-    assert texts[0].startswith(f"{NOT_ALONE}I begin\n\na plan")
-    assert texts[1:] == ["how long?", f"a week\n\n{NOT_ALONE}I end"]
-
-
-async def test_it_is_sent_in_every_dialect_with_its_origin(tmp_path: Path) -> None:
+    texts = ["".join(part.text for part in message.parts if isinstance(part, Text)).strip() for message in messages]
+    assert texts == [f"{NOT_ALONE}I begin\n\na plan", "how long?", f"a week\n\n{NOT_ALONE}I end"]
+    spoken = {b"I begin", b"a plan", b"how long?", b"a week", b"I end"}
     async with serving(configured(tmp_path)) as host:
+        assert host.recorder is not None
         for name in DIALECTS:
             session = host.sessions.new(model=ModelRef(provider="demo", model=name))
             host.send(session, "", filled=FILLED)
@@ -116,35 +114,24 @@ async def test_it_is_sent_in_every_dialect_with_its_origin(tmp_path: Path) -> No
             result = host.turns.result(session)
             assert result is not None
             assert result.stop == "done", name
-            body = requests_of(host, session.id)[-1].data
-            for words in (b"I begin", b"a plan", b"how long?", b"a week", b"I end", RED.encode()):
-                assert words in body, name
-            assert host.recorder is not None
-            links = [
-                read_link(record.data)
-                for record in host.recorder.since(0)
-                if record.kind == "link" and record.place.session == session.id
-            ]
+            own = [record for record in host.recorder.since(0) if record.place.session == session.id]
+            body = [record.data for record in own if (record.wire, record.kind) == ("llm", "request")][-1]
+            assert all(words in body for words in (*spoken, RED.encode())), name
+            links = [read_link(record.data) for record in own if record.kind == "link"]
             given = {body[link.span.start : link.span.end] for link in links if link and link.relation == "given"}
-            assert {b"I begin", b"a plan", b"how long?", b"a week", b"I end"} <= given, name
+            assert spoken <= given, name
 
 
 async def drawn(data: bytes) -> Picture:
     return await decode_image(data, columns=20, rows=5, background="000000", environment=os.environ)
 
 
-async def test_an_image_is_made_to_fit_its_cells() -> None:
+async def test_an_image_is_made_to_fit_its_cells_and_one_that_is_too_large_or_none_is_not_decoded() -> None:
     picture = await drawn(png(400, 100))
     assert (picture.width, picture.height, picture.original, picture.form) == (20, 5, (400, 100), "PNG")
     assert picture.rgb == b"\xff\0\0" * 100
-
-
-async def test_an_image_that_is_too_large_is_not_decoded() -> None:
     with pytest.raises(TuiHostError, match=r"100,000 × 100,000 pixels; the limit is 40 million"):
         await drawn(png(1, 1, claims=(100_000, 100_000)))
-
-
-async def test_what_is_no_image_is_said() -> None:
     with pytest.raises(TuiHostError, match="cannot be decoded"):
         await drawn(b"<svg/>")
 
@@ -187,10 +174,3 @@ def notes(session: Session) -> list[NoteItem]:
 
 def said_in(messages: list[dict[str, JSON]]) -> list[JSON]:
     return [message["content"] for message in messages]
-
-
-def requests_of(host: Host, session: str) -> list[Record]:
-    """What was sent to the model."""
-    assert host.recorder is not None
-    drafts = (record for record in host.recorder.since(0) if record.wire == "llm")
-    return [record for record in drafts if record.kind == "request" and record.place.session == session]

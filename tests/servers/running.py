@@ -26,7 +26,7 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import ServerError
-from tui_host.guard.child_process import Command
+from tui_host.guard.child_process import ChildCommand
 from tui_host.servers import server_endpoint
 from tui_host.servers.catalog import CallProgress, ServerStatus, Tool, ToolOutput, Turning
 from tui_host.servers.pool import Pool
@@ -189,10 +189,10 @@ def sdk_command(*words: object, program: Path = SDK_SERVER) -> list[str]:
 def fork_bundled_servers() -> None:
     """From now on start the bundled servers of this process so too; their own command is tried in `tests/demo`."""
 
-    def bundled(spec: ServerSpec, environment: Mapping[str, str]) -> Command:
+    def bundled(spec: ServerSpec, environment: Mapping[str, str]) -> ChildCommand:
         words = [str(spec.bundled)] if spec.transport == "stdio" else [str(spec.bundled), "--http", "--lifeline"]
         command = sdk_command(*words, program=BUNDLED_SERVER)
-        return Command(argv=tuple(command), environment=child_environment(spec, environment), cwd=None)
+        return ChildCommand(argv=tuple(command), environment=child_environment(spec, environment), cwd=None)
 
     setattr(server_endpoint, "_bundled", bundled)  # noqa: B010 - a function is replaced
 

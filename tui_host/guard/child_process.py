@@ -23,7 +23,7 @@ _STEP = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class ChildCommand:
     """A program to start, without a shell."""
 
     argv: tuple[str, ...] = field(repr=False)
@@ -45,7 +45,7 @@ class Process:
         self.started_ns = time.monotonic_ns()
 
     @classmethod
-    def start(cls, command: Command) -> Process:
+    def start(cls, command: ChildCommand) -> Process:
         """Start a program; raises `ServerError`, which says what is wrong with it. Blocks for a few milliseconds."""
         program = command.argv[0]
         try:
@@ -130,7 +130,7 @@ def ending(exit_code: int) -> str:
         return f"ended by signal {-exit_code}"
 
 
-def _not_started(error: OSError | ValueError, program: str, command: Command) -> ServerError:
+def _not_started(error: OSError | ValueError, program: str, command: ChildCommand) -> ServerError:
     if isinstance(error, ValueError):
         return ServerError(f"{program!r} cannot be started: {error}", remedy="remove the NUL character")
     if command.cwd is not None and not command.cwd.is_dir():

@@ -13,7 +13,7 @@ from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import Record
 from tui_host.capture.stdio.pipes import chunks
 from tui_host.errors import ModelError, ServerError
-from tui_host.guard.child_process import Command, Process
+from tui_host.guard.child_process import ChildCommand, Process
 from tui_host.settings.environment_references import listed_environment
 
 if TYPE_CHECKING:
@@ -34,12 +34,11 @@ class DemoModelProcess:
         self._environment = environment
         self._lock = anyio.Lock()
         self._urls: Mapping[str, str] = {}
-        self._alive = False
 
     @property
     def is_alive(self) -> bool:
         """Whether the process runs and accepts requests."""
-        return self._alive
+        return bool(self._urls)
 
     async def url(self, group: TaskGroup, dialect: str) -> str:
         """Return the base URL for a dialect; starts the process in `group` if necessary.
@@ -48,35 +47,32 @@ class DemoModelProcess:
             ModelError: The process did not start, or does not speak the dialect.
         """
         async with self._lock:
-            if not self._alive:
-                self._urls = await group.start(self._live)
-        if dialect not in self._urls:
-            raise ModelError(f"the demo model does not speak {dialect}", remedy=f"choose {' or '.join(self._urls)}")
-        return self._urls[dialect]
+            urls = self._urls or await group.start(self._live)
+        if dialect not in urls:
+            raise ModelError(f"the demo model does not speak {dialect}", remedy=f"choose {' or '.join(urls)}")
+        return urls[dialect]
 
     async def _live(self, *, task_status: TaskStatus[Mapping[str, str]]) -> None:
         """Start the process and wait for its end. The process exits when its standard input is closed."""
         # -P: Python must not run a file named tui_host in the working directory in place of our module.
         argv = (sys.executable, "-P", "-m", "tui_host", "demo-model", "--lifeline")
         try:
-            process = Process.start(Command(argv=argv, environment=listed_environment(self._environment)))
+            process = Process.start(ChildCommand(argv=argv, environment=listed_environment(self._environment)))
         except ServerError as error:
             raise _not_started(f": {error.what}") from error
-        urls: Mapping[str, str] = {}
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._record_stderr, process)
-                urls = await _addresses(process)
-                if urls:
-                    self._alive = True
-                    task_status.started(urls)
+                self._urls = await _addresses(process)
+                if self._urls:
+                    task_status.started(self._urls)
                     while not await process.wait(60, step=0.1):
                         pass
                 group.cancel_scope.cancel()
-            if not urls:
+            if not self._urls:
                 raise _not_started()
         finally:
-            self._alive = False
+            self._urls = {}
             with anyio.CancelScope(shield=True):
                 process.stdin.close()
                 await process.end(patience=STOP_SECONDS)

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
-from anyio.abc import Process
-from anyio.streams.buffered import BufferedByteReceiveStream
 
-from tui_host.errors import JSON
+from tui_host.capture.stdio.pipes import chunks
+from tui_host.errors import JSON, ServerError
+from tui_host.guard.child_process import ChildCommand, Process
 from tui_host.settings.environment_references import listed_environment
 
 if TYPE_CHECKING:
     from tui_host.guard.guard_client import Guard
 
+START_SECONDS = 5.0
+"""Time limit for the first check of a schema, in seconds: the process imports a library first."""
+ANSWER_SECONDS = 1.0
 _LONGEST = 8 << 20  # bytes of an answer
-_FAILURES = (
-    TimeoutError,
-    OSError,
-    anyio.EndOfStream,
-    anyio.IncompleteRead,
-    anyio.DelimiterNotFound,
-    anyio.BrokenResourceError,
-)
 
 
 class HelperProcess:
@@ -37,12 +32,11 @@ class HelperProcess:
     """
 
     def __init__(self, module: str, environment: Mapping[str, str], guard: Guard | None = None) -> None:
-        self._command = [sys.executable, "-P", "-m", module]
-        self._environment = listed_environment(environment)
+        argv = (sys.executable, "-P", "-m", module)
+        self._command = ChildCommand(argv=argv, environment=listed_environment(environment))
         self._guard = guard
         self._turn = anyio.Lock()
         self._process: Process | None = None
-        self._answers: BufferedByteReceiveStream | None = None
 
     @property
     def is_running(self) -> bool:
@@ -51,40 +45,62 @@ class HelperProcess:
 
     async def ask(self, question: JSON, seconds: float) -> JSON:
         """Return the answer; None if there is none in time, or the process ended. The next question starts another process."""
-        answer = b"null"
+        answer = b""
         async with self._turn:
             try:
-                with anyio.fail_after(seconds):
-                    answer = await self._answer(json.dumps(question).encode() + b"\n")
-            except _FAILURES:
-                await self.close()
-            except anyio.get_cancelled_exc_class():
-                await self.close()  # a late answer would be taken for that to the next question
-                raise
-        value: JSON = json.loads(answer)
+                with anyio.move_on_after(seconds):
+                    answer = await self._answer(memoryview(json.dumps(question).encode() + b"\n"))
+            except (OSError, ServerError):
+                pass  # it ended, or did not start
+            finally:
+                if not answer.endswith(b"\n"):
+                    await self.close()  # a late answer would be taken for that to the next question
+        value: JSON = json.loads(answer) if answer.endswith(b"\n") else None
         return value
 
     async def close(self) -> None:
         """End the process."""
-        process, self._process, self._answers = self._process, None, None
+        process, self._process = self._process, None
         if process is not None:
             with anyio.CancelScope(shield=True):
-                if process.returncode is None:
-                    process.kill()
-                await process.aclose()
+                await process.end(patience=0)
+            process.close()
             if self._guard is not None:
                 self._guard.forget_ended()
 
-    async def _answer(self, line: bytes) -> bytes:
-        if self._process is None:
-            self._process = await anyio.open_process(
-                self._command, stderr=subprocess.DEVNULL, start_new_session=True, env=self._environment
-            )
-            if self._guard is not None:
-                self._guard.add(self._process.pid)
+    async def _answer(self, rest: memoryview) -> bytes:
         process = self._process
-        assert process.stdin is not None  # noqa: S101 - both are pipes, as asked for
-        assert process.stdout is not None  # noqa: S101
-        self._answers = self._answers or BufferedByteReceiveStream(process.stdout)
-        await process.stdin.send(line)
-        return await self._answers.receive_until(b"\n", _LONGEST)
+        if process is None:
+            process = self._process = Process.start(self._command)
+            process.stderr.close()  # nobody reads it
+            os.set_blocking(process.stdin.fileno(), False)
+            if self._guard is not None:
+                self._guard.add(process.pid)
+        while rest:
+            await anyio.wait_writable(process.stdin.fileno())
+            rest = rest[os.write(process.stdin.fileno(), rest) :]
+        answer = b""
+        async for chunk in chunks(process.stdout):
+            answer += chunk
+            if chunk.endswith(b"\n") or len(answer) > _LONGEST:
+                break
+        return answer
+
+
+class SchemaChecker:
+    """Checks values against servers' schemas with a `chat.schema_check` process, which is kept for the next check."""
+
+    def __init__(self, environment: Mapping[str, str], guard: Guard) -> None:
+        self._helper = HelperProcess("tui_host.chat.schema_check", environment, guard)
+        self._results: dict[str, Sequence[str] | None] = {}  # by question, since models repeat calls
+        self.close = self._helper.close
+
+    async def misfits(self, schema: JSON, value: JSON) -> Sequence[str] | None:
+        """Return the schema errors of a value; None if the schema is unusable or the check takes too long."""
+        question: JSON = [schema, value]
+        key = json.dumps(question)
+        if key not in self._results:
+            limit = ANSWER_SECONDS if self._helper.is_running else START_SECONDS
+            errors = await self._helper.ask(question, limit)
+            self._results[key] = list(map(str, errors)) if isinstance(errors, list) else None
+        return self._results[key]

@@ -12,13 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from tui_host.errors import JSON, ModelError, StoreError, TuiHostError
-from tui_host.host.open_sessions import Sessions
+from tui_host.host.open_sessions import OpenSessions
 from tui_host.host.running_turns import Turns
 from tui_host.settings.paths import DATABASE
 from tui_host.settings.schema import Template
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
 
     from anyio.abc import TaskGroup
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from tui_host.chat.step import Services
     from tui_host.guard.guard_client import Guard
     from tui_host.host.demo_model import DemoModelProcess
-    from tui_host.host.keyring_status import Keys
-    from tui_host.host.schema_checker import SchemaChecker
+    from tui_host.host.keyring_status import KeyringKeys
     from tui_host.host.watched_resources import Watches
     from tui_host.llm.model_client import ModelClient
     from tui_host.servers.pool import Pool
@@ -92,12 +91,20 @@ class Host:
         store: None until `ready`, and always None if nothing is recorded.
         pool: None until `ready`.
         watches: The resources whose changes the chat tells; None until `ready`.
+        client: The HTTP client for providers, from `ready` on.
+        misfits: Checks a value against a foreign schema, from `ready` on; gives None if the schema is unusable or takes too long.
         fault: Why the host failed to open, None if it did not.
         notices: Messages for the user, one sentence per message.
         sessions: The open sessions.
         turns: The running turns, and how the last ones ended.
         reported: Model lists by provider name, for providers that have answered.
     """
+
+    client: ModelClient
+    misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]]
+    _services: Services
+    _demo: DemoModelProcess
+    _group: TaskGroup
 
     def __init__(
         self,
@@ -120,45 +127,45 @@ class Host:
         self.watches: Watches | None = None
         self.fault: TuiHostError | None = None
         self.notices: list[str] = list(settings.notices)
-        self.sessions = Sessions(settings, source=source, allow_all=allow_all, redact=self._redacted)
+        self.sessions = OpenSessions(settings, source=source, allow_all=allow_all, redact=self._redacted)
+        self.turns = Turns(self._defect)
         self.reported: dict[str, Reported] = {}
         self._source: Source = source
         self._record = record
         self._database = database or settings.data_dir / DATABASE
         self._guard = guard
-        self.turns = Turns(self._defect)
         self._ready = asyncio.Event()
         self._stop = asyncio.Event()
-        self._group: TaskGroup | None = None
-        self._services: Services | None = None
-        self._client: ModelClient | None = None
-        self._demo: DemoModelProcess | None = None
-        self._keys: Keys | None = None
-        self._checker: SchemaChecker | None = None
+        self._closing = AsyncExitStack()  # closes in reverse order, and closes the rest even if one fails
+        self._keys: KeyringKeys | None = None
 
     # From start to end.
 
     async def serve(self) -> None:
         """Open the store and the servers, run until `stop`, then end everything. Never raises; see `fault`."""
         try:
-            for module in LATE:
-                if self._is_over:
-                    return
-                await asyncio.to_thread(_import, module)
-            await self._open()
-            await self._run()
-        except TuiHostError as error:
-            self.fault = error
-        except Exception as error:  # noqa: BLE001 - the supervisor of everything: an unforeseen failure becomes its state
-            self.fault = self.mistake(error)
+            await self._safely(self._live)
         finally:
             self._ready.set()
-            try:
-                await self._close()
-            except TuiHostError as error:
-                self.fault = self.fault or error
-            except Exception as error:  # noqa: BLE001 - as above
-                self.fault = self.fault or self.mistake(error)
+            await self._safely(self._close)
+
+    async def _safely(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do a part of the work; its first failure becomes the host's fault."""
+        try:
+            await work()
+        except TuiHostError as error:
+            self.fault = self.fault or error
+        except Exception as error:  # noqa: BLE001 - the supervisor of everything: an unforeseen failure becomes its state
+            self.fault = self.fault or self.mistake(error)
+
+    async def _live(self) -> None:
+        for module in LATE:
+            # stopped while opening, without anything to store
+            if self._stop.is_set() and not any(session.turn or session.draft for session in self.sessions.values()):
+                return
+            await asyncio.to_thread(_import, module)
+        await self._open()
+        await self._run()
 
     async def ready(self) -> None:
         """Wait until the host is open and turns can run.
@@ -174,11 +181,6 @@ class Host:
         """Make `serve` return."""
         self._stop.set()
 
-    @property
-    def _is_over(self) -> bool:
-        """Whether the host was stopped while opening, without anything to store: the remaining imports can be skipped."""
-        return self._stop.is_set() and not any(session.turn or session.draft for session in self.sessions.values())
-
     async def _open(self) -> None:
         from tui_host.capture.recorder import Recorder
         from tui_host.capture.session_summary import session_id
@@ -187,16 +189,19 @@ class Host:
         from tui_host.chat.session import note_turning
         from tui_host.chat.step import Services
         from tui_host.host.demo_model import DemoModelProcess
-        from tui_host.host.schema_checker import SchemaChecker
+        from tui_host.host.helper_process import SchemaChecker
         from tui_host.llm.model_client import ModelClient
         from tui_host.servers.pool import Pool
 
-        settings = self.settings
+        settings, later = self.settings, self._closing.push_async_callback
         if self._record:
             self.store = await asyncio.to_thread(Store.open, self._database, notices=self.notices)
+            later(asyncio.to_thread, self.store.close)
+            later(self._release, self.store)
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)
+        later(asyncio.to_thread, self.recorder.close)
         self.pool = Pool(
             settings.servers,
             self.recorder,
@@ -206,15 +211,18 @@ class Host:
             for_command=self._source == "ask",
             turned=partial(note_turning, self.sessions.values(), settings),
         )
-        checker = self._checker = SchemaChecker(settings.environment, self.pool.guard)
         self.pool.take_switches(settings.switches)
-        self._client = ModelClient(self.recorder, settings.environment)
+        checker = SchemaChecker(settings.environment, self.pool.guard)
+        self.misfits = checker.misfits
+        later(checker.close)
+        self.client = ModelClient(self.recorder, settings.environment)
+        later(self._close_client)
         self._demo = DemoModelProcess(self.recorder, settings.environment)
         self._services = Services(
             settings=settings,
             recorder=self.recorder,
             pool=self.pool,
-            client=self._client,
+            client=self.client,
             provider=self.provider,
             approver=self.approver or Refuse(),
             misfits=checker.misfits,
@@ -240,7 +248,10 @@ class Host:
         )
         logins = self.logins or LoginStore(self.settings.data_dir)
         return Answering(
-            answerer=lambda: self.answerer or Declines(), sampler=sampler, misfits=self.misfits, logins=logins
+            answerer=lambda: self.answerer or Declines(),
+            sampler=sampler,
+            misfits=lambda schema, value: self.misfits(schema, value),  # noqa: PLW0108 - it comes later
+            logins=logins,
         )
 
     async def _run(self) -> None:
@@ -283,32 +294,27 @@ class Host:
         """Write pending records to the disk, even if a failure elsewhere has cancelled the host."""
         import anyio
 
-        self._group = None
         with anyio.CancelScope(shield=True):
-            async with AsyncExitStack() as stack:  # closes in reverse order, and closes the rest even if one fails
-                if self.store is not None:
-                    stack.push_async_callback(asyncio.to_thread, self.store.close)
-                    for session in self.sessions:
-                        stack.callback(self.store.sessions.release, session)
-                if self.recorder is not None:
-                    stack.push_async_callback(asyncio.to_thread, self.recorder.close)
-                if self._checker is not None:
-                    stack.push_async_callback(self._checker.close)
-                if self._client is not None:
-                    with anyio.move_on_after(CLOSE_SECONDS):
-                        await self._client.aclose()
+            await self._closing.aclose()
+
+    async def _release(self, store: Store) -> None:
+        for session in self.sessions:
+            store.sessions.release(session)
+
+    async def _close_client(self) -> None:
+        import anyio
+
+        with anyio.move_on_after(CLOSE_SECONDS):
+            await self.client.aclose()
 
     async def provider(self, model: ModelRef) -> Provider:
         """Return a model's provider. Starts the demo's process on first use; each of the demo's models is a dialect."""
         provider = self.settings.providers.get(model.provider)
         if provider is None:
-            raise ModelError(
-                f"no provider {model.provider}", remedy="choose a model with f4 or --model, or configure the provider"
-            )
+            remedy = "choose a model with f4 or --model, or configure the provider"
+            raise ModelError(f"no provider {model.provider}", remedy=remedy)
         if not provider.embedded:
             return await self.with_key(provider)
-        assert self._demo is not None  # noqa: S101 - turns run only while the host is open
-        assert self._group is not None  # noqa: S101
         for session in () if self._demo.is_alive else self.turns:
             if session.model.provider == model.provider and session.activity.waits == "model":
                 session.wait_for("demo model")
@@ -331,17 +337,16 @@ class Host:
     # Keys, and what providers have.
 
     @property
-    def keys(self) -> Keys:
+    def keys(self) -> KeyringKeys:
         """Keys from the system's keyring. The keyring library is imported on first use."""
         if self._keys is None:
-            from tui_host.host.keyring_status import Keys
+            from tui_host.host.keyring_status import KeyringKeys
 
-            self._keys = Keys(self.settings.environment, self._learn, self.notices)
+            def learn(secret: Secret) -> None:
+                self.redactor.add(secret.name, secret.reveal())
+
+            self._keys = KeyringKeys(self.settings.environment, learn, self.notices)
         return self._keys
-
-    def _learn(self, secret: Secret) -> None:
-        if self.recorder is not None:
-            self.recorder.redactor.add(secret.name, secret.reveal())
 
     async def with_key(self, provider: Provider) -> Provider:
         """Return a provider with its key from the keyring.
@@ -351,17 +356,6 @@ class Host:
         """
         await self.ready()  # the redactor exists only once the host is ready
         return await self.keys.filled(provider)
-
-    @property
-    def client(self) -> ModelClient:
-        """The HTTP client for providers; raises ModelError while the program is ending."""
-        if self._client is None:
-            raise ModelError("the program is ending", remedy="start it again")
-        return self._client
-
-    async def misfits(self, schema: JSON, value: JSON) -> Sequence[str] | None:
-        """Check a value against a foreign schema in a bounded process; None if the schema is unusable or the check takes too long."""
-        return None if self._checker is None else await self._checker.misfits(schema, value)
 
     # Turns.
 
@@ -394,7 +388,6 @@ class Host:
 
     def _working(self) -> Services:
         """Return the services for a turn, with the current approver."""
-        assert self._services is not None  # noqa: S101 - opened before any turn begins
         self._services.approver = self.approver or self._services.approver
         return self._services
 

@@ -21,7 +21,7 @@ _HOLDS_SECONDS = 30.0
 """How many seconds a keyring failure counts for all providers: a user who leaves it locked is asked only once."""
 
 
-class Keys:
+class KeyringKeys:
     """The keys read from the keyring so far. `learned` gets each key before its first use, so that it is redacted everywhere."""
 
     def __init__(self, environment: Mapping[str, str], learned: Callable[[Secret], None], notices: list[str]) -> None:
@@ -46,32 +46,31 @@ class Keys:
         """
         if not system_keyring.may_have_key(provider):
             return provider
-        if provider.name not in self._known:
-            try:
-                await self._look(provider)
-            except SettingsError as error:
-                if provider.key_variable is not None and credential(provider, self._environment) is None:
-                    raise ModelError(error.what, error.where, error.remedy) from error
-                notice = f"{error.what}; {provider.name} is asked without a key from it"
-                if notice not in self._notices:
-                    self._notices.append(notice)
-                return provider
+        try:
+            if provider.name not in self._known:
+                async with self._one_at_a_time:
+                    await self._look(provider)
+        except SettingsError as error:
+            if provider.key_variable is not None and credential(provider, self._environment) is None:
+                raise ModelError(error.what, error.where, error.remedy) from error
+            notice = f"{error.what}; {provider.name} is asked without a key from it"
+            if notice not in self._notices:
+                self._notices.append(notice)
+            return provider
         key = self._known[provider.name]
         return provider if key is None else system_keyring.with_key(provider, key)
 
     async def _look(self, provider: Provider) -> None:
-        """Ask the keyring for a provider's key; raises SettingsError."""
-        async with self._one_at_a_time:
-            if provider.name in self._known:
-                return
-            if self._failure is not None and time.monotonic() - self._failed_at < _HOLDS_SECONDS:
-                raise SettingsError(self._failure.what, f"providers.{provider.name}.api_key", self._failure.remedy)
-            try:
-                self._learn(provider, await in_thread(lambda: system_keyring.stored_key(provider.name)))
-            except SettingsError as error:
-                self._failure, self._failed_at = error, time.monotonic()
-                raise
-            self._failure = None
+        if provider.name in self._known:  # by now
+            return
+        if self._failure is not None and time.monotonic() - self._failed_at < _HOLDS_SECONDS:
+            raise SettingsError(self._failure.what, f"providers.{provider.name}.api_key", self._failure.remedy)
+        try:
+            self._learn(provider, await in_thread(lambda: system_keyring.stored_key(provider.name)))
+        except SettingsError as error:
+            self._failure, self._failed_at = error, time.monotonic()
+            raise
+        self._failure = None
 
     async def store(self, provider: Provider, key: str) -> str:
         """Store a key in the keyring; returns the keyring's name.
@@ -85,11 +84,7 @@ class Keys:
         return place
 
     async def forget(self, provider: Provider) -> bool:
-        """Delete a key from the keyring; returns False if the keyring had no key.
-
-        Raises:
-            SettingsError: The keyring is locked or fails.
-        """
+        """Delete a key from the keyring; returns False if the keyring had no key. Raises `SettingsError` as above."""
         was_there = await in_thread(lambda: system_keyring.forget_key(provider.name))
         self._known[provider.name] = None
         return was_there

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
 
 
-class Sessions(Mapping[str, "Session"]):
+class OpenSessions(Mapping[str, "Session"]):
     """The sessions open in this process by id, in the order of opening.
 
     Attributes:
@@ -60,15 +60,11 @@ class Sessions(Mapping[str, "Session"]):
 
     def keep_in(self, store: Store) -> None:
         """Store the sessions from now on, including everything that happened before."""
+        from tui_host.host.session_storage import StoreKeeper
+
         self._store = store
         for session in self._opened.values():
-            self._keep(session)
-
-    def _keep(self, session: Session) -> None:
-        if self._store is not None and session.keeper is None:
-            from tui_host.host.session_storage import StoreKeeper
-
-            session.keep_in(StoreKeeper(self._store))
+            session.keep_in(StoreKeeper(store))
 
     def _policy(self) -> Policy:
         from tui_host.chat.policy import Policy
@@ -79,6 +75,7 @@ class Sessions(Mapping[str, "Session"]):
         """Create an empty session. The session is stored when its first turn begins."""
         from tui_host.capture.session_summary import session_id
         from tui_host.chat.session import Session
+        from tui_host.host.session_storage import StoreKeeper
 
         session = Session(
             id=session_id(time.time_ns(), os.urandom(8)),
@@ -91,7 +88,8 @@ class Sessions(Mapping[str, "Session"]):
             redact=self._redact,
         )
         self._opened[session.id] = session
-        self._keep(session)
+        if self._store is not None:
+            session.keep_in(StoreKeeper(self._store))
         return session
 
     def open(self, name: str) -> Session:
@@ -111,9 +109,8 @@ class Sessions(Mapping[str, "Session"]):
         info = self._store.sessions.find(name)
         if info.is_foreign:
             where = "imported from a file" if info.imported else "recorded by a tap"
-            raise TuiHostError(
-                f"this session cannot be continued: it was {where}", info.id, "press f5 in the app to look at it"
-            )
+            what = f"this session cannot be continued: it was {where}"
+            raise TuiHostError(what, info.id, "press f5 in the app to look at it")
         if info.id not in self._opened:
             policy = self._policies.pop(info.id, None) or self._policy()
             self._opened[info.id] = stored_session(self._store, info, policy, self._redact)
@@ -137,10 +134,23 @@ class Sessions(Mapping[str, "Session"]):
             finish_left(self._store, self._policy(), self._redact, opened=self._opened)
 
     def foreign(self, info: SessionInfo) -> Session:
-        """Return a read-only session for a tap's recording or an imported file."""
-        from tui_host.host.session_storage import foreign_session
+        """Return what a tap recorded, or a file brought, as a read-only session, which is not stored again."""
+        from tui_host.chat.session import Session
 
-        return foreign_session(info, self._policy(), self._redact)
+        is_tap = info.source == "tap"
+        session = Session(
+            id=info.id,
+            source="tap" if is_tap else "import",
+            created_ns=info.created_ns,
+            model=ModelRef(provider="tap" if is_tap else "file", model=info.title),
+            protocol=info.protocol,
+            policy=self._policy(),
+            redact=self._redact,
+            title=info.title,
+            turn=max(info.turns, 1),
+        )
+        session.asked = info.model
+        return session
 
     def take_profile(self, session: Session, name: str) -> None:
         """Use a profile for a session from the next turn on, with the profile's model and tool protocol.

@@ -73,37 +73,32 @@ class ServerWatch:
         self._configured: Marks | None = None
         self._told = (settings().servers, settings().switches)
         self._offers: dict[str, Offers] = {}
-        self._compared: dict[str, str] = {}
+        self._compared: dict[str, str] = {}  # the connections whose first catalog was compared
 
     async def run(self) -> None:
         """Look at all files every second, and at all catalogs that have changed."""
         while True:
-            await self._look_at_watched()
-            await self._look_at_settings()
+            for spec in self._settings().servers.values():
+                if spec.watch:
+                    await self._look_at_files(spec)
+            await self._look_at_settings(self._settings())
             for status in self._pool.statuses():
-                await self._compare(status)
+                if status.state == "ready" and self._pool.server(status.name).is_listed:
+                    await self._look_at_catalog(status)
             await anyio.sleep(SECONDS)
 
-    # Servers' files.
+    async def _look_at_files(self, spec: ServerSpec) -> None:
+        marks = await to_thread.run_sync(lambda: dict(marks_of(spec, self._settings().environment)))
+        before = self._watched.get(spec.name, marks)
+        self._watched[spec.name] = marks
+        changed = sorted(path for path in {*marks, *before} if marks.get(path) != before.get(path))
+        server = self._pool.server(spec.name)
+        if changed and server.is_wanted:
+            more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
+            self._notices.append(f"{spec.name} restarts: {Path(changed[0]).name}{more} changed")
+            server.reconnect()
 
-    async def _look_at_watched(self) -> None:
-        for spec in self._settings().servers.values():
-            if not spec.watch:
-                continue
-            marks = await to_thread.run_sync(lambda spec=spec: dict(marks_of(spec, self._settings().environment)))
-            before = self._watched.get(spec.name)
-            self._watched[spec.name] = marks
-            changed = sorted(path for path in {*marks, *(before or {})} if marks.get(path) != (before or {}).get(path))
-            server = self._pool.server(spec.name)
-            if before is not None and changed and server.is_wanted:
-                more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
-                self._notices.append(f"{spec.name} restarts: {Path(changed[0]).name}{more} changed")
-                server.reconnect()
-
-    # The configuration.
-
-    async def _look_at_settings(self) -> None:
-        settings = self._settings()
+    async def _look_at_settings(self, settings: Settings) -> None:
         marks = await to_thread.run_sync(lambda: dict(_configuration(settings)))
         before, self._configured = self._configured, marks
         if before is None or marks == before or not _is_from_files(settings):
@@ -113,49 +108,40 @@ class ServerWatch:
         except SettingsError as error:
             self._notices.append(f"the configuration has changed, and has a mistake: {error}")
             return
-        if (fresh.servers, fresh.switches) != self._told:
-            self._told = (fresh.servers, fresh.switches)
-            words = ", ".join(_changes(settings, fresh, self._pool))
-            if words:
-                self._notices.append(f"the configuration of servers has changed ({words}): /reload applies it")
+        words = ", ".join(_changes(settings, fresh, self._pool))
+        if (fresh.servers, fresh.switches) != self._told and words:
+            self._notices.append(f"the configuration of servers has changed ({words}): /reload applies it")
+        self._told = (fresh.servers, fresh.switches)
 
-    # Catalogs.
-
-    async def _compare(self, status: ServerStatus) -> None:
+    async def _look_at_catalog(self, status: ServerStatus) -> None:
         """Compare a ready server's catalog with the one before, unless it is unchanged."""
-        if status.state != "ready" or not self._pool.server(status.name).is_listed:
-            return
         is_new = self._compared.get(status.name) != status.connection
         if is_new and time.monotonic_ns() - status.since_mono_ns < SETTLED_NS:
             return
-        offers = offers_of(status)
-        if offers == self._offers.get(status.name):
-            self._compared[status.name] = status.connection
-            return
-        before: Mapping[str, JSON] | None = self._offers.get(status.name)
-        if before is None and self._is_kept:
-            before = await to_thread.run_sync(_stored, self._folder, status.name)
-        if is_new and before is not None:
-            self._tell(status.name, changes_between(before, offers))
         self._compared[status.name] = status.connection
+        offers, before = offers_of(status), self._offers.get(status.name)
+        if offers == before:
+            return
         self._offers[status.name] = offers
+        path = self._folder / f"{status.name}.json"
+        if is_new:
+            stored = before if before is not None or not self._is_kept else await to_thread.run_sync(_stored, path)
+            self._tell(status.name, changes_between(stored, offers) if stored is not None else ())
         if self._is_kept:
-            text = self._redact(json.dumps(offers))
             try:
-                await to_thread.run_sync(_store, self._folder, status.name, text)
+                await to_thread.run_sync(_store, path, self._redact(json.dumps(offers)))
             except SettingsError as error:
                 self._is_kept = False
                 self._notices.append(f"what servers offer is not kept for the next start: {error}")
 
     def _tell(self, server: str, changes: tuple[CatalogChange, ...]) -> None:
-        if not changes:
-            return
-        lines = [str(change) for change in changes]
-        gone = [change.name for change in changes if change.kind == "tool" and change.sign != "+"]
-        void = [f"session rules for {', '.join(gone)} are void"] if gone else []
-        self._pool.server(server).tell_changes((*lines, *void))
-        shown = [*lines[:5], *([f"{len(lines) - 5} more"] if len(lines) > 5 else []), *void]
-        self._notices.append(f"{server} has changed since it was last connected: {' · '.join(shown)} (f3)")
+        if changes:
+            lines = [str(change) for change in changes]
+            gone = [change.name for change in changes if change.kind == "tool" and change.sign != "+"]
+            void = [f"session rules for {', '.join(gone)} are void"] if gone else []
+            self._pool.server(server).tell_changes((*lines, *void))
+            shown = [*lines[:5], *([f"{len(lines) - 5} more"] if len(lines) > 5 else []), *void]
+            self._notices.append(f"{server} has changed since it was last connected: {' · '.join(shown)} (f3)")
 
 
 def reload_servers(before: Settings, pool: Pool, redactor: Redactor) -> tuple[Settings, str]:
@@ -242,16 +228,15 @@ def _mark(path: Path) -> Iterator[tuple[str, tuple[int, int]]]:
     yield str(path), (status.st_mtime_ns, status.st_size)
 
 
-def _stored(folder: Path, name: str) -> Mapping[str, JSON] | None:
+def _stored(path: Path) -> Mapping[str, JSON] | None:
     try:
-        data = (folder / f"{name}.json").read_bytes()[:LARGEST]
-        value: JSON = json.loads(data)
+        value: JSON = json.loads(path.read_bytes()[:LARGEST])
     except (OSError, ValueError):  # never connected before, or the file was damaged
         return None
     return mapping(value) or None
 
 
-def _store(folder: Path, name: str, text: str) -> None:
-    ensure_private_dir(folder)
+def _store(path: Path, text: str) -> None:
+    ensure_private_dir(path.parent)
     if len(text) <= LARGEST:
-        write_private(folder / f"{name}.json", text.encode(errors="replace"))
+        write_private(path, text.encode(errors="replace"))

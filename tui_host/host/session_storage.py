@@ -15,7 +15,7 @@ from tui_host.chat.session import Session
 from tui_host.chat.stored_messages import Messages, message_to_text
 from tui_host.errors import JSON, StoreError
 from tui_host.host.cut_answers import finish_cut_answer
-from tui_host.settings.model_options import Options, options_of, options_to_json
+from tui_host.settings.model_options import options_of, options_to_json
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
@@ -58,14 +58,6 @@ class StoreKeeper:
         self._sessions.save_item(session, number, item_to_text(item))
 
 
-def _messages(store: Store, session: str, before: int) -> Sequence[str]:
-    """Return the earlier messages of a reopened session. Raises if any message is missing."""
-    texts = store.sessions.messages(session, before=before)
-    if before and not texts:
-        raise StoreError("this session's messages are no longer stored", session, "begin a new session")
-    return texts
-
-
 _OMITTED, _REFUSED = "omitted_turns", "refused_images"
 """Names in the stored options for what requests leave out."""
 
@@ -73,33 +65,6 @@ _OMITTED, _REFUSED = "omitted_turns", "refused_images"
 def _options_to_json(session: Session) -> dict[str, JSON]:
     more = {_OMITTED: session.omitted_turns, _REFUSED: dict(session.refused_images), DIRECT: session.is_direct}
     return {**options_to_json(session.options), **{name: value for name, value in more.items() if value}}
-
-
-def _options(text: str) -> tuple[Options, int, dict[str, int]]:
-    """Return the session's model options, skipping unreadable ones, and the turns and images that requests leave out."""
-    options = dict(mapping(json.loads(text)))
-    options.pop(DIRECT, None)
-    omitted, refused = options.pop(_OMITTED, 0), mapping(options.pop(_REFUSED, None))
-    turns = {model: turn for model, turn in refused.items() if isinstance(turn, int)}
-    return options_of(options), number_or_zero(omitted), turns
-
-
-def foreign_session(info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
-    """Return what a tap recorded, or a file brought, as a read-only session, which is not stored again."""
-    is_tap = info.source == "tap"
-    session = Session(
-        id=info.id,
-        source="tap" if is_tap else "import",
-        created_ns=info.created_ns,
-        model=ModelRef(provider="tap" if is_tap else "file", model=info.title),
-        protocol=info.protocol,
-        policy=policy,
-        redact=redact,
-        title=info.title,
-        turn=max(info.turns, 1),
-    )
-    session.asked = info.model
-    return session
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:
@@ -114,8 +79,17 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         raise StoreError("another process has this session open", info.id, "close it there first")
     provider, _, model = info.model.partition("/")
     keeper = StoreKeeper(store)
+    options = dict(mapping(json.loads(info.options)))
+    options.pop(DIRECT, None)
+    omitted, refused = options.pop(_OMITTED, 0), mapping(options.pop(_REFUSED, None))
     stored = store.sessions.count_messages(info.id)
-    options, omitted_turns, refused_images = _options(info.options)
+
+    def read() -> Sequence[str]:
+        texts = store.sessions.messages(info.id, before=stored)
+        if stored and not texts:
+            raise StoreError("this session's messages are no longer stored", info.id, "begin a new session")
+        return texts
+
     session = Session(
         id=info.id,
         source=info.source,
@@ -123,9 +97,9 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         model=ModelRef(provider=provider, model=model),
         protocol=info.protocol,
         profile=info.profile,
-        options=options,
-        omitted_turns=omitted_turns,
-        refused_images=refused_images,
+        options=options_of(options),  # without those that cannot be read
+        omitted_turns=number_or_zero(omitted),
+        refused_images={name: turn for name, turn in refused.items() if isinstance(turn, int)},
         is_direct=info.is_direct,
         policy=policy,
         redact=redact,
@@ -133,7 +107,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         title=info.title,
         draft=info.draft,
         turn=info.turns,
-        messages=Messages(stored=stored, read=lambda: _messages(store, info.id, stored)),
+        messages=Messages(stored=stored, read=read),
         conversation=Conversation(store.sessions.item_texts(info.id)),
     )
     keeper.message_ns = info.updated_ns  # what a killed process left does not change when the session was last used

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_host.errors import SettingsError
-from tui_host.guard.child_process import Command
+from tui_host.guard.child_process import ChildCommand
 from tui_host.settings.environment_references import child_environment, resolve, resolve_headers
 from tui_host.settings.schema import ServerSpec, Template
 from tui_host.settings.urls import check_url
@@ -18,7 +18,7 @@ from tui_host.settings.urls import check_url
 class Endpoint:
     """A resolved server: a program to start, which may print its URL, or an address."""
 
-    command: Command | None = None
+    command: ChildCommand | None = None
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
@@ -40,12 +40,12 @@ def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoi
         raise SettingsError("no command, no url and no bundled", where, "say with one of them how to reach the server")
     argv = (filled(spec.command, "command"), *(filled(argument, "args") for argument in spec.args))
     cwd = None if spec.cwd is None else Path(filled(spec.cwd, "cwd")).expanduser()
-    return Endpoint(command=Command(argv=argv, environment=child_environment(spec, environment), cwd=cwd))
+    return Endpoint(command=ChildCommand(argv=argv, environment=child_environment(spec, environment), cwd=cwd))
 
 
-def _bundled(spec: ServerSpec, environment: Mapping[str, str]) -> Command:
+def _bundled(spec: ServerSpec, environment: Mapping[str, str]) -> ChildCommand:
     # -P: otherwise a file of that name in the working directory would run instead of our module
     argv = [sys.executable, "-P", "-m", "tui_host.demo.servers", str(spec.bundled)]
     if spec.transport != "stdio":
         argv += ["--http", "--lifeline"]
-    return Command(argv=tuple(argv), environment=child_environment(spec, environment), cwd=None)
+    return ChildCommand(argv=tuple(argv), environment=child_environment(spec, environment), cwd=None)

@@ -190,7 +190,7 @@ class Redactor:
             value = text[start:end]
             if value.strip() and not (value.startswith("⟨secret:") and value.endswith("⟩")):
                 hits = self._needles.hits(value.encode("utf-8", "surrogatepass"))
-                name = hits[0].name if hits else place
+                name = hits[0].name if hits else self._names.get(value, place)
                 redactions.insert(0, Redaction(where="head", name=name, length=end - start))
                 text = text[:start] + mark(name) + text[end:]
         data, by_value = self.bytes(text.encode("utf-8", "surrogatepass"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tui_host.chat.policy import StepLimit
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.host.open_sessions import Sessions
+    from tui_host.host.open_sessions import OpenSessions
     from tui_host.servers.catalog import ServerStatus, State
     from tui_host.tui.glyphs import Glyphs
 
@@ -206,7 +206,7 @@ def _names(names: Sequence[str], glyphs: Glyphs, longest: int) -> Content:
     return Content(f"{words}   " if words else "")
 
 
-def _profile(host: Host, chosen: Sessions | Session) -> str:
+def _profile(host: Host, chosen: OpenSessions | Session) -> str:
     """Return the profile in use; empty if none is configured."""
     return chosen.profile if chosen.profile in host.settings.profiles else ""
 
