@@ -33,29 +33,24 @@ async def test_a_listing_without_the_newer_eras_envelope_is_read_all_the_same() 
         assert (await running.call("old")).content[0].text == "{}"
 
 
-async def test_a_list_that_is_none_leaves_the_connection_ready_and_says_so() -> None:
-    async with started(hostile("bad", "malformed-list")) as running:
-        status = running.status("bad")
-        assert (status.state, status.tools) == ("ready", ())
-        assert "tools: page 1 is malformed" in status.notices
-
-
 @pytest.mark.parametrize(
-    ("mode", "count", "notice"),
+    ("mode", "names", "notice"),
     [
-        ("endless-pages", 100, "tools: 100 on 100 pages were read; there may be more"),
-        ("same-cursor", 2, "tools: 2 on 2 pages were read; there may be more"),
+        ("malformed-list", [], "tools: page 1 is malformed"),
+        (
+            "endless-pages",
+            [f"t{number}" for number in range(1, 101)],
+            "tools: 100 on 100 pages were read; there may be more",
+        ),
+        ("same-cursor", ["t1", "t2"], "tools: 2 on 2 pages were read; there may be more"),
+        ("empty-cursor", ["first", "second"], ""),
     ],
 )
-async def test_pages_without_end_stop_at_a_bound_and_say_so(mode: str, count: int, notice: str) -> None:
+async def test_a_list_that_is_none_or_has_no_end_stops_and_says_so(mode: str, names: list[str], notice: str) -> None:
     async with started(hostile("bad", mode)) as running:
-        assert len(running.status("bad").tools) == count
-        assert notice in running.status("bad").notices
-
-
-async def test_the_empty_string_is_a_cursor_like_any_other() -> None:
-    async with started(hostile("odd", "empty-cursor")) as running:
-        assert [tool.name for tool in running.pool.tools()] == ["first", "second"]
+        status = running.status("bad")
+        assert (status.state, [tool.name for tool in status.tools]) == ("ready", names)
+        assert not notice or notice in status.notices
 
 
 async def test_a_hundred_announced_changes_are_listed_once() -> None:

@@ -57,6 +57,14 @@ def once(answer: Answer) -> Script:
     return script
 
 
+async def outcome(running: Running, name: str) -> str:
+    """What a call gives, or why it fails."""
+    try:
+        return (await running.call(name)).content[0].text
+    except ServerError as error:
+        return str(error).removeprefix(f"{name}: ")
+
+
 IN_JSON, ZIPPED = {"Content_Type": "application/json"}, {"Content_Encoding": "gzip"}
 MANY_PARTS: JSON = {"content": [{"type": "text", "text": "a"}] * 30_000}
 PAGE = b"<html><script>var x = 1;</script><body><h1>Sign in to \x1b[2JHotel WiFi</h1></body></html>"
@@ -164,14 +172,12 @@ async def test_a_server_that_is_no_mcp_server_is_told_by_its_own_words() -> None
         assert running.status("raw").detail.startswith("HTTP 403 Forbidden: members only")
 
 
-FORGOTTEN = [
-    answering("404 Not Found"),
-    in_json("400 Bad Request", error={"code": -32000, "message": "Bad Request: No valid session ID provided"}),
-]
+def unknown_session(status: str) -> Script:
+    return in_json(status, error={"code": -32000, "message": "Bad Request: No valid session ID provided"})
 
 
-@pytest.mark.parametrize("forgotten", FORGOTTEN, ids=["404", "400"])
-async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one(forgotten: Script) -> None:
+@pytest.mark.parametrize("forgotten", [answering("404 Not Found"), unknown_session("400 Bad Request")])
+async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one_once(forgotten: Script) -> None:
     async with behind_url(**{"tools/call": once(forgotten)}) as (server, running):
         output = await running.call("raw", arguments=b'{"a":1.0}')
         assert (output.content[0].text, output.is_resent) == ("fine", True)
@@ -180,21 +186,9 @@ async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one(fo
         sent = [asked.body for asked in server.requests if asked.rpc == "tools/call"]
         assert [b'"arguments":{"a":1.0}' in body for body in sent] == [True, True]
         assert not (await running.call("raw")).is_resent
-
-
-@pytest.mark.parametrize(
-    ("answer", "words", "times"),
-    [
-        (answering("404 Not Found"), r"no longer knows the session \(HTTP 404 Not Found\); nothing ran", 2),
-        (answering("400 Bad Request", b"bad"), "HTTP 400 Bad Request: bad; the tool was not run", 1),
-    ],
-    ids=["once at most", "not for any refusal"],
-)
-async def test_a_call_is_sent_again_for_a_lost_session_alone_and_once(answer: Script, words: str, times: int) -> None:
-    async with behind_url(**{"tools/call": answer}) as (server, running):
-        with pytest.raises(ServerError, match=words):
-            await running.call("raw")
-        assert server.count("tools/call") == times
+    async with behind_url(**{"tools/call": answering("404 Not Found")}) as (server, running):
+        assert "no longer knows the session (HTTP 404 Not Found); nothing ran" in await outcome(running, "raw")
+        assert server.count("tools/call") == 2
 
 
 async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
@@ -258,17 +252,14 @@ async def test_a_notification_that_is_refused_is_no_lost_session(status: str) ->
         ("tools/list", "429 Slow", {"Retry_After": "Thu, 01 Jan 2026 00:00:00 GMT"}, ""),
         ("tools/call", "429 Slow", {"Retry_After": "0"}, ""),
         ("tools/call", "503 Busy", {"Retry_After": "0"}, ""),
+        ("tools/call", "400 Bad", {}, "HTTP 400 Bad Request: busy; the tool was not run"),
         ("tools/call", "503 Busy", {}, "HTTP 503 Service Unavailable: busy; the tool may have run"),
         (
-            "tools/call",
-            "502 Bad",
-            {"Retry_After": "0"},
+            *("tools/call", "502 Bad", {"Retry_After": "0"}),
             "HTTP 502 Bad Gateway: busy (try again after 0); the tool may have run",
         ),
         (
-            "tools/call",
-            "429 Slow",
-            {"Retry_After": "120"},
+            *("tools/call", "429 Slow", {"Retry_After": "120"}),
             "HTTP 429 Too Many Requests: busy (try again after 120); the tool was not run",
         ),
     ],
@@ -277,12 +268,7 @@ async def test_what_is_refused_for_a_while_is_sent_again_as_the_server_says(
     method: str, status: str, headers: Mapping[str, str], words: str
 ) -> None:
     async with behind_url(**{method: once(answering(status, b"busy", **headers))}) as (server, running):
-        told = ""
-        try:
-            assert (await running.call("raw")).content[0].text == "fine"
-        except ServerError as error:
-            told = str(error)
-        assert told == (f"raw: {words}" if words else "")
+        assert await outcome(running, "raw") == (words or "fine")
         assert running.status("raw").connection == "raw#1"
         assert server.count(method) == (1 if words else 2)
 
@@ -337,65 +323,32 @@ def older(endpoint: str, calls: str = "", bom: bytes = b"") -> Script:
 
 
 NAMED = "from {origin}/messages, the address that the server named"
+ELSEWHERE = "http://127.0.0.2:9/gw/messages"
+CHANGED = " (the server did answer at this URL before: check whether it was changed)"
+LOGIN = " (run tui-host servers login old)"
+NOT_THERE = "from {origin}/gone, the address that the server named (correct the URL)"
+ASK = " (ask whoever runs it: the address must be of the same origin)"
 
 
 @pytest.mark.parametrize(
-    ("calls", "words"),
+    ("endpoint", "calls", "words"),
     [
-        ("", "fine"),
-        (
-            "500 Internal Server Error",
-            f"HTTP 500 Internal Server Error: it went wrong, {NAMED}; the tool may have run",
-        ),
-        (
-            "404 Not Found",
-            (
-                f"HTTP 404 Not Found: it went wrong, {NAMED}; the tool was not run"
-                " (the server did answer at this URL before: check whether it was changed)"
-            ),
-        ),
-        (
-            "401 Unauthorized",
-            (
-                "HTTP 401 Unauthorized: it needs a login: it went wrong; the tool was not run"
-                " (run tui-host servers login old)"
-            ),
-        ),
+        ("", "", "fine"),
+        ("", "500 Oops", f"HTTP 500 Internal Server Error: it went wrong, {NAMED}; the tool may have run"),
+        ("", "404 Not Found", f"HTTP 404 Not Found: it went wrong, {NAMED}; the tool was not run{CHANGED}"),
+        ("", "401 No", f"HTTP 401 Unauthorized: it needs a login: it went wrong; the tool was not run{LOGIN}"),
+        ("/gone", "", f"HTTP 404 Not Found: it went wrong, {NOT_THERE}"),
+        (f"{ELSEWHERE}?s=1", "", f"it named an address elsewhere for messages: {ELSEWHERE}{ASK}"),
     ],
 )
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-async def test_what_the_older_transport_refuses_is_heard_at_once(calls: str, words: str, bom: bytes) -> None:
+async def test_what_the_older_transport_refuses_is_heard_at_once(
+    endpoint: str, calls: str, words: str, bom: bytes
+) -> None:
     async with (
-        peer(always=older("/messages?s=1", calls, bom), path="/mcp") as server,
+        peer(always=older(endpoint or "/messages?s=1", calls, bom), path="/mcp") as server,
         started(remote("old", server.url, transport="sse")) as running,
     ):
         with anyio.fail_after(30):
-            try:
-                told = (await running.call("old")).content[0].text
-            except ServerError as error:
-                told = str(error).removeprefix("old: ")
+            told = running.status("old").detail if endpoint else await outcome(running, "old")
         assert told == words.format(origin=server.origin)
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "words"),
-    [
-        (
-            "/gone",
-            "HTTP 404 Not Found: it went wrong, from {origin}/gone, the address that the server named (correct the URL)",
-        ),
-        (
-            "http://127.0.0.2:9/gw/messages?s=1",
-            (
-                "it named an address elsewhere for messages: http://127.0.0.2:9/gw/messages"
-                " (ask whoever runs it: the address must be of the same origin)"
-            ),
-        ),
-    ],
-)
-async def test_a_wrong_address_for_messages_is_named_at_once(endpoint: str, words: str) -> None:
-    async with (
-        peer(always=older(endpoint), path="/mcp") as server,
-        started(remote("old", server.url, transport="sse")) as running,
-    ):
-        assert running.status("old").detail == words.format(origin=server.origin)

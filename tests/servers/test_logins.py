@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from tests.servers.login_server import LoginServer, Person, connected, login_server, state_of
-from tui_host.errors import JSON, ServerError
+from tui_host.errors import ServerError
 from tui_host.servers.server_questions import Declines
 from tui_host.settings.schema import Template
 from tui_host.settings.system_keyring import FILE, LoginStore
@@ -21,6 +21,7 @@ PRM, ASM = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authoriz
 OIDC = "openid-configuration"
 FIRST = [f"GET {PRM}/mcp", f"GET {ASM}", "POST /register", "GET /authorize", "POST /token"]
 AGAIN = "the server no longer takes the last login"
+EVIL, PLAIN = "https://elsewhere.example", "http://elsewhere.example/token"
 DOCUMENT = "https://client.example/metadata.json"
 ITS_WORD = "the-secret-of-the-client"
 BASIC = f"Basic {base64.b64encode(b'client0:the-secret-of-the-client').decode()}"
@@ -110,11 +111,6 @@ async def test_a_renewal_that_is_refused_for_a_while_costs_no_login(tmp_path: Pa
         assert await state_of(server, Declines(), LoginStore(tmp_path)) == "ready"
 
 
-async def test_a_stream_of_the_older_transport_asks_for_the_login_too() -> None:
-    async with login_server() as server, connected(server, Person(), transport="sse"):
-        assert server.steps == FIRST
-
-
 async def test_a_login_of_another_process_is_taken_over(tmp_path: Path) -> None:
     first, second = Person(), Person()
     async with login_server() as server, connected(server, first, LoginStore(tmp_path)) as running:
@@ -124,10 +120,12 @@ async def test_a_login_of_another_process_is_taken_over(tmp_path: Path) -> None:
         assert (second.reasons, len(first.logins)) == ([AGAIN], 1)
 
 
-async def test_without_a_person_the_status_names_the_remedy() -> None:
+async def test_the_older_transport_asks_for_the_login_too_and_without_a_person_the_status_names_the_remedy() -> None:
     async with login_server() as server:
         words = "HTTP 401 Unauthorized: it needs a login (run tui-host servers login guarded)"
         assert (await state_of(server, Declines()), server.steps) == (words, [])
+        async with connected(server, Person(), transport="sse"):
+            assert server.steps == FIRST
 
 
 async def test_a_step_up_keeps_the_scopes_before_and_is_not_repeated() -> None:
@@ -145,26 +143,52 @@ async def test_a_step_up_keeps_the_scopes_before_and_is_not_repeated() -> None:
         assert [len(query.get("scope", "").split()) for query in server.authorizations] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("knobs", "tried"),
-    [
-        ({}, [f"{PRM}/mcp", ASM]),
-        ({"challenge": 'realm="x"'}, [f"{PRM}/mcp", ASM]),
-        (
-            {"challenge": 'realm="x"', "prm": PRM, "asm": f"/.well-known/{OIDC}"},
-            [f"{PRM}/mcp", PRM, ASM, f"/.well-known/{OIDC}"],
-        ),
-        ({"prm": "/custom", "issuer": "/tenant", "asm": f"{ASM}/tenant"}, ["/custom", f"{ASM}/tenant"]),
-        (
-            {"issuer": "/tenant", "asm": f"/tenant/.well-known/{OIDC}"},
-            [f"{PRM}/mcp", f"{ASM}/tenant", f"/.well-known/{OIDC}/tenant", f"/tenant/.well-known/{OIDC}"],
-        ),
-    ],
-)
-async def test_metadata_are_looked_for_in_every_place_in_order(knobs: Mapping[str, object], tried: list[str]) -> None:
+SCOPED = {"resource": {"scopes_supported": ["c", "d"]}}
+LOGINS: list[tuple[Mapping[str, object], Mapping[str, object]]] = [
+    # metadata are looked for in every place in order
+    ({}, {"tried": [f"{PRM}/mcp", ASM], "scope": None}),
+    ({"challenge": 'realm="x"'}, {"tried": [f"{PRM}/mcp", ASM]}),
+    (
+        {"challenge": 'realm="x"', "prm": PRM, "asm": f"/.well-known/{OIDC}"},
+        {"tried": [f"{PRM}/mcp", PRM, ASM, f"/.well-known/{OIDC}"]},
+    ),
+    ({"prm": "/custom", "issuer": "/tenant", "asm": f"{ASM}/tenant"}, {"tried": ["/custom", f"{ASM}/tenant"]}),
+    (
+        {"issuer": "/tenant", "asm": f"/tenant/.well-known/{OIDC}"},
+        {"tried": [f"{PRM}/mcp", f"{ASM}/tenant", f"/.well-known/{OIDC}/tenant", f"/tenant/.well-known/{OIDC}"]},
+    ),
+    # no more scopes are asked for than needed
+    ({"challenge": 'scope="a b"', **SCOPED}, {"scope": "a b"}),
+    (SCOPED, {"scope": "c d"}),
+    (
+        {"challenge": 'scope="a"', "metadata": {"scopes_supported": ["a", "offline_access"]}},
+        {"scope": "a offline_access"},
+    ),
+    ({"challenge": 'scope="a"', "metadata": {"scopes_supported": ["a"]}}, {"scope": "a"}),
+    # the client authenticates as it was registered
+    ({"client": {"token_endpoint_auth_method": "none"}}, {"client": ("", None)}),
+    ({"client": {"client_secret": ITS_WORD}}, {"client": (BASIC, None)}),
+    (
+        {"client": {"client_secret": ITS_WORD, "token_endpoint_auth_method": "client_secret_post"}},
+        {"client": ("", ITS_WORD)},
+    ),
+]
+
+
+@pytest.mark.parametrize(("knobs", "expected"), LOGINS)
+async def test_a_login_goes_as_the_server_says(knobs: Mapping[str, object], expected: Mapping[str, object]) -> None:
     async with login_server(**knobs) as server:
         assert await log_in(server) == "ready"
-        assert server.steps == [f"GET {path}" for path in tried] + ["POST /register", "GET /authorize", "POST /token"]
+        *looked, registers, authorizes, exchanges = server.steps
+        assert [registers, authorizes, exchanges] == FIRST[2:]
+        ((given, form),) = server.exchanges
+        seen = {
+            "tried": [step.removeprefix("GET ") for step in looked],
+            "scope": server.authorizations[0].get("scope"),
+            "client": (given, form.get("client_secret")),
+        }
+        assert {**seen, **expected} == seen
+        assert server.authorizations[0]["resource"] == server.url
 
 
 async def test_the_address_of_a_document_is_the_client_where_the_server_takes_it() -> None:
@@ -174,40 +198,6 @@ async def test_the_address_of_a_document_is_the_client_where_the_server_takes_it
     async with login_server() as server:
         assert await log_in(server, DOCUMENT) == "ready"
         assert server.authorizations[0]["client_id"] == "client0"
-
-
-@pytest.mark.parametrize(
-    ("knobs", "scope"),
-    [
-        ({"challenge": 'scope="a b"', "resource": {"scopes_supported": ["c"]}}, "a b"),
-        ({"resource": {"scopes_supported": ["c", "d"]}}, "c d"),
-        ({}, None),
-        ({"challenge": 'scope="a"', "metadata": {"scopes_supported": ["a", "offline_access"]}}, "a offline_access"),
-        ({"challenge": 'scope="a"', "metadata": {"scopes_supported": ["a"]}}, "a"),
-    ],
-)
-async def test_no_more_scopes_are_asked_for_than_needed(knobs: Mapping[str, object], scope: str | None) -> None:
-    async with login_server(**knobs) as server:
-        assert await log_in(server) == "ready"
-        assert server.authorizations[0].get("scope") == scope
-        assert server.authorizations[0]["resource"] == server.url
-
-
-@pytest.mark.parametrize(
-    ("client", "authorization", "secret"),
-    [
-        ({"token_endpoint_auth_method": "none"}, "", None),
-        ({"client_secret": ITS_WORD}, BASIC, None),
-        ({"client_secret": ITS_WORD, "token_endpoint_auth_method": "client_secret_post"}, "", ITS_WORD),
-    ],
-)
-async def test_the_client_authenticates_as_it_was_registered(
-    client: Mapping[str, JSON], authorization: str, secret: str | None
-) -> None:
-    async with login_server(client=client) as server:
-        assert await log_in(server) == "ready"
-        ((given, form),) = server.exchanges
-        assert (given, form.get("client_secret")) == (authorization, secret)
 
 
 @pytest.mark.parametrize("registers", [True, False])
@@ -235,21 +225,12 @@ async def test_credentials_are_bound_to_their_issuer_and_given_ones_come_before_
 @pytest.mark.parametrize(
     ("knobs", "words"),
     [
-        (
-            {"resource": {"resource": "https://elsewhere.example/mcp"}},
-            "at .*/oauth-protected-resource/mcp: .* does not match",
-        ),
-        (
-            {"metadata": {"issuer": "https://elsewhere.example"}},
-            "at .*/oauth-authorization-server: .* issuer mismatch",
-        ),
+        ({"resource": {"resource": f"{EVIL}/mcp"}}, "at .*/oauth-protected-resource/mcp: .* does not match"),
+        ({"metadata": {"issuer": EVIL}}, "at .*/oauth-authorization-server: .* issuer mismatch"),
         ({"metadata": {"authorization_response_iss_parameter_supported": True}}, "in the browser at .* missing iss"),
-        ({"answer": {"iss": "https://elsewhere.example"}}, "in the browser at .* iss mismatch"),
-        ({"answer": {"error": "oops", "iss": "https://elsewhere.example"}}, "iss mismatch"),
-        (
-            {"metadata": {"token_endpoint": "http://elsewhere.example/token"}},
-            "at http://elsewhere.example/token: .* plain http",
-        ),
+        ({"answer": {"iss": EVIL}}, "in the browser at .* iss mismatch"),
+        ({"answer": {"error": "oops", "iss": EVIL}}, "iss mismatch"),
+        ({"metadata": {"token_endpoint": PLAIN}}, f"at {PLAIN}: .* plain http"),
         ({"client": {"token_endpoint_auth_method": "tls_client_auth"}}, "at .*/register: .* unsupported"),
         ({"metadata": {"code_challenge_methods_supported": []}}, r"does not announce PKCE \(S256\)"),
         ({"answer": {"error": "access_denied"}}, "the login failed in the browser at .* answered access_denied"),

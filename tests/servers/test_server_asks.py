@@ -20,8 +20,15 @@ from tui_host.capture.record import Place
 from tui_host.chat.schema_check import misfits as misfits_now
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.catalog import CallProgress, ToolOutput
-from tui_host.servers.server_questions import Answering, Elicitation, ElicitationAnswer, SamplingAnswer, SamplingRequest
-from tui_host.servers.server_requests import CallClock
+from tui_host.servers.server_questions import (
+    Answerer,
+    Answering,
+    Declines,
+    Elicitation,
+    ElicitationAnswer,
+    SamplingAnswer,
+    SamplingRequest,
+)
 from tui_host.settings.schema import ServerSpec
 
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy")]
@@ -122,40 +129,27 @@ async def misfits(schema: JSON, value: JSON) -> list[str] | None:
     return misfits_now(schema, value)
 
 
-async def test_a_form_is_filled_in_and_an_answer_that_does_not_fit_is_asked_again(spec: ServerSpec) -> None:
-    person = Scripted({"seats": 99}, {"seats": 2, "meal": "plants", "window": False})
+async def test_forms_are_filled_in_declined_or_cancelled_one_after_the_other(spec: ServerSpec) -> None:
+    refusals = [ElicitationAnswer(action="decline"), ElicitationAnswer(action="cancel")]
+    filled = {"seats": 2, "meal": "plants", "window": False}
+    person = Scripted({"seats": 99}, filled, *refusals, {"seats": 1}, {"name": "Ada"})
     async with started(spec, answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
         output = await at.call("sdk", "book", b'{"train":"IC 1"}', call="booking")
         assert output.content[0].text == "IC 1: 2 plants False"
         first, second = person.questions
         assert (first.server, first.message, first.call) == ("sdk", "Which seats?", "booking")
         assert "seats" in str(first.schema)
-        assert (first.mistake, "99" in second.mistake) == ("", True)
+        assert (first.mistake, "99" in second.mistake) == ("", True), "what does not fit is asked again"
         sent = b"".join(at.lines("sdk", "out"))
         assert b'"elicitation":{"form":{},"url":{}}' in sent
-        assert b'"sampling"' not in sent
-        assert b'"roots"' not in sent
-        assert b'"seats":99' not in sent
+        assert not [words for words in (b'"sampling"', b'"roots"', b'"seats":99') if words in sent]
         asked = [record for record in at.records("sdk", kind="frame") if b"Which seats?" in record.data]
         assert {record.place.call for record in asked} == {"booking"}
-
-
-@pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_declining_and_cancelling_are_told_apart(spec: ServerSpec, action: str) -> None:
-    person = Scripted(ElicitationAnswer(action="cancel" if action == "cancel" else "decline"))
-    async with started(spec, answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
-        output = await at.call("sdk", "book", b'{"train":"IC 1"}')
-        assert output.is_error
-        assert b'"action":"%b"' % action.encode() in b"".join(at.lines("sdk", "out"))
-        assert at.status("sdk").questions == 0
-
-
-async def test_two_questions_of_a_call_are_asked_one_after_the_other(spec: ServerSpec) -> None:
-    person = Scripted({"seats": 1}, {"name": "Ada"})
-    async with started(spec, answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
-        output = await at.call("sdk", "greet_twice")
-        assert output.content[0].text == "Ada 1"
-        assert person.most == 1
+        for refusal in refusals:
+            assert (await at.call("sdk", "book", b'{"train":"IC 1"}')).is_error
+            assert b'"action":"%b"' % refusal.action.encode() in b"".join(at.lines("sdk", "out"))
+            assert at.status("sdk").questions == 0
+        assert ((await at.call("sdk", "greet_twice")).content[0].text, person.most) == ("Ada 1", 1)
 
 
 class Colours:
@@ -169,34 +163,30 @@ class Colours:
         return SamplingAnswer(result={"role": "assistant", "content": content, "model": request.model})
 
 
-async def test_a_model_answers_between_two_reviews(spec: ServerSpec) -> None:
-    person = Scripted()
-    answering = Answering(answerer=lambda: person, sampler=Colours())
-    async with started(replace(spec, sampling=True), answering=answering) as at:
+async def test_a_model_answers_between_two_reviews_and_the_shared_folders_alone_are_told(
+    spec: ServerSpec, tmp_path: Path
+) -> None:
+    person, folder = Scripted(), tmp_path / "a b"
+    people: list[Answerer] = [person]
+    answering = Answering(answerer=lambda: people[-1], sampler=Colours())
+    async with started(replace(spec, sampling=True, roots=(str(folder),)), answering=answering) as at:
         output = await at.call("sdk", "ask_the_model", call="c9")
         assert output.content[0].text == "mine/s: blue in c9"
         asked, same, _ = person.requests
         assert isinstance(asked, SamplingRequest)
         assert (asked.model, asked.call, same) == ("mine/s", "c9", asked)
         assert (asked.params["maxTokens"], asked.params["systemPrompt"]) == (50, "Be brief.")
-        assert b'"sampling":{"tools":{}}' in b"".join(at.lines("sdk", "out"))
-
-
-async def test_a_refused_sampling_request_is_no_answer(spec: ServerSpec) -> None:
-    async with started(replace(spec, sampling=True), answering=Answering(sampler=Colours())) as at:
+        assert (await at.call("sdk", "folders")).content[0].text == folder.as_uri()
+        sent = b"".join(at.lines("sdk", "out"))
+        assert [words in sent for words in (b'"sampling":{"tools":{}}', b'"roots":{}')] == [True, True]
+        people.append(Declines())
         with pytest.raises(ServerError, match="User rejected"):
             await at.call("sdk", "ask_the_model")
 
 
-async def test_the_server_learns_the_shared_folders_alone(spec: ServerSpec, tmp_path: Path) -> None:
-    folder = tmp_path / "a b"
-    async with started(replace(spec, roots=(str(folder),))) as at:
-        assert (await at.call("sdk", "folders")).content[0].text == folder.as_uri()
-        assert b'"roots":{}' in b"".join(at.lines("sdk", "out"))
-
-
-async def test_a_page_that_a_call_needs_is_asked_for_and_the_call_is_sent_again() -> None:
-    person = Scripted(ElicitationAnswer(action="decline"), ElicitationAnswer(action="accept"))
+async def test_a_page_that_a_call_needs_is_asked_for_until_the_visit_is_complete() -> None:
+    accept = ElicitationAnswer(action="accept")
+    person = Scripted(ElicitationAnswer(action="decline"), accept)
     async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
         with pytest.raises(ServerError, match="a page to be visited first, which was declined"):
             await at.call("frames", "visit")
@@ -205,35 +195,13 @@ async def test_a_page_that_a_call_needs_is_asked_for_and_the_call_is_sent_again(
         question = person.questions[1]
         assert (question.url, question.is_retry, question.call) == ("https://example.test/a", True, "visiting")
         calls = [line for line in at.lines("frames", "out") if b'"arguments":{"a":1.0}' in line]
-        assert len(calls) == 2
-
-
-async def test_a_question_about_a_page_closes_when_the_server_says_that_the_visit_is_complete() -> None:
-    person = Scripted()
-    async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
-        accepted = {"action": "accept"}
-        assert told(await at.call("frames", "page")) == {"q1": accepted, "q2": accepted}
+        assert len(calls) == 2, "it is sent again"
+        assert told(await at.call("frames", "page")) == {key: {"action": "accept"} for key in ("q1", "q2")}
         # The server says so while it asks: where its word comes first, the question is answered before it is shown.
-        assert person.closed == len(person.questions) <= 1
+        assert person.closed == len(person.questions[2:]) <= 1
 
 
-async def test_open_questions_block_no_ping_and_close_with_their_call() -> None:
-    person = Scripted()
-    async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
-        answers = told(await at.call("frames", "many"))
-        assert answers == {"q33": -32000, "q34": {}}
-        await at.until(lambda: at.status("frames").questions == 0)
-        assert (person.most, person.closed) == (1, 1)
-        closed = [line for line in at.lines("frames", "out") if b'"action":"cancel"' in line]
-        assert len(closed) == 32
-
-
-async def test_hundreds_of_pings_at_once_are_all_answered() -> None:
-    async with started(frames()) as at:
-        assert len(told(await at.call("frames", "pings"))) == 500
-
-
-async def test_a_request_that_the_server_takes_back_closes_its_question_and_is_not_answered() -> None:
+async def test_open_questions_block_no_ping_and_close_with_their_call_or_as_they_are_taken_back() -> None:
     class Patient(Scripted):
         @override
         async def elicit(self, request: Elicitation) -> ElicitationAnswer:
@@ -244,40 +212,30 @@ async def test_a_request_that_the_server_takes_back_closes_its_question_and_is_n
     async with started(frames(), answering=Answering(answerer=lambda: person, misfits=misfits)) as at:
         answers = told(await at.call("frames", "withdraw"))
         assert answers == {"q2": {}, "q4": {"action": "accept", "content": {"n": 1}}}
-        assert person.closed >= 1
-        assert at.status("frames").questions == 0
+        assert (person.closed >= 1, at.status("frames").questions) == (True, 0)
+        closed = person.closed
+        assert told(await at.call("frames", "many")) == {**answers, "q37": -32000, "q38": {}}
+        await at.until(lambda: at.status("frames").questions == 0)
+        assert (person.most, person.closed) == (1, closed + 1)
+        assert len([line for line in at.lines("frames", "out") if b'"action":"cancel"' in line]) == 32
+        assert len(told(await at.call("frames", "pings"))) == 500 + 36
 
 
-async def test_log_messages_are_kept_by_level_and_counted() -> None:
-    async with started(frames()) as at:
+async def test_log_messages_are_counted_by_level_and_what_was_not_declared_is_refused_and_told() -> None:
+    asked = b'"logging/setLevel","params":{"level":"error"}'
+    async with started(replace(frames(), log_level="error", mode="legacy")) as at:
+        await at.until(lambda: any(asked in line for line in at.lines("frames", "out")))
         await at.call("frames", "logs")
         status = at.status("frames")
         assert dict(status.log_counts) == {"error": 3, "debug": 2997}
         assert (len(status.log), status.log[-1].text, status.log[-1].logger) == (300, '{"n": 2997}', "l")
-
-
-@pytest.mark.parametrize(
-    ("era", "asked"),
-    [("handshake", b'"logging/setLevel","params":{"level":"error"}'), ("discover", b'/logLevel":"error"')],
-)
-async def test_the_level_of_the_log_is_asked_for_once_or_with_each_call(era: str, asked: bytes) -> None:
-    spec = frames() if era == "handshake" else frames(STATELESS)
-    async with started(replace(spec, log_level="error")) as at:
-        if era == "discover":
-            await at.call("frames", "state_only")
-        await at.until(lambda: any(asked in line for line in at.lines("frames", "out")))
-        levels = [line for line in at.lines("frames", "out") if b"evel" in line]
-        assert [asked in line for line in levels] == [True] * (1 if era == "handshake" else 3)
-
-
-async def test_what_was_not_declared_is_refused_with_its_code_and_told() -> None:
-    async with started(frames()) as at:
         answers = told(await at.call("frames", "undeclared"))
         assert answers == {"q1": -32601, "q2": -32601, "q3": -32602}
         notices = " ".join(at.status("frames").notices)
-        assert "sampling = true in its entry" in notices
-        assert 'roots = ["PATH"]' in notices
-        assert "this mode of elicitation was not declared" in notices
+        told_words = ("sampling = true in its entry", 'roots = ["PATH"]', "this mode of elicitation was not declared")
+        assert [words for words in told_words if words not in notices] == []
+        sent = b"".join(at.lines("frames", "out"))
+        assert (sent.count(b"evel"), b"extensions" in sent) == (2, False), "once, and no tasks in the handshake's era"
 
 
 @pytest.mark.parametrize("way", ["answer", "pool"])
@@ -299,14 +257,14 @@ async def test_all_questions_of_a_server_are_declined_at_once(way: str) -> None:
         assert any("declined until it is connected again" in notice for notice in at.status("frames").notices)
 
 
-async def test_the_time_that_the_person_takes_is_no_silence_of_the_server() -> None:
-    waiting = anyio.Event()
-
+async def test_the_time_that_the_person_takes_is_no_silence_and_a_failing_answerer_is_not_told_of() -> None:
     class Slow(Scripted):
         @override
         async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+            if self.contents:
+                raise ValueError("internal words")
             with anyio.move_on_after(2.5):  # longer than the call may be silent
-                await waiting.wait()
+                await anyio.Event().wait()
             return ElicitationAnswer(action="decline")
 
     person = Slow()
@@ -314,52 +272,35 @@ async def test_the_time_that_the_person_takes_is_no_silence_of_the_server() -> N
         at.limit("frames", 2)
         answers = told(await at.call("frames", "two"))
         assert answers == {"q1": {"action": "decline"}, "q2": {"action": "decline"}}
-
-
-async def test_a_clock_goes_on_later_by_the_time_for_which_it_was_stopped() -> None:
-    scope = anyio.CancelScope()
-    clock, before = CallClock(scope, silence=600, longest=60), scope.deadline
-    with clock.stopped():
-        await anyio.sleep(0.05)  # the person's time
-    assert scope.deadline >= before + 0.05
-
-
-async def test_a_failing_answerer_tells_the_server_nothing_of_it() -> None:
-    class Broken(Scripted):
-        @override
-        async def elicit(self, request: Elicitation) -> ElicitationAnswer:
-            raise ValueError("internal words")
-
-    async with started(frames(), answering=Answering(answerer=Broken)) as at:
-        assert told(await at.call("frames", "two")) == {"q1": -32603, "q2": -32603}
+        at.limit("frames", 60)
+        person.contents = [None]
+        assert told(await at.call("frames", "two")) == {**answers, "q3": -32603, "q4": -32603}
         assert b"internal words" not in b"".join(at.lines("frames", "out"))
         assert any("was not answered" in notice for notice in at.status("frames").notices)
 
 
-async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_again() -> None:
+async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_again_ten_times_at_most() -> None:
     person = Scripted()
-    async with started(frames(STATELESS), answering=Answering(answerer=lambda: person)) as at:
+    spec = replace(frames(STATELESS), log_level="error")
+    async with started(spec, answering=Answering(answerer=lambda: person)) as at:
         assert (await at.call("frames", "state_only", b'{"a":1.0}', call="rounds")).content[0].text == "twice"
         assert person.questions == []
         calls = [line for line in at.lines("frames", "out") if b'"tools/call"' in line]
         states = [mapping(json.loads(line)["params"]).get("requestState") for line in calls]
         assert states == [None, "one", "two"]
-        assert all(b'"arguments":{"a":1.0}' in line for line in calls)
+        assert all(b'"arguments":{"a":1.0}' in line and b'/logLevel":"error"' in line for line in calls)
         happened = [step.happened for step in steps_of("rounds", at.records("frames"))]
         assert happened == ["sent", "answered"] * 3
-
-
-async def test_a_call_is_sent_again_ten_times_at_most() -> None:
-    async with started(frames(STATELESS)) as at:
         with pytest.raises(ServerError, match="asked for more input 11 times"):
             await at.call("frames", "endless")
-        assert sum(b'"tools/call"' in line for line in at.lines("frames", "out")) == 11
+        assert sum(b'"tools/call"' in line for line in at.lines("frames", "out")) == 3 + 11
 
 
-async def test_a_task_is_polled_and_its_question_answered_once() -> None:
+async def test_a_task_is_polled_its_question_answered_once_and_it_fails_or_is_cancelled_with_its_call() -> None:
     person, reported = Scripted({"n": 5}), list[CallProgress]()
     done = task("completed", result={"content": [{"type": "text", "text": "done"}]})
-    polls = [[task("input_required", inputRequests=QUESTION)], [done]]
+    failed = task("failed", error={"code": -32603, "message": "no luck"})
+    polls = [[task("input_required", inputRequests=QUESTION)], [done], [failed], [task("working")]]
     spec = frames(STATELESS, get=polls, update=[{"result": {}}])
     async with started(spec, answering=Answering(answerer=lambda: person)) as at:
         output = await at.call("frames", "task", call="long", on_progress=reported.append)
@@ -373,24 +314,10 @@ async def test_a_task_is_polled_and_its_question_answered_once() -> None:
         assert [answer in line for line in sent if b"tasks/update" in line] == [True]
         about = [record for record in at.records("frames", kind="frame") if b'"tasks/' in record.data]
         assert {record.place.call for record in about} == {"long"}
-
-
-async def test_a_failed_task_fails_its_call() -> None:
-    failed = task("failed", error={"code": -32603, "message": "no luck"})
-    async with started(frames(STATELESS, get=[failed])) as at:
         with pytest.raises(ServerError, match="no luck"):
             await at.call("frames", "task")
-
-
-async def test_a_stopped_call_cancels_its_task() -> None:
-    working = task("working", statusMessage="digging")
-    async with started(frames(STATELESS, get=[working])) as at, anyio.create_task_group() as group:
-        group.start_soon(at.call, "frames", "task")
-        await at.until(lambda: any(b"tasks/get" in line for line in at.lines("frames", "out")))
-        group.cancel_scope.cancel()
+        async with anyio.create_task_group() as group:
+            group.start_soon(at.call, "frames", "task")
+            await at.until(lambda: sum(b"tasks/get" in line for line in at.lines("frames", "out")) == 4)
+            group.cancel_scope.cancel()
     assert any(b'"tasks/cancel","params":' in line for line in at.lines("frames", "out"))
-
-
-async def test_tasks_are_not_declared_to_a_server_of_the_handshake() -> None:
-    async with started(replace(frames(), mode="legacy")) as at:
-        assert b"extensions" not in b"".join(at.lines("frames", "out"))
