@@ -273,7 +273,7 @@ async def test_the_time_that_the_person_takes_is_no_silence_and_a_failing_answer
         answers = told(await at.call("frames", "two"))
         assert answers == {"q1": {"action": "decline"}, "q2": {"action": "decline"}}
         at.limit("frames", 60)
-        person.contents = [None]
+        person.contents.append(None)
         assert told(await at.call("frames", "two")) == {**answers, "q3": -32603, "q4": -32603}
         assert b"internal words" not in b"".join(at.lines("frames", "out"))
         assert any("was not answered" in notice for notice in at.status("frames").notices)

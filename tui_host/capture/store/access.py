@@ -34,19 +34,13 @@ _PLAIN = "SELECT key, data FROM records WHERE size IS NULL AND last IS NULL AND 
 
 
 class OpenDatabase:
-    """A database that several processes may have open. Reading is possible from any thread, and raises `StoreError`.
-
-    Attributes:
-        owner: Name of the lock that this process holds while it writes; empty if it only reads.
-        notices: Messages for the user, one sentence each.
-        redactor: Removes secrets from every saved text.
-    """
+    """A database that several processes may have open. Reading is possible from any thread, and raises `StoreError`."""
 
     def __init__(self, path: Path, writer: Writer | None, lock: Lock | None, notices: list[str]) -> None:
         self.path = path
-        self.owner = lock.token if lock is not None else ""
-        self.notices = notices
-        self.redactor = Redactor()
+        self.owner = lock.token if lock is not None else ""  # of the lock that is held for writing
+        self.notices = notices  # for the user, a sentence each
+        self.redactor = Redactor()  # of every saved text
         self._writer = writer
         self._lock_held = lock
         self._readers: list[sqlite3.Connection] = []
@@ -58,14 +52,7 @@ class OpenDatabase:
     def open(
         cls, path: Path, *, retry_seconds: float = 5.0, connect: Connect = connect, notices: list[str] | None = None
     ) -> Self:
-        """Open or create the database, readable only by the owner. Blocks.
-
-        A damaged database is set aside and its readable content copied, an older one is set aside; `notices` says so.
-
-        Raises:
-            StoreError: The database cannot be used here. Says what to do.
-            SettingsError: A newer version of the program has written the database, which is left unchanged.
-        """
+        """Open or create the database, readable only by the owner. Blocks, and raises as `open_to_write` does."""
         notices = [] if notices is None else notices
         connection, lock = open_to_write(path, connect, notices)
         writer = Writer(connection, path, lock.token, notices.append, retry_seconds)
@@ -73,12 +60,7 @@ class OpenDatabase:
 
     @classmethod
     def open_to_read(cls, path: Path) -> Self:
-        """Open a database only for reading; known damage is reported in `notices`. Blocks.
-
-        Raises:
-            StoreError: The database cannot be read.
-            SettingsError: A newer version of the program has written it.
-        """
+        """Open a database only for reading; known damage is reported in `notices`. Blocks, and raises as `connect_to_read` does."""
         damage = damage_to_tell(path)
         return cls(path, None, None, [damage] if damage else [])
 
@@ -112,10 +94,8 @@ class OpenDatabase:
         return bool(owner) and (owner == self.owner or is_live(self.path, owner))
 
     def owns(self, path: Path) -> bool:
-        """Return whether a path is the database or a file of SQLite beside it: nothing else may open these.
-
-        Who closes a file gives up all locks that the process has on it. Source: SQLite, How To Corrupt An SQLite Database File, 2.2.
-        """
+        """Return whether a path is the database or a file of SQLite beside it: nothing else may open these."""
+        # Who closes a file gives up all locks that the process has on it. SQLite, How To Corrupt An SQLite Database File, 2.2.
         for ending in ("", "-wal", "-shm"):
             with suppress(OSError):  # one of the two is not there
                 if path.samefile(self.path.with_name(self.path.name + ending)):
@@ -136,10 +116,7 @@ class OpenDatabase:
     def run(
         self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
     ) -> T:
-        """Run work on the writer's connection outside any transaction, after everything put before, and wait for the result.
-
-        What `makes_room` runs even while earlier statements cannot be written. Raises `StoreError` if nothing can be, or not in time.
-        """
+        """Run work on the writer's connection, after everything put before or, if it `makes_room`, even if that cannot be written."""
         if self._writer is None:
             raise StoreError(self.fault, str(self.path))
         return self._writer.run(work, timeout, makes_room=makes_room)
@@ -214,10 +191,7 @@ class OpenDatabase:
         return {key - start: data for key, data in rows if isinstance(key, int) and isinstance(data, bytes)}
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """Yield the records of a session in the order of exports; True with a record of a connection's preamble.
-
-        What belongs to it is said in `session_records`.
-        """
+        """Yield the records of a session in the order of exports; True with a record of a connection's preamble."""
         preamble, belonging = self.query(lambda reader: select_records(reader, session))
         for keys, is_preamble in ((preamble, True), (belonging, False)):
             for _, record in in_order(self._with_keys(keys)):
@@ -229,7 +203,7 @@ class OpenDatabase:
         return keys[0] << SEQ_BITS if keys else None
 
     def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
-        """Yield the records of rows with greater keys, and of answers reaching into these rows, row by row."""
+        # an answer before these rows may reach into them
         bodies = Bodies()
         yield from self._read_records(_REACHING, (low, low + SPAN, low), bodies)
         at: int | None = low
@@ -239,7 +213,6 @@ class OpenDatabase:
             at = rows[-1][0][0] if len(rows) == PAGE else None
 
     def _with_keys(self, keys: Sequence[int]) -> Iterator[Sequence[Keyed]]:
-        """Yield the records of rows by key, in order, row by row."""
         bodies = Bodies()
         for start in range(0, len(keys), PAGE):
             page = keys[start : start + PAGE]

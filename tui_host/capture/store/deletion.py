@@ -19,10 +19,7 @@ from tui_host.capture.store.store import CAME, Store
 from tui_host.errors import TuiHostError
 
 SLICE, SLICE_BYTES = 1000, 512 << 10
-"""Records, and bytes of them, deleted in one transaction: what is recorded meanwhile waits no longer than for these.
-
-On a full disk there must be room for what they become in the log.
-"""
+"""Records, and their bytes, deleted in one transaction: what is recorded waits for these, and a full disk must take them in its log."""
 LOG_MILLISECONDS = 1000
 """How long other processes are waited for when the log is emptied: what is recorded meanwhile waits, too."""
 
@@ -48,34 +45,23 @@ _OLD = f"""
 
 
 class Old(NamedTuple):
-    """A session, or a capture that no session is left of, which may be deleted.
+    """A session, or a capture that no session is left of, which may be deleted."""
 
-    Attributes:
-        time_ns: Its last change, wall clock.
-        key: What places call it.
-        owner: The lock of the process that may still write it.
-    """
-
-    time_ns: int
+    time_ns: int  # of its last change
     thing: Literal["session", "capture"]
     name: str
     title: str
-    key: str | int
-    owner: str | None
+    key: str | int  # in its places
+    owner: str | None  # the lock of the process that may still write it
 
 
 @dataclass(slots=True)
 class Pruned:
-    """What was deleted.
-
-    Attributes:
-        freed: Bytes, roughly.
-        is_whole: Whether nothing of it is left in the log beside the database.
-    """
+    """What was deleted."""
 
     gone: list[Old] = field(default_factory=list[Old])
-    freed: int = 0
-    is_whole: bool = True
+    freed: int = 0  # bytes, roughly
+    is_whole: bool = True  # nothing of it is left in the log beside the database
 
 
 def prune(
@@ -86,15 +72,7 @@ def prune(
     dry: bool = False,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Pruned:
-    """Delete the oldest sessions, and captures without sessions; nothing that a running process writes. Blocks.
-
-    Args:
-        store: The store.
-        before_ns: What did not change since then goes.
-        max_bytes: The oldest goes until the rest takes no more.
-        dry: Only count what would be deleted.
-        stopped: Asked before each deletion; True leaves the rest for another time.
-    """
+    """Delete sessions, and captures without one, by age and then until the rest takes no more. Blocks; `stopped` ends it early."""
     pruned = Pruned()
     with nullcontext() if dry else DiskReserve(store.path):
         before = size = used_bytes(store)
@@ -126,14 +104,7 @@ def used_bytes(store: Store) -> int:
 
 
 def delete_session(store: Store, session: str) -> bool:
-    """Remove a session from the disk, with all records used by no other session.
-
-    Returns:
-        Whether nothing of it is left in the log beside the database; while another process reads there, something may be.
-
-    Raises:
-        TuiHostError: A running process writes it, or the database cannot be written.
-    """
+    """Remove a session, with the records used by no other; returns whether no other process reads what may be left in the log."""
     with DiskReserve(store.path):
         if not _is_session_removed(store, session):
             raise TuiHostError("another process writes this session", session, "end it first")
@@ -157,10 +128,7 @@ def _is_session_removed(store: Store, session: str) -> bool:
 
 
 def _remove(store: Store, keys_in: Callable[[sqlite3.Connection], Sequence[int]], session: str = "") -> None:
-    """Remove records, a session, and captures that are empty then. Freed pages may still hold the content.
-
-    Records go in slices, so that recording hardly waits; later ones before their base.
-    """
+    """Remove records, a session, and captures that are empty then; records go in slices, so that recording hardly waits."""
     keys, at = store.change(keys_in), 0
 
     def remove_some(connection: sqlite3.Connection) -> int:

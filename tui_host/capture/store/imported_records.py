@@ -34,25 +34,16 @@ def free_name(store: Store, name: str) -> str:
 
 
 class Intake(Recording):
-    """Records one imported capture, for observers and taps like any recorder. Blocks.
+    """Records one imported capture; blocks. While one part is written, the next is gathered: each has a processor.
 
-    While one part is written, the next is gathered: reading and writing each have a processor.
-
-    Args:
-        store: Where the records go.
-        capture: The capture's id.
-        redactor: Removes the secrets.
-        seen: Called with each record and its time before it is handed over.
-
-    Attributes:
-        refused_records: Number of records that can never be stored, such as a second one with the same number.
+    `seen` is called with each record and its time before it is handed over.
     """
 
     def __init__(
         self, store: Store, capture: str, redactor: Redactor, seen: Callable[[Record, int], None] = lambda _, __: None
     ) -> None:
         super().__init__(capture, redactor)
-        self.refused_records = 0
+        self.refused_records = 0  # which can never be stored, such as a second one with the same number
         self._store = store
         self._seen = seen
         self._last = 0

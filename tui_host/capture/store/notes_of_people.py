@@ -29,16 +29,11 @@ _JOIN = "INSERT OR REPLACE INTO tap_links (tap, other, joined) VALUES (?, ?, ?)"
 
 @dataclass
 class RowMarks:
-    """The marked rows of a session or story, by capture and number of their first records. Changes are saved at once, in order.
+    """The marked rows of a session or story, by capture and number of their first records. Changes are saved at once, in order."""
 
-    Attributes:
-        store: Where marks are kept; without a store they last as long as this object. It is read at first use.
-        revision: A number that changes with each change.
-    """
-
-    store: Store | None
+    store: Store | None  # without one, marks last as long as this object
     session: str
-    revision: int = 0
+    revision: int = 0  # changes with each change
 
     @cached_property
     def _notes(self) -> dict[tuple[str, int], str]:

@@ -1,7 +1,4 @@
-"""Searches sessions: chats by words and quoted texts, records by the language of the filter.
-
-Texts are found by looking through all of them, so that short words, as in Chinese, are found too.
-"""
+"""Searches sessions by looking through all texts, so that short words, as in Chinese, are found too."""
 
 from __future__ import annotations
 
@@ -39,27 +36,17 @@ AnswerReader: TypeAlias = Callable[[str, Head, bytes], tuple[str, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A session that contains all words.
-
-    Attributes:
-        excerpt: Foreign text around the first word, one line; empty where the title alone has it.
-        turn: The turn of the excerpt.
-        rows: The number of matching rows, for a filter with conditions on rows.
-        in_records: Whether only records match, neither title nor messages.
-    """
+    """A session that contains all words."""
 
     session: SessionInfo
-    excerpt: str = ""
-    turn: int = 0
-    rows: int = 0
-    in_records: bool = False
+    excerpt: str = ""  # foreign text around the first word, one line; empty where the title alone has it
+    turn: int = 0  # of the excerpt
+    rows: int = 0  # that match, for a filter with conditions on rows
+    in_records: bool = False  # neither title nor messages match
 
 
 def search_chats(sessions: StoredSessions, words: str) -> Iterator[Found]:
-    """Yield sessions with every word and quoted text in title or messages, in any case; the last changed first. Blocks.
-
-    A filter with conditions on rows matches no chat: `RecordSearch` searches rows.
-    """
+    """Yield sessions with every word and quoted text in title or messages, the last changed first; none for other filters."""
     needles = WantedTexts(read_filter(words).whole_texts)
     for session in sessions.list() if needles.texts else ():
         missing = needles.texts - needles.contained(session.title.encode("utf-8", "replace"))
@@ -118,24 +105,15 @@ class _Body(NamedTuple):
 
 @dataclass(slots=True)
 class RecordSearch:
-    """Searches the records of sessions one by one, within a limit for all of them.
-
-    Attributes:
-        reading: The filter.
-        answer: Reads the answers of models, which this layer does not understand.
-        estimate: Returns the tokens of a request's body.
-        bytes_left: Bytes of records to look at; None for all.
-        goes_on: Whether to go on, asked now and then.
-        looked: Sessions whose records were searched to the end.
-    """
+    """Searches the records of sessions one by one, within a limit for all of them."""
 
     store: Store
     reading: Reading
     answer: AnswerReader
-    estimate: Callable[[bytes], int]
-    bytes_left: int | None = MOST_BYTES
-    goes_on: Callable[[], bool] = lambda: True
-    looked: int = 0
+    estimate: Callable[[bytes], int]  # the tokens of a request's body
+    bytes_left: int | None = MOST_BYTES  # None for all
+    goes_on: Callable[[], bool] = lambda: True  # asked now and then
+    looked: int = 0  # sessions that were searched to the end
 
     @property
     def is_over(self) -> bool:

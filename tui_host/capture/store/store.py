@@ -1,7 +1,4 @@
-"""The store, and its sessions: saving, listing, content and ownership.
-
-Calls that save return at once and keep their order, among themselves and with the records; the others block on the disk.
-"""
+"""The store, and its sessions. Calls that save return at once and keep their order; the others block on the disk."""
 
 from __future__ import annotations
 
@@ -143,11 +140,7 @@ class StoredSessions:
         return next(iter(self._infos(f"{_INFO} WHERE id = ?", session)), None)
 
     def find(self, name: str) -> SessionInfo:
-        """Find a session by id, unique prefix, or `last`, the session last changed or imported here.
-
-        Raises:
-            TuiHostError: None has this name, or several begin with it; tells the nearest ids.
-        """
+        """Find a session by id, unique prefix, or `last`, the session last changed or imported here; raises with the nearest ids."""
         exact = self.get(name)
         if exact is not None:
             return exact
