@@ -13,7 +13,9 @@ Relation: TypeAlias = Literal[
     "asked", "sent", "answered", "told", "injected", "profile", "given", "cut", "adapted", "vendor"
 ]
 Layer: TypeAlias = Literal["wire", "decoded", "folded"]
+"""As transferred, after content decoding, or in the joined text of events."""
 Known: TypeAlias = Literal["id", "value", "time", "maybe", "hand"]
+"""By an id on both sides, by value for certain, by time, in the likeliest place, or by a person's hand."""
 
 _RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
 _LAYERS: dict[str, Layer] = {layer: layer for layer in get_args(Layer)}
@@ -22,22 +24,15 @@ _KNOWN: dict[str, Known] = {known: known for known in get_args(Known)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A range of bytes in the body of an exchange, or in one record.
-
-    Attributes:
-        seq: The record's number in the capture; None for a body.
-        layer: `wire` as transferred, `decoded` after content decoding, `folded` in the joined text of events.
-        end: One past the last byte; None for everything up to the end.
-        ranges: The pieces between `start` and `end` that are meant, where other things stand between them; empty if all is.
-    """
+    """A range of bytes in the body of an exchange, or in one record."""
 
     exchange: str | None = None
-    seq: int | None = None
+    seq: int | None = None  # the record's number in the capture; None for a body
     side: Literal["request", "response"] = "response"
     layer: Layer = "decoded"
     start: int = 0
-    end: int | None = None
-    ranges: tuple[tuple[int, int], ...] = ()
+    end: int | None = None  # one past the last byte; None for everything up to the end
+    ranges: tuple[tuple[int, int], ...] = ()  # the pieces that are meant, where other things stand between them
 
     @property
     def size(self) -> int:
@@ -53,14 +48,10 @@ class Span:
 class Link:
     """A link from one step of a call's chain to the next.
 
-    Attributes:
-        relation: `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call),
-            `told` (call -> span of a request that tells its result to the model for the first time). Of no call are, in
-            a request, `injected` (put in by the tool protocol), `profile` (by a profile), `given` (by a server's prompt
-            or resource) and `adapted` (a tool's definition changed for the dialect); in a response, `cut` (left out) and
-            `vendor` (where the vendor ran a tool of its own; its words are those of the row).
-        known: By an `id` on both sides, by `value` for certain, by `time`, `maybe` in the likeliest place, or by a person's `hand`.
-        words: A summary of the arguments for a row; at most 200 characters.
+    Of a call are `asked` (span of a response -> call), `sent` (call -> frame), `answered` (frame -> call) and `told` (call ->
+    span of a request that tells its result to the model for the first time). Of none are, in a request, `injected` (put in by
+    the tool protocol), `profile` (by a profile), `given` (by a server's prompt or resource) and `adapted` (a tool's definition
+    changed for the dialect); in a response, `cut` (left out) and `vendor` (where the vendor ran a tool of its own).
     """
 
     relation: Relation
@@ -69,7 +60,7 @@ class Link:
     known: Known = "id"
     server: str = ""
     tool: str = ""
-    words: str = ""
+    words: str = ""  # a summary of the arguments for a row, or the words of a vendor's row; at most 200 characters
 
     def to_bytes(self) -> bytes:
         """Return the link as the data of a `link` record."""

@@ -18,14 +18,7 @@ LOCAL_MARK = "~"
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A session as listed.
-
-    Attributes:
-        model: PROVIDER/MODEL.
-        facts: JSON: what a tap found out about the host that it records.
-        draft: The unsent text of the prompt.
-        imported: Whether the session was imported from a file; `source` then says what created it originally.
-    """
+    """A session as listed."""
 
     id: str
     title: str
@@ -33,14 +26,14 @@ class SessionInfo:
     created_ns: int = 0
     updated_ns: int = 0
     turns: int = 0
-    model: str = ""
+    model: str = ""  # PROVIDER/MODEL
     protocol: str = ""
     profile: str = ""
     options: str = "{}"
-    facts: str = "{}"
-    draft: str = ""
+    facts: str = "{}"  # what a tap found out about the host that it records
+    draft: str = ""  # the unsent text of the prompt
     live: bool = False
-    imported: bool = False
+    imported: bool = False  # from a file; `source` then says what created it originally
 
     @property
     def listed_source(self) -> Source:

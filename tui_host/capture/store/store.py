@@ -49,10 +49,7 @@ _TRAFFIC = """
     SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum(wire = 'mcp' AND kind = 'frame'), sum(length(data))
     FROM places CROSS JOIN records ON records.place = places.key WHERE session = ? GROUP BY peer ORDER BY min(records.key)
 """
-_CAPTURES = """
-    SELECT DISTINCT captures.id, captures.key FROM places JOIN captures ON captures.key = places.capture
-    WHERE session = ? ORDER BY captures.key
-"""
+_CAPTURES = "SELECT id FROM captures WHERE key IN (SELECT capture FROM places WHERE session = ?) ORDER BY key"
 _PASSED = """
     SELECT session, 'exchanges', count(DISTINCT capture || ' ' || exchange) FROM places
         WHERE wire = 'llm' AND session IN (SELECT id FROM sessions WHERE source IN ('tap', 'import')) GROUP BY 1
@@ -195,7 +192,7 @@ class StoredSessions:
 
     def captures(self, session: str) -> Sequence[str]:
         """Return the captures of a session, in the order of beginning."""
-        return [str(capture) for capture, _ in self._store.read(_CAPTURES, session)]
+        return self._texts(_CAPTURES, session)
 
     def passed(self) -> Mapping[str, Counter[str]]:
         """Return how many `exchanges` with models and `frames` of servers each session of another host has, by session."""
