@@ -10,7 +10,7 @@ from tui_host.answers.changes_page import Changes, changes_of, path_of, prefix_w
 from tui_host.answers.outlines import marks_of, taken_apart
 from tui_host.answers.prefix_breaks import PrefixBreak, answered_before, breaks_of
 from tui_host.answers.prompted_tools import LISTS
-from tui_host.answers.request_weights import RequestWeight, calls_of, requests_of, total_of, weigh
+from tui_host.answers.request_weights import RequestWeight, calls_of, requests_of, total_counted, weigh
 from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.token_prices import money
@@ -45,24 +45,6 @@ class BillLine:
     children: tuple[BillLine, ...] = ()  # what it consists of, where that is told: the tools of a list in the prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
-    """What a request consists of."""
-
-    request: RequestWeight  # the request, with what the provider reported
-    tools: tuple[BillLine, ...]  # its tools, the largest first
-    messages: tuple[BillLine, ...]  # its messages by kind, the largest first
-    options: BillLine  # all else
-    put_in: tuple[BillLine, ...]  # what the tool protocol and profiles put in; it is part of the messages
-    new_messages: int  # number of messages that are new since the request before
-    new_tokens: int  # tokens of these, an estimate
-    prefix: str  # where the beginning that it shares with the request before ends; empty for the first request
-    cause: str  # why it ends there
-    requests: tuple[RequestWeight, ...]  # all requests that the page is about
-    breaks: tuple[PrefixBreak, ...]  # those of them that broke the prefix
-    total: RequestWeight  # all of them together that the provider counted; all of them if it counted none
-
-
 def bill_page(wires: Wires, section: Section) -> Steps[Sheet]:
     """Make the page `Bill` of a heading: of its largest request, with a line for each of its requests."""
     return (yield from bill_sheet(wires, requests_of(wires, section)))
@@ -70,33 +52,13 @@ def bill_page(wires: Wires, section: Section) -> Steps[Sheet]:
 
 def bill_sheet(wires: Wires, rows: Sequence[Row]) -> Steps[Sheet]:
     """Make the page of the largest of some requests."""
-    bill = yield from bill_of(wires, rows)
-    if isinstance(bill, str):
-        return Sheet(what="bill", lines=(), empty=bill)
-    row = next(row for row in rows if (row.capture, row.seq) == bill.request.row)
-    place = f"step {row.step} of turn {row.turn}" if row.turn else "of no turn"
-    largest = f"the largest of {len(rows)} requests, " if len(rows) > 1 else ""
-    return Sheet(
-        what=f"bill of {bill.request.request}, {largest}{place}", notes=list(_notes(bill)), lines=list(_lines(bill))
-    )
-
-
-def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
-    """Compute the bill of the largest of some requests; a sentence if there is none, or it cannot be read."""
-    if not rows:
-        return EMPTY
     weighed = yield from weigh(wires, rows)
-    place = max(range(len(rows)), key=lambda number: (*_tokens(weighed[number].weight), number))
-    row, largest = rows[place], weighed[place]
-    apart = yield from taken_apart(wires, row)
+    place = max(range(len(rows)), key=lambda number: (*_tokens(weighed[number].weight), number), default=0)
+    apart = (yield from taken_apart(wires, rows[place])) if rows else EMPTY
     if isinstance(apart, str):
-        return apart
-    body, outline = apart
+        return Sheet(what="bill", lines=(), empty=apart)
+    row, largest, (body, outline) = rows[place], weighed[place], apart
     calls = yield from calls_of(wires, Section(is_session=True))
-    earlier = answered_before(wires, row)
-    changes = None if earlier is None else (yield from changes_of(wires, row, earlier))
-    known = changes if isinstance(changes, Changes) else None
-    new = _new_messages(outline, known) if known is not None else []
     tools = _largest_first(
         BillLine(
             label=tool.tool,
@@ -108,21 +70,32 @@ def bill_of(wires: Wires, rows: Sequence[Row]) -> Steps[Bill | str]:
         for tool in largest.tools
     )
     in_text = any(tool.in_text for tool in largest.tools)
-    weights = tuple(each.weight for each in weighed)
-    return Bill(
-        request=largest.weight,
-        tools=() if in_text else tools,
-        messages=_messages(outline, wires.names(row)),
-        options=_sum("options", (part for part in outline.parts if part.kind == "option")),
-        put_in=_put_in(wires, row, body, tools if in_text else ()),
-        new_messages=len(new),
-        new_tokens=sum(part.tokens for part in new),
-        prefix="" if known is None else prefix_words(known),
-        cause="" if known is None else known.cause,
-        requests=weights,
-        breaks=(yield from breaks_of(wires, rows)),
-        total=total_of([each for each in weights if each.usage.input_total is not None] or weights),
-    )
+    put_in = _put_in(wires, row, body, tools if in_text else ())
+    weights = [request.weight for request in weighed]
+    notes = [*_usage_notes(largest.weight, weights)]
+    if not any(part.label.startswith(_BY) for part in put_in):
+        notes.append("put in by the tool protocol 0")
+    notes += yield from _prefix_notes(wires, row, outline)
+    whole = largest.weight.estimate
+    lines = [*_break_lines((yield from breaks_of(wires, rows)))]
+    if tools and not in_text:
+        lines.append(_group(_sum("tools", tools), whole, _by_server(tools, whole), is_open=True))
+    messages = _messages(outline, wires.names(row))
+    if messages:
+        kinds = [_line(kind, whole) for kind in messages]
+        lines.append(_group(_sum("messages", messages), whole, kinds, is_open=True, is_counted=False))
+    options = _sum("options", (part for part in outline.parts if part.kind == "option"))
+    if options.count:
+        lines.append(_line(options, whole))
+    if put_in:
+        total = _sum("put in, counted above too", put_in)
+        purposes = [_put_in_line(part, whole) for part in put_in]
+        lines.append(_group(total, whole, purposes, is_open=True, is_counted=False))
+    if len(weights) > 1:
+        lines.append(_request_lines(weights))
+    step = f"step {row.step} of turn {row.turn}" if row.turn else "of no turn"
+    among = f"the largest of {len(rows)} requests, " if len(rows) > 1 else ""
+    return Sheet(what=f"bill of {largest.weight.request}, {among}{step}", notes=notes, lines=lines)
 
 
 def _tokens(weight: RequestWeight) -> tuple[bool, int]:
@@ -222,64 +195,55 @@ def usage_words(weight: RequestWeight) -> str:
     return " · ".join(filter(None, words))
 
 
-def _notes(bill: Bill) -> Iterator[str]:
-    yield usage_words(bill.request)
-    counted = sum(each.usage.input_total is not None for each in bill.requests) or len(bill.requests)
+def _usage_notes(largest: RequestWeight, weights: Sequence[RequestWeight]) -> Iterator[str]:
+    yield usage_words(largest)
+    total, counted = total_counted(weights)
     if counted > 1:
-        beside = "" if counted == len(bill.requests) else " that the provider counted"
-        yield f"all {counted} requests{beside}: {usage_words(bill.total)}"
-    if not any(part.label.startswith(_BY) for part in bill.put_in):
-        yield "put in by the tool protocol 0"
-    if bill.prefix:
-        messages = "message" if bill.new_messages == 1 else "messages"
-        yield f"new here +{bill.new_messages} {messages}, ~{bill.new_tokens:,} tokens"
-        yield bill.prefix
-    if bill.cause:
-        yield bill.cause
+        beside = "" if counted == len(weights) else " that the provider counted"
+        yield f"all {counted} requests{beside}: {usage_words(total)}"
 
 
-def _lines(bill: Bill) -> Iterator[SheetLine]:
-    if bill.breaks:
+def _prefix_notes(wires: Wires, row: Row, outline: Outline) -> Steps[list[str]]:
+    """Return what is new since the request before, where the beginning that both share ends, and why."""
+    earlier = answered_before(wires, row)
+    changes = None if earlier is None else (yield from changes_of(wires, row, earlier))
+    if not isinstance(changes, Changes):
+        return []
+    new = _new_messages(outline, changes)
+    tokens = sum(part.tokens for part in new)
+    words = f"new here +{len(new)} {'message' if len(new) == 1 else 'messages'}, ~{tokens:,} tokens"
+    return [words, prefix_words(changes), *([changes.cause] if changes.cause else [])]
+
+
+def _break_lines(breaks: Sequence[PrefixBreak]) -> Iterator[SheetLine]:
+    if breaks:
         yield SheetLine(
             key="breaks",
-            label=f"the prefix breaks ({len(bill.breaks)}), and the cache with it",
+            label=f"the prefix breaks ({len(breaks)}), and the cache with it",
             style="what",
-            opened=len(bill.breaks) <= _FEW,
+            opened=len(breaks) <= _FEW,
             children=tuple(
-                SheetLine(key=each.request, label=f"{each.request}  {each.cause}", target=each.row)
-                for each in bill.breaks
+                SheetLine(key=each.request, label=f"{each.request}  {each.cause}", target=each.row) for each in breaks
             ),
         )
-    whole = bill.request.estimate
-    groups = _by_server(bill.tools, whole)
-    tools = _sum("tools", bill.tools)
-    if groups:
-        yield _group(tools, whole, groups, is_open=True)
-    messages = _sum("messages", bill.messages)
-    if bill.messages:
-        yield _group(messages, whole, [_line(kind, whole) for kind in bill.messages], is_open=True, is_counted=False)
-    if bill.options.count:
-        yield _line(bill.options, whole)
-    if bill.put_in:
-        of_messages = [_put_in_line(part, whole) for part in bill.put_in]
-        label = "put in, counted above too"
-        yield _group(_sum(label, bill.put_in), whole, of_messages, is_open=True, is_counted=False)
-    if len(bill.requests) > 1:
-        yield SheetLine(
-            key="requests",
-            label=f"requests ({len(bill.requests)})",
-            style="what",
-            opened=True,
-            children=tuple(
-                SheetLine(
-                    key=f"{number}",
-                    label=f"{weight.request}  {usage_words(weight)}",
-                    figures=(f"{weight.size:,}", f"~{weight.estimate:,}", ""),
-                    target=weight.row,
-                )
-                for number, weight in enumerate(bill.requests)
-            ),
-        )
+
+
+def _request_lines(weights: Sequence[RequestWeight]) -> SheetLine:
+    return SheetLine(
+        key="requests",
+        label=f"requests ({len(weights)})",
+        style="what",
+        opened=True,
+        children=tuple(
+            SheetLine(
+                key=f"{number}",
+                label=f"{weight.request}  {usage_words(weight)}",
+                figures=(f"{weight.size:,}", f"~{weight.estimate:,}", ""),
+                target=weight.row,
+            )
+            for number, weight in enumerate(weights)
+        ),
+    )
 
 
 def _by_server(tools: Sequence[BillLine], whole: int) -> list[SheetLine]:

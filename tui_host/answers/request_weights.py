@@ -238,6 +238,12 @@ def total_of(weights: Sequence[RequestWeight]) -> RequestWeight:
     )
 
 
+def total_counted(weights: Sequence[RequestWeight]) -> tuple[RequestWeight, int]:
+    """Return the sum of the requests that the provider counted, of all if it counted none, and how many they are."""
+    counted = [weight for weight in weights if weight.usage.input_total is not None] or weights
+    return total_of(counted), len(counted)
+
+
 def _sum_of(counts: Iterable[_Number | None]) -> _Number | None:
     """Sum what is known; None if nothing is."""
     known = [count for count in counts if count is not None]

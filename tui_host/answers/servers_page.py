@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.bodies import body_of
 from tui_host.answers.recorded_tools import MOST
-from tui_host.answers.request_weights import WeighedRequest, requests_of, weigh
+from tui_host.answers.request_weights import requests_of, weigh
 from tui_host.answers.section import Section
-from tui_host.answers.sheet import Sheet, SheetLine, Style
+from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.connection_end import is_orderly
 from tui_host.capture.frames.frame_summary import introduced
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
@@ -27,56 +27,31 @@ if TYPE_CHECKING:
 
 EMPTY = "The servers of the session stand here once one has begun: version, connections with their ends, tools and what they cost."
 _ERAS: Mapping[str, str] = {"initialize": "stateful", "server/discover": "stateless"}
+_Connection: TypeAlias = tuple[SheetLine, str, bool, bool]
 _FEW = 2
 """Connections without calls that are folded into one line."""
 _LAST = 5
 """Lines of standard error before an end that are shown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerConnection:
-    """A connection to a server."""
-
-    number: int  # its number among the server's connections, from 1
-    row: tuple[str, int]  # its first row
-    url: str  # where it leads, credentials masked; empty for a process
-    end: str  # why it ended: `exited 134`; empty if it did not, or nobody saw it
-    is_orderly: bool  # whether it ended as hosts end connections, or did not end
-    is_used: bool  # whether a turn sent something over it
-    stderr: tuple[str, ...]  # the last lines of standard error
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerInSession:
-    """A server as it was in the session."""
-
-    name: str  # its name in the settings
-    introduced: str  # its own name and version
-    protocol: str  # the version of MCP
-    era: str  # `stateful` or `stateless`; empty before its introduction
-    tools: int  # number of tools that it listed
-    tokens: int  # tokens of its tools in the last request that offers them, an estimate; of its list without one
-    offered_in: str  # that request; empty without one
-    offered: int  # number of requests that offer its tools
-    requests: int  # number of all requests
-    calls: int  # number of calls sent to it
-    connections: tuple[ServerConnection, ...]  # its connections
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether it took no part: requests were made without its tools, nothing was called, and nothing failed."""
-        is_used = self.offered or self.calls or not all(connection.is_orderly for connection in self.connections)
-        return bool(self.requests) and not is_used
-
-
 def servers_page(wires: Wires, section: Section) -> Steps[Sheet]:  # noqa: ARG001 - as all pages of headings
     """Make the page `Servers`: of the whole session, from whichever heading."""
-    servers = yield from servers_of(wires)
-    idle = [server for server in servers if server.is_idle]
-    lines = [_line(server) for server in servers if not server.is_idle]
+    servers = yield from _servers(wires)
+    weighed = yield from weigh(wires, requests_of(wires, Section(is_session=True)))
+    lines: list[SheetLine] = []
+    idle: list[SheetLine] = []
+    for name, server in servers.items():
+        connections = [_connection(wires, number, rows) for number, rows in enumerate(server.connections.values(), 1)]
+        offered = [
+            (request.weight.request, tokens)
+            for request in weighed
+            if (tokens := sum(tool.tokens for tool in request.tools if tool.server == name))
+        ]
+        is_used = offered or server.calls or not all(is_fine for _, _, is_fine, _ in connections)
+        (lines if is_used or not weighed else idle).append(_line(name, server, connections, offered, len(weighed)))
     if idle:
         words = f"{len(idle)} more server{'' if len(idle) == 1 else 's'} connected, none offered to the model"
-        lines.append(SheetLine(key="idle", label=words, style="note", children=tuple(map(_line, idle))))
+        lines.append(SheetLine(key="idle", label=words, style="note", children=tuple(idle)))
     return Sheet(what="servers of the session, as they were then", lines=lines, empty=EMPTY)
 
 
@@ -90,8 +65,7 @@ class _Server:
     connections: dict[tuple[str, str], list[Row]] = field(default_factory=dict[tuple[str, str], list["Row"]])
 
 
-def servers_of(wires: Wires) -> Steps[list[ServerInSession]]:
-    """Collect the servers of the session from its rows."""
+def _servers(wires: Wires) -> Steps[dict[str, _Server]]:
     servers: dict[str, _Server] = {}
     rows = wires.ladder.rows
     last = next((number for number in range(len(rows) - 1, -1, -1) if rows[number].turn), len(rows))
@@ -109,8 +83,7 @@ def servers_of(wires: Wires) -> Steps[list[ServerInSession]]:
         if row.kind == "frame" and row.answer and not row.outward and not row.error:
             _take(wires, server, row)
             yield f"{row.number:,} of {len(wires.ladder.rows):,} rows"
-    weighed = yield from weigh(wires, requests_of(wires, Section(is_session=True)))
-    return [_of(wires, name, server, weighed) for name, server in servers.items()]
+    return servers
 
 
 def _take(wires: Wires, server: _Server, row: Row) -> None:
@@ -134,43 +107,26 @@ def _take(wires: Wires, server: _Server, row: Row) -> None:
     server.era = _ERAS[row.method]
 
 
-def _of(wires: Wires, name: str, server: _Server, weighed: Sequence[WeighedRequest]) -> ServerInSession:
-    tokens, offered_in, requests = sum(server.tools.values()), "", 0
-    for request in weighed:
-        offered = [each.tokens for each in request.tools if each.server == name]
-        if offered:
-            tokens, offered_in, requests = sum(offered), request.weight.request, requests + 1
-    return ServerInSession(
-        name=name,
-        introduced=server.introduced,
-        protocol=server.protocol,
-        era=server.era,
-        tools=len(server.tools),
-        tokens=tokens,
-        offered_in=offered_in,
-        offered=requests,
-        requests=len(weighed),
-        calls=server.calls,
-        connections=tuple(
-            _connection(wires, number, rows) for number, rows in enumerate(server.connections.values(), start=1)
-        ),
-    )
-
-
-def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> ServerConnection:
+def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:
+    """Return a connection's line, how it ended, whether as hosts end connections, and whether a turn used it."""
     end = next((row.words for row in reversed(rows) if row.kind == "end"), "")
+    is_fine = not end or is_orderly(end)
     url = next((row.url for row in rows if row.url), "")
     for span in sorted(in_url(url), key=lambda each: -each.start):
         url = f"{url[: span.start]}•••{url[span.end :]}"
-    return ServerConnection(
-        number=number,
-        row=(rows[0].capture, rows[0].seq),
-        url=wires.hide(url),
-        end=end,
-        is_orderly=not end or is_orderly(end),
-        is_used=any(row.turn for row in rows),
-        stderr=tuple(_last_lines(wires, [row for row in rows if row.kind == "line"])),
+    words = [f"connection {number}", wires.hide(url), end or "no end recorded"]
+    shown = SheetLine(
+        key=f"{number}",
+        label=line("  ".join(filter(None, words)), 300),
+        style="" if is_fine else "failed",
+        target=(rows[0].capture, rows[0].seq),
+        opened=not is_fine,
+        children=tuple(
+            SheetLine(key=f"{place}", label=f"stderr  {line(text, 300)}", style="note")
+            for place, text in enumerate(_last_lines(wires, [row for row in rows if row.kind == "line"]))
+        ),
     )
+    return shown, end, is_fine, any(row.turn for row in rows)
 
 
 def _last_lines(wires: Wires, rows: Sequence[Row]) -> Iterator[str]:
@@ -182,49 +138,30 @@ def _last_lines(wires: Wires, rows: Sequence[Row]) -> Iterator[str]:
     yield from (wires.hide(text) for text in lines[-_LAST:])
 
 
-def _line(server: ServerInSession) -> SheetLine:
-    about = [
-        server.introduced,
-        f"MCP {server.protocol}" if server.protocol else "",
-        server.era,
-        f"offered in {server.offered or 'none'} of {server.requests} request{'' if server.requests == 1 else 's'}"
-        if server.offered or server.tools
-        else "",
-    ]
-    tools = f"{server.tools} tool{'' if server.tools == 1 else 's'}"
-    calls = f"{server.calls} call{'' if server.calls == 1 else 's'}"
-    failed = [connection for connection in server.connections if not connection.is_orderly]
-    unused = [connection for connection in server.connections if connection.is_orderly and not connection.is_used]
-    if len(unused) < _FEW:
-        unused = []
-    lines = [_connection_line(connection) for connection in server.connections if connection not in unused]
+def _line(
+    name: str, server: _Server, connections: Sequence[_Connection], offered: Sequence[tuple[str, int]], requests: int
+) -> SheetLine:
+    about = [server.introduced, f"MCP {server.protocol}" if server.protocol else "", server.era]
+    if offered or server.tools:
+        about.append(f"offered in {len(offered) or 'none'} of {requests} request{'' if requests == 1 else 's'}")
+    tokens = offered[-1][1] if offered else sum(server.tools.values())
+    unused = [shown for shown, _, is_fine, is_used in connections if is_fine and not is_used]
+    unused = unused if len(unused) >= _FEW else []
+    lines = [shown for shown, *_ in connections if shown not in unused]
     if unused:
-        more = tuple(map(_connection_line, unused))
-        lines.append(
-            SheetLine(key="unused", label=f"{len(more)} connections without calls", style="note", children=more)
-        )
+        words = f"{len(unused)} connections without calls"
+        lines.append(SheetLine(key="unused", label=words, style="note", children=tuple(unused)))
+    failed = [end for _, end, is_fine, _ in connections if not is_fine]
     return SheetLine(
-        key=server.name,
-        label=line("  ".join((server.name, " · ".join(filter(None, about)))), 200),
-        figures=(tools, f"~{server.tokens:,}", calls),
-        mark=line(failed[-1].end, 40) if failed else "",
+        key=name,
+        label=line("  ".join((name, " · ".join(filter(None, about)))), 200),
+        figures=(
+            f"{len(server.tools)} tool{'' if len(server.tools) == 1 else 's'}",
+            f"~{tokens:,}",
+            f"{server.calls} call{'' if server.calls == 1 else 's'}",
+        ),
+        mark=line(failed[-1], 40) if failed else "",
         style="what",
         opened=True,
         children=tuple(lines),
-    )
-
-
-def _connection_line(connection: ServerConnection) -> SheetLine:
-    words = [f"connection {connection.number}", connection.url, connection.end or "no end recorded"]
-    style: Style = "" if connection.is_orderly else "failed"
-    return SheetLine(
-        key=f"{connection.number}",
-        label=line("  ".join(filter(None, words)), 300),
-        style=style,
-        target=connection.row,
-        opened=not connection.is_orderly,
-        children=tuple(
-            SheetLine(key=f"{number}", label=f"stderr  {line(text, 300)}", style="note")
-            for number, text in enumerate(connection.stderr)
-        ),
     )

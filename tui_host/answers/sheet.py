@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeGuard
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from tui_host.errors import JSON
@@ -73,22 +72,22 @@ class Sheet:
     empty: str = ""  # what would stand here, shown without lines
 
 
-def as_json(value: object) -> JSON:
-    """Return an answer as JSON: the fields of its dataclasses by name, bytes as text."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    if _is_mapping(value):
-        return {str(key): as_json(member) for key, member in value.items()}
-    if _is_list(value):
-        return [as_json(member) for member in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+def as_json(sheet: Sheet) -> JSON:
+    """Return a page as JSON: its notes and lines, each with what it has of label, figures, mark, note, row and lines."""
+    lines: list[JSON] = [_line_as_json(line) for line in sheet.lines]
+    return {"what": sheet.what, "notes": [*sheet.notes], "lines": lines, "empty": "" if lines else sheet.empty}
 
 
-def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:
-    return isinstance(value, Mapping)
-
-
-def _is_list(value: object) -> TypeGuard[Iterable[object]]:
-    return isinstance(value, Sequence | AbstractSet) and not isinstance(value, str)
+def _line_as_json(line: SheetLine) -> JSON:
+    lines: list[JSON] = [_line_as_json(child) for child in line.children]
+    row = None if line.target is None else f"{line.target[0]}:{line.target[1]}"
+    text = line.text() if line.text is not None else ""
+    members = {
+        "figures": [*line.figures],
+        "mark": line.mark,
+        "note": line.note,
+        "text": text,
+        "row": row,
+        "lines": lines,
+    }
+    return {"label": line.label, **{name: value for name, value in members.items() if value}}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -36,6 +37,7 @@ class Interval:
     name: str  # what it was: `LLM 2`, `lab #4 lookup`
     start_ns: int  # when it began, on the capture's clock
     end_ns: int  # when it ended
+    turn: int  # the turn's number
     row: tuple[str, int]  # the row it began with, by capture and number of its first record
 
     @property
@@ -44,54 +46,35 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """The time of one spender, in which nobody before it in the order was waited for."""
-
-    spender: Spender
-    milliseconds: float  # its share of the turn; all shares together are the turn
-    intervals: tuple[Interval, ...]  # what it consists of; these may overlap
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnTime:
-    """The time of a turn."""
+    """The time of a turn, or of several."""
 
-    turn: int  # the turn's number; 0 for all turns
-    milliseconds: float  # from its first byte to its last
-    shares: tuple[Share, ...]  # the time of each spender, without those who took none
-    path: tuple[Interval, ...]  # the critical path: what was waited for, in order, each until the next began
+    nanoseconds: int  # from its first byte to its last
+    spent: Mapping[Spender, int]  # of each spender, while nobody before it in the order was waited for
+    intervals: tuple[Interval, ...]  # what was waited for, in order of their beginnings; these may overlap
+
+    @property
+    def milliseconds(self) -> float:
+        return self.nanoseconds / 1e6
 
 
 def time_of(wires: Wires, section: Section) -> TurnTime | None:
     """Compute where the time of a turn, or of all turns, went; None without times."""
+    times = _times(wires, section)
+    spent = Counter[Spender]()
+    for time in times:
+        spent.update(time.spent)
+    whole, intervals = sum(time.nanoseconds for time in times), tuple(each for time in times for each in time.intervals)
+    return TurnTime(nanoseconds=whole, spent=spent, intervals=intervals) if times else None
+
+
+def _times(wires: Wires, section: Section) -> list[TurnTime]:
     turns: dict[tuple[str, int], list[Row]] = {}
     for row in section.rows(wires.ladder):
         if row.turn and row.mono_ns is not None:
             turns.setdefault((row.clock, row.turn), []).append(row)
     numbers = wires.ladder.numbers
-    times = [_of_turn(wires, numbers, rows) for rows in turns.values()]
-    if not times:
-        return None
-    shares = [
-        Share(
-            spender=spender,
-            milliseconds=sum(share.milliseconds for time in times for share in time.shares if share.spender == spender),
-            intervals=tuple(
-                interval
-                for time in times
-                for share in time.shares
-                if share.spender == spender
-                for interval in share.intervals
-            ),
-        )
-        for spender in _ORDER
-    ]
-    return TurnTime(
-        turn=section.turn,
-        milliseconds=sum(time.milliseconds for time in times),
-        shares=tuple(share for share in shares if share.milliseconds or share.intervals),
-        path=times[0].path if len(times) == 1 else (),
-    )
+    return [_of_turn(wires, numbers, rows) for rows in turns.values()]
 
 
 def time_page(wires: Wires, section: Section) -> Steps[Sheet]:
@@ -100,10 +83,14 @@ def time_page(wires: Wires, section: Section) -> Steps[Sheet]:
     yield "measured"
     if time is None:
         return Sheet(what=f"time of {section.words}", lines=(), empty=EMPTY)
-    longest = max((share.milliseconds for share in time.shares), default=0) or 1
-    lines = [_line(share, time.milliseconds, longest, wires.user) for share in time.shares]
-    if time.path:
-        stations = groupby(time.path, lambda interval: _station(interval, wires.user))
+    longest = max(time.spent.values(), default=0) or 1
+    lines: list[SheetLine] = []
+    for spender in _ORDER:
+        intervals = [interval for interval in time.intervals if interval.spender == spender]
+        if intervals or time.spent.get(spender):
+            lines.append(_line(spender, time, longest, intervals, wires.user))
+    if len({interval.turn for interval in time.intervals}) == 1:
+        stations = groupby(_path(time.intervals), lambda interval: _station(interval, wires.user))
         steps = tuple(_step(number, name, list(intervals)) for number, (name, intervals) in enumerate(stations))
         lines.append(SheetLine(key="path", label="critical path", style="what", opened=True, children=steps))
     return Sheet(what=f"time of {section.words}: {short_time(time.milliseconds)}", lines=lines)
@@ -114,23 +101,18 @@ def _station(interval: Interval, user: str) -> str:
     return f"{user} ({interval.name.partition(':')[0]})" if interval.spender == "you" else interval.name
 
 
-def _line(share: Share, whole: float, longest: float, user: str) -> SheetLine:
-    words = {
-        "you": user,
-        "first byte": "model, to the first byte",
-        "streaming": "model, streaming",
-        "servers": "servers",
-        "retry": "waiting to retry",
-        "host": "host",
-    }
-    percent = f"{100 * share.milliseconds / whole:.0f} %" if whole else ""
-    bar = "#" * max(1, round(_BAR * share.milliseconds / longest)) if share.milliseconds else ""
+def _line(spender: Spender, time: TurnTime, longest: int, intervals: Sequence[Interval], user: str) -> SheetLine:
+    words = {"you": user, "first byte": "model, to the first byte", "streaming": "model, streaming"}
+    spent = time.spent.get(spender, 0)
+    bar = "#" * max(1, round(_BAR * spent / longest)) if spent else ""
+    percent = f"{100 * spent / time.nanoseconds:.0f} %" if time.nanoseconds else ""
+    label = words.get(spender, "waiting to retry" if spender == "retry" else spender)
     return SheetLine(
-        key=share.spender,
-        label=f"{words[share.spender]:<25}{bar}",
-        figures=(short_time(share.milliseconds), percent),
+        key=spender,
+        label=f"{label:<25}{bar}",
+        figures=(short_time(spent / 1e6), percent),
         style="what",
-        children=tuple(_interval(number, interval) for number, interval in enumerate(share.intervals)),
+        children=tuple(_step(number, interval.name, [interval]) for number, interval in enumerate(intervals)),
     )
 
 
@@ -139,37 +121,12 @@ def _step(number: int, name: str, intervals: Sequence[Interval]) -> SheetLine:
     return SheetLine(key=str(number), label=line(name, 200), figures=(time,), target=intervals[0].row)
 
 
-def _interval(number: int, interval: Interval) -> SheetLine:
-    return SheetLine(
-        key=str(number),
-        label=line(interval.name, 200),
-        figures=(short_time(interval.milliseconds),),
-        target=interval.row,
-    )
-
-
 def _of_turn(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> TurnTime:
     start = min(row.mono_ns or 0 for row in rows)
     end = max(row.end_mono_ns or row.mono_ns or 0 for row in rows)
-    intervals = sorted(
-        (interval for interval in _intervals(wires, numbers, rows) if interval.end_ns > interval.start_ns),
-        key=lambda interval: interval.start_ns,
-    )
-    spent = _spent(intervals, start, end)
-    shares = [
-        Share(
-            spender=spender,
-            milliseconds=spent.get(spender, 0) / 1e6,
-            intervals=tuple(interval for interval in intervals if interval.spender == spender),
-        )
-        for spender in _ORDER
-    ]
-    return TurnTime(
-        turn=rows[0].turn,
-        milliseconds=(end - start) / 1e6,
-        shares=tuple(share for share in shares if share.milliseconds or share.intervals),
-        path=tuple(_path(intervals)),
-    )
+    found = (interval for interval in _intervals(wires, numbers, rows) if interval.end_ns > interval.start_ns)
+    intervals = sorted(found, key=lambda interval: interval.start_ns)
+    return TurnTime(nanoseconds=end - start, spent=_spent(intervals, start, end), intervals=tuple(intervals))
 
 
 def _spent(intervals: Iterable[Interval], start: int, end: int) -> dict[Spender, int]:
@@ -222,14 +179,18 @@ def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterat
             if row.step in failed:
                 before, since = failed.pop(row.step)
                 words = f"after {before.status or 'no answer'}, before {name}"
-                yield Interval(spender="retry", name=words, start_ns=since, end_ns=start, row=key)
+                yield Interval(spender="retry", turn=row.turn, name=words, start_ns=since, end_ns=start, row=key)
             answered = other.mono_ns if other is not None else row.end_mono_ns
-            yield Interval(spender="first byte", name=name, start_ns=start, end_ns=answered or start, row=key)
+            yield Interval(
+                spender="first byte", turn=row.turn, name=name, start_ns=start, end_ns=answered or start, row=key
+            )
             if other is None or other.status >= 400:
                 failed[row.step] = other or row, (other or row).end_mono_ns or start
         elif row.kind == "response" and row.lane == "llm":
             end = row.end_mono_ns or start
-            yield Interval(spender="streaming", name=numbers.name(row), start_ns=start, end_ns=end, row=key)
+            yield Interval(
+                spender="streaming", turn=row.turn, name=numbers.name(row), start_ns=start, end_ns=end, row=key
+            )
             asked |= dict.fromkeys(row.calls, end)
         elif row.kind == "decision" and (since := max((asked.get(call, 0) for call in row.calls), default=0)):
             record = wires.record(key)
@@ -237,7 +198,9 @@ def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterat
             if value.get("by") == "person":
                 verdict = text_or_empty(value.get("decision"))
                 name = line(f"{row.peer}.{row.tool}: {verdict or row.words}", 120)
-                yield Interval(spender="you", name=name, start_ns=max(since, decided), end_ns=start, row=key)
+                yield Interval(
+                    spender="you", turn=row.turn, name=name, start_ns=max(since, decided), end_ns=start, row=key
+                )
                 decided = start
         elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward:
             name = f"{numbers.name(row)} {line(row.tool or row.method, 60)}"
@@ -245,7 +208,7 @@ def _intervals(wires: Wires, numbers: RowNumbers, rows: Sequence[Row]) -> Iterat
                 name, end = f"{name}, no answer{' yet' if row.state == 'open' else ''}", _given_up(wires, row, last)
             else:
                 end = other.end_mono_ns or other.mono_ns or start
-            yield Interval(spender="servers", name=name, start_ns=start, end_ns=end, row=key)
+            yield Interval(spender="servers", turn=row.turn, name=name, start_ns=start, end_ns=end, row=key)
 
 
 def _given_up(wires: Wires, call: Row, last: int) -> int:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from tui_host.answers.bill_page import Bill, bill_of
 from tui_host.answers.outlines import marks_of
-from tui_host.answers.request_weights import RequestWeight, requests_of, total_of
+from tui_host.answers.request_weights import RequestWeight, requests_of, total_counted, total_of, weigh
 from tui_host.answers.section import Section
 from tui_host.answers.steps import made
 from tui_host.answers.time_page import time_of
@@ -100,17 +99,16 @@ def figures_of(wires: Wires) -> Figures:
     """Measure the traffic of a session's only turn."""
     session = Section(is_session=True)
     rows = requests_of(wires, session)
-    bill, time = made(bill_of(wires, rows)), time_of(wires, session)
+    weights, time = made(weigh(wires, rows)), time_of(wires, session)
     responses = [row for row in wires.ladder.rows if row.lane == "llm" and row.kind == "response"]
     cuts = [mark.span.size for row in responses for mark in marks_of(wires, row) if mark.relation == "cut"]
     seconds = model_seconds = None
     if rows:
-        shares = time.shares if time is not None else ()
-        waits = [interval for share in shares if share.spender in _SPENT_ON_MODEL for interval in share.intervals]
-        model_seconds = sum(interval.milliseconds for interval in waits) / 1000
+        waits = time.intervals if time is not None else ()
+        model_seconds = sum(wait.milliseconds for wait in waits if wait.spender in _SPENT_ON_MODEL) / 1000
         seconds = time.milliseconds / 1000 if time is not None else None
     return Figures(
-        bill=bill.total if isinstance(bill, Bill) else total_of(()),
+        bill=total_counted([request.weight for request in weights])[0],
         requests=len(rows),
         received=sum(row.size for row in responses),
         cut=sum(cuts),

@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.answers.bill_page import bill_of, bill_sheet
+from tui_host.answers.bill_page import bill_sheet
 from tui_host.answers.call_chain import chain_of
 from tui_host.answers.chain_page import sheet_of
-from tui_host.answers.changes_page import WHOLE_TEXT, changes_of, changes_sheet
+from tui_host.answers.changes_page import WHOLE_TEXT, changes_sheet
 from tui_host.answers.look import looks_of, looks_sheet
 from tui_host.answers.outlines import taken
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.request_weights import requests_of
 from tui_host.answers.section import Section, turn_section
-from tui_host.answers.servers_page import servers_of, servers_page
+from tui_host.answers.servers_page import servers_page
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.steps import made
-from tui_host.answers.time_page import time_of, time_page
-from tui_host.answers.tools_page import tool_costs, tools_page
+from tui_host.answers.time_page import time_page
+from tui_host.answers.tools_page import tools_page
 from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import OlderFormError
@@ -204,14 +204,13 @@ def wires_of(store: Store, settings: Settings, name: str) -> tuple[RecordedWires
     return RecordedWires(records, settings.providers, user=listed.info.user), listed.info
 
 
-def page(read: WiresOf, session: str, name: str, given: Sequence[str] = ()) -> tuple[object, Sheet]:
-    """Return a page about the turn, the call or the requests `given`, as a value and as a sheet; StoreError if one is not there."""
+def page(read: WiresOf, session: str, name: str, given: Sequence[str] = ()) -> Sheet:
+    """Return a page about the turn, the call or the requests `given`; StoreError if one is not there."""
     wires, info = read(session)
     whole = Section(is_session=True)
     match name:
         case "time":
-            section = _section(wires, info, given[0]) if given else whole
-            return time_of(wires, section), made(time_page(wires, section))
+            return made(time_page(wires, _section(wires, info, given[0]) if given else whole))
         case "changes":
             asked = [_named_request(read, (wires, info), words) for words in given]
             (its_wires, its_info, earlier), (wires, info, row) = asked[0], asked[-1]
@@ -219,25 +218,22 @@ def page(read: WiresOf, session: str, name: str, given: Sequence[str] = ()) -> t
                 earlier = wires.before(row)
             elif its_info.id != info.id:
                 earlier = taken(its_wires, earlier, its_info.id)
-            changes = None if earlier is None else made(changes_of(wires, row, earlier))
-            return changes, made(changes_sheet(wires, row, earlier))
+            return made(changes_sheet(wires, row, earlier))
         case "look":
-            looks = looks_of(wires)
-            return {"look": looks}, looks_sheet(looks)
+            return looks_sheet(looks_of(wires))
         case "bill":
-            rows = [_request(wires, info, given[0])] if given else requests_of(wires, whole)
-            return made(bill_of(wires, rows)), made(bill_sheet(wires, rows))
+            return made(bill_sheet(wires, [_request(wires, info, given[0])] if given else requests_of(wires, whole)))
         case "tools":
-            return made(tool_costs(wires, whole)), made(tools_page(wires, whole))
+            return made(tools_page(wires, whole))
         case "servers":
-            return {"servers": made(servers_of(wires))}, made(servers_page(wires, whole))
+            return made(servers_page(wires, whole))
         case _:
             if not wires.ladder.rows_of_call(given[0]):
                 calls = ", ".join(dict.fromkeys(call for row in wires.ladder.rows for call in sorted(row.calls)))
                 remedy = f"its calls are {line(calls, _LABEL_CHARACTERS)}" if calls else "it has no calls"
                 raise StoreError(f"has no call {line(given[0], 60)}", info.id, remedy)
             chain = made(chain_of(wires, given[0]))
-            return chain, sheet_of(() if chain is None else (chain,))
+            return sheet_of(() if chain is None else (chain,))
 
 
 def _named_request(

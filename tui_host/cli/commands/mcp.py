@@ -104,7 +104,7 @@ def _show_turn(recordings: Recordings, store: Store, given: _Given) -> str:
     session = recordings.wires(store, _word(given, "session"))
     wires, turn = session[0], _number(given, "turn")
     turns = [str(turn)] if turn else []
-    pages = [page(lambda _: session, "", name, words)[1] for name, words in (("time", turns), ("look", ()))]
+    pages = [page(lambda _: session, "", name, words) for name, words in (("time", turns), ("look", ()))]
     rows: list[str] = []
     for text in RowTexts(wires).all():
         row = text.row
@@ -126,7 +126,7 @@ def _page_of(name: str, *arguments: str) -> Callable[[Recordings, Store, _Given]
 
     def answer(recordings: Recordings, store: Store, given: _Given) -> str:
         words = [word for argument in arguments if (word := _word(given, argument))]
-        return sheet_text(page(lambda typed: recordings.wires(store, typed), _word(given, "session"), name, words)[1])
+        return sheet_text(page(lambda typed: recordings.wires(store, typed), _word(given, "session"), name, words))
 
     return answer
 

@@ -180,8 +180,8 @@ def _show(store: Store, args: Namespace, settings: Settings) -> None:
     given = [given] if isinstance(given, str) else given
     if name == "changes" and len(given) > 2:
         raise SettingsError("it compares two requests, not more", "sessions show --changes", "write two, such as 2 5")
-    value, sheet = page(lambda session: wires_of(store, settings, session), args.words[0], name, given)
-    output.either(sheet_text(sheet), as_json(value), as_json=args.json)
+    sheet = page(lambda session: wires_of(store, settings, session), args.words[0], name, given)
+    output.either(sheet_text(sheet), as_json(sheet), as_json=args.json)
 
 
 def _read(text: str) -> JSON:
