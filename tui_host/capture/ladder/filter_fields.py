@@ -11,12 +11,9 @@ from typing import TypeAlias
 
 from tui_host.capture.ladder.row import KINDS, LANES, STATES
 from tui_host.capture.ladder.rows import UNKNOWN_TIME, LadderRows
-from tui_host.capture.record import MISSING
 
 WORD, QUOTED, TOKENS = "", '"', "tokens"
 """The fields of what must be read: a word in any value or in what a row shows, a text in its body, and its tokens."""
-_DISTINCT = 4
-"""Shortest part by which one of this program's words matches: shorter parts occur in too many words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,6 @@ _Condition: TypeAlias = "Mapping[str, Container[object]] | _Claim"
 
 What many rows share is looked at once, when a test is made: for each of 100,000 rows it does no more than look up a number.
 """
-_SOME = range(1, 1 << 31)
 _FRAME, _LINE, _RESPONSE = (KINDS.index(kind) for kind in ("frame", "line", "response"))
 _STATES: Mapping[str, Sequence[_Condition]] = {
     **{state: ({"state": {number}},) for number, state in enumerate(STATES)},
@@ -94,12 +90,10 @@ _FACTS: Mapping[str, Sequence[_Condition]] = {
     **{flag: ({flag: {1}},) for flag in ("error", "inferred", "maybe", "redacted")},
     **{state: _STATES[state] for state in ("cut", "unanswered", "failed")},
     "result": ({"answer": {1}, "error": {0}},),
-    "malformed": ({"malformed": _SOME},),
+    "malformed": ({"malformed": range(1, 1 << 31)},),
     "stderr": ({"kind": {_LINE}},),
-    MISSING: ({"missing": {1}},),
-    "events": ({"events": range(2, 1 << 31), "kind": {_RESPONSE}},),
 }
-"""Our words on the lines of rows, each with what it says: one of these must hold."""
+"""Words on the lines of rows, each with what it says: one of these must hold."""
 _KINDS: Mapping[str, Sequence[_Condition]] = {
     **{kind: ({"kind": {number}},) for number, kind in enumerate(KINDS)},
     **{name: _FACTS[name] for name in ("error", "result", "malformed", "inferred", "maybe", "stderr")},
@@ -269,8 +263,7 @@ def _text_test(term: Term, ladder: LadderRows, read: TermReader | None) -> Test:
         conditions += [{name: having} for name in ("method", "peer", "malformed")]
         conditions.append(lambda number: text in words[number].casefold() or text in ids[number].casefold())
         conditions += _of_tool(ladder, term)
-        for ours, facts in _FACTS.items():
-            conditions += facts if text in ours.split() or (len(text) >= _DISTINCT and text in ours) else ()
+        conditions += _FACTS.get(text, ())
         conditions += _of_status(ladder, term) if re.fullmatch(r"\d{3}", text) else ()
     in_values = _test(ladder, conditions)
 
