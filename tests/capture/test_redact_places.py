@@ -31,9 +31,7 @@ def learning() -> tuple[list[str], Learn]:
 @pytest.mark.parametrize("spaces", [None, 2])
 def test_a_key_in_a_request_to_a_model_is_taken_out_and_the_json_stays_json(name: str, spaces: int | None) -> None:
     body = json.dumps({"a": 1, name: 'se"c\\ret', "b": [2]}, indent=spaces).encode()
-
     kept, (found,) = without_keys(body, ignore)
-
     assert json.loads(kept) == {"a": 1, name: f"⟨secret:{name}⟩", "b": [2]}
     assert (found.where, found.name, found.length) == ("data", name, len(r"se\"c\\ret"))
     assert without_keys(kept, ignore) == (kept, ())
@@ -66,15 +64,6 @@ def test_what_opens_somebodys_door_is_taken_out_of_a_request_to_a_model(body: st
     assert sorted(entry.name for entry in found) == sorted(names)
 
 
-def asked(**beside: object) -> bytes:
-    return json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], **beside}).encode()
-
-
-CALL = {"type": "tool_use", "id": "toolu_01A09q90qw90lq917835lq9", "name": "get", "input": {"key": KEY, "token": KEY}}
-RESULT = {"type": "tool_result", "tool_use_id": "toolu_01A09q90qw90lq917835lq9", "content": [{"key": KEY}]}
-SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples": [{"key": KEY}]}}, "required": ["key"]}
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -85,21 +74,20 @@ SCHEMA = {"type": "object", "properties": {"key": {"type": "string", "examples":
         '{"max_tokens":5,"token":"a","secret":"b","key":"c","code":"d","signature":"c2lnbmVk"}',
         '{"text":"see https://a.example/?key=b, it is open","url":"https://a.example/@me"}',
         '{"headers":[{"headers":{"a":["b","headers":["',
-        {"messages": [{"role": "assistant", "content": [CALL]}, {"role": "user", "content": [RESULT]}]},
-        {"contents": [{"parts": [{"functionCall": {"name": "get", "args": {"key": KEY}}, "thoughtSignature": KEY}]}]},
-        {"tools": [{"name": "get", "input_schema": SCHEMA}]},
-        {"prompt_cache_key": KEY, "cache_key": KEY, "session_id": KEY, "max_tokens": 17},
-        {"metadata": {"user_id": KEY, "key": "PROJ-17", "token": "yes", "token_type": KEY}},
-        {"metadata": {"reset_password": "not allowed in this form", "user_password": "此处不允许修改密码"}},
-        {"metadata": {"reset_password": "https://a.example/reset-17"}, "app_password": "$PASSWORD"},
-        json.dumps({"jsonrpc": "2.0", "params": {"key": KEY}, "model": "m"}),
+        '{"content":[{"type":"tool_use","id":"toolu_1","name":"get","input":{"key":"KEY","token":"KEY"}}]}',
+        '{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":[{"key":"KEY"}]}]}',
+        '{"parts":[{"functionCall":{"name":"get","args":{"key":"KEY"}},"thoughtSignature":"KEY"}]}',
+        '{"tools":[{"input_schema":{"properties":{"key":{"type":"string","examples":[{"key":"KEY"}]}}}}]}',
+        '{"prompt_cache_key":"KEY","cache_key":"KEY","session_id":"KEY","max_tokens":17}',
+        '{"metadata":{"user_id":"KEY","key":"PROJ-17","token":"yes","token_type":"KEY","reset_password":"not in 3"}}',
+        '{"metadata":{"reset_password":"https://a.example/reset-17"},"app_password":"$PASSWORD"}',
+        '{"jsonrpc":"2.0","params":{"key":"KEY"}}',
     ],
 )
-def test_what_is_said_schemas_and_what_tools_are_called_with_stay(body: str | dict[str, object]) -> None:
-    data = body.encode() if isinstance(body, str) else asked(**body)
+def test_what_is_said_schemas_and_what_tools_are_called_with_stay(body: str) -> None:
     learned, learn = learning()
-    assert without_keys(data, learn) == (data, ())
-    assert not learned
+    data = body.replace("KEY", KEY).encode()
+    assert (without_keys(data, learn), learned) == ((data, ()), [])
 
 
 @pytest.mark.parametrize("size", [500, pytest.param(500_000, marks=pytest.mark.exhaustive)])

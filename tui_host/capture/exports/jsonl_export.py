@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -80,8 +81,7 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
             "text": text,
             "encoding": record.encoding,
             "malformed": record.malformed,
-            "redacted": [{"where": item.where, "name": item.name, "length": item.length} for item in record.redacted]
-            or None,
+            "redacted": [asdict(item) for item in record.redacted] or None,
             "preamble": is_preamble or None,
         }
     )
@@ -97,9 +97,13 @@ def _members(value: Mapping[str, JSON]) -> bytes:
 
 
 def _head(head: Head) -> Mapping[str, JSON]:
-    known: Mapping[str, JSON] = {"method": head.method, "url": head.url, "status": head.status}
-    headers: JSON = [[name, item] for name, item in head.headers]
-    return {name: item for name, item in known.items() if item is not None} | {"headers": headers}
+    members: Mapping[str, JSON] = {
+        "method": head.method,
+        "url": head.url,
+        "status": head.status,
+        "headers": head.headers,
+    }
+    return {name: item for name, item in members.items() if item is not None}
 
 
 def _text(data: bytes) -> str | None:
@@ -158,8 +162,7 @@ def read_time(value: Mapping[str, JSON], name: str) -> int:
 
 
 def _record(value: Mapping[str, JSON], session: str | None) -> Record:
-    turn, call = _number(value, "turn"), _optional(value, "call")
-    place = Place(session=session, turn=turn, step=_number(value, "step"), call=call)
+    place = Place(turn=_number(value, "turn"), step=_number(value, "step"), call=_optional(value, "call"))
     try:
         data = base64.b64decode(_optional(value, "data") or "", validate=True)
     except ValueError as error:
@@ -170,7 +173,7 @@ def _record(value: Mapping[str, JSON], session: str | None) -> Record:
         kind=_one_of(KINDS, value, "kind"),
         peer=_optional(value, "peer") or "",
         direction=_one_of(DIRECTIONS, value, "direction") if _optional(value, "direction") is not None else None,
-        place=Place(step=place.step) if turn is None and call is None else place,
+        place=place if place.turn is None and place.call is None else replace(place, session=session),
         connection=_optional(value, "connection"),
         exchange=_optional(value, "exchange"),
         head=_read_head(value.get("head")),
