@@ -27,8 +27,7 @@ from tests.opening.captured import seen
 from tui_host.capture.exports import jsonl_export as jsonl
 from tui_host.capture.exports import markdown_export as markdown
 from tui_host.capture.exports.formats import FORMATS
-from tui_host.capture.exports.keyless import keys_in_words
-from tui_host.capture.exports.parts import PartOfSession
+from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Head, Place, Record

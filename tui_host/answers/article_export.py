@@ -12,9 +12,8 @@ from itertools import groupby
 from tui_host.answers.recorded_wires import session_wires
 from tui_host.answers.said_texts import Passage, Piece, RowText, RowTexts
 from tui_host.answers.wires import Wires
-from tui_host.capture.exports.keyless import keyless
 from tui_host.capture.exports.markdown_export import code, fence, words
-from tui_host.capture.exports.parts import Records
+from tui_host.capture.exports.parts import Records, keyless
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line

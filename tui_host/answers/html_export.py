@@ -22,8 +22,7 @@ from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
-from tui_host.capture.exports.keyless import keyless
-from tui_host.capture.exports.parts import Records
+from tui_host.capture.exports.parts import Records, keyless
 from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.row import Row

@@ -11,7 +11,7 @@ from tui_host.answers.bodies import body_of, unescaped
 from tui_host.answers.outlines import fold_of, marks_of, outlined
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
-from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.exports.parts import keyless
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.visible import decode

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.capture.content_codings import decode_records
-from tui_host.capture.exports.keyless import keyless, keyless_record
-from tui_host.capture.exports.parts import Records
+from tui_host.capture.exports.parts import Records, keyless, keyless_record
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.capture.redact.known_secrets import mark
 from tui_host.capture.session_summary import SessionInfo

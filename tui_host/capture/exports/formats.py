@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tui_host.capture.exports import curl_export, har_export, jsonl_export, markdown_export, mermaid_export
-from tui_host.capture.exports.keyless import keyless_record
-from tui_host.capture.exports.parts import Exported, Records
+from tui_host.capture.exports.parts import Exported, Records, keyless_record
 from tui_host.capture.session_summary import SessionInfo
 
 

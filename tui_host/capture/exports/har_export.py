@@ -14,8 +14,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from tui_host.capture.content_codings import decode_records
-from tui_host.capture.exports.keyless import keyless_bytes, keyless_record
-from tui_host.capture.exports.parts import Records
+from tui_host.capture.exports.parts import Records, keyless_bytes, keyless_record
 from tui_host.capture.http.exchange_end import Exchange, fold_exchanges
 from tui_host.capture.record import MISSING, Head, Record, lasted
 from tui_host.capture.session_summary import SessionInfo, rfc3339

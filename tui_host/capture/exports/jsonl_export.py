@@ -10,8 +10,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from tui_host.capture.exports.keyless import keyless, keyless_record
-from tui_host.capture.exports.parts import Records
+from tui_host.capture.exports.parts import Records, keyless, keyless_record
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.record import DIRECTIONS, KINDS, WIRES, Head, Place, Record, Redaction
 from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339

@@ -12,8 +12,7 @@ from itertools import groupby
 
 from tui_host.capture.connection_end import reason_of_end
 from tui_host.capture.content_codings import decode_records
-from tui_host.capture.exports.keyless import keyless
-from tui_host.capture.exports.parts import Records, placed_items
+from tui_host.capture.exports.parts import Records, keyless, placed_items
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
 from tui_host.capture.json.narrowing import text_or_empty

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from tui_host.capture.exports.keyless import keyless
-from tui_host.capture.exports.parts import Records, placed_items
+from tui_host.capture.exports.parts import Records, keyless, placed_items
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row

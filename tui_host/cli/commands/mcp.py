@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.bodies import body_of, heads_text
 from tui_host.answers.said_texts import RowTexts
-from tui_host.capture.exports.keyless import keyless
+from tui_host.capture.exports.parts import keyless
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.short_units import local_clock, short_size
 from tui_host.capture.visible import line

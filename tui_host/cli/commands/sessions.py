@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.answers.sheet import as_json
-from tui_host.capture.exports.keyless import keys_in_words
 from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
-from tui_host.capture.exports.parts import PartOfSession
+from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import set_aside_beside
 from tui_host.capture.store.deletion import delete_session, prune

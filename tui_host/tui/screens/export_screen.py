@@ -13,8 +13,7 @@ from textual.screen import Screen
 from typing_extensions import override
 
 from tui_host.answers.session_exports import SESSION_EXPORTS
-from tui_host.capture.exports.keyless import keys_in_words
-from tui_host.capture.exports.parts import PartOfSession
+from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.infer.whole_story import exported_session
