@@ -135,25 +135,25 @@ def open_to_write(path: Path, connect: Connect, notices: list[str]) -> tuple[sql
 
 
 def _ready(path: Path, connect: Connect, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
-    if _why_unusable(path):
-        with alone(path):  # another process may have seen it at the same time
-            if why := _why_unusable(path):
-                notices.append(_begin_anew(path, why))
-    lost = words_of_lost_log(path)
-    connection = connect(path)
-    try:
-        if form_of(connection) == 0:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only while there is no table can it be chosen
-        slow = choose_journal(connection, path.parent)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        make_tables(connection)
-        if lost:  # what lies behind the damage is not looked at again
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        remove_left_behind(path)
-        lock = Lock(path)
-    except BaseException:
-        connection.close()
-        raise
+    with alone(path):  # another process may open it at the same time, and see what this one sees
+        if why := _why_unusable(path):
+            notices.append(_begin_anew(path, why))
+        lost = words_of_lost_log(path)
+        connection = connect(path)
+        try:
+            is_new = form_of(connection) == 0
+            if is_new:
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only while there is no table can it be chosen
+            slow = choose_journal(connection, path.parent, is_new=is_new)
+            connection.execute("PRAGMA synchronous = NORMAL")
+            make_tables(connection)
+            if lost:  # what lies behind the damage is not looked at again
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            remove_left_behind(path)
+            lock = Lock(path)
+        except BaseException:
+            connection.close()
+            raise
     notices += filter(None, (lost, slow, lock.fault))
     return connection, lock
 

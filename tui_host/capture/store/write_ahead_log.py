@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
-import time
 from contextlib import suppress
 from pathlib import Path
 
 from tui_host.capture.store.companion_files import is_any_live
-from tui_host.capture.store.schema import BUSY_SECONDS
-from tui_host.capture.store.store_faults import LOCKS, code_of
 
 LOOKED_AT = 64 << 20
 """Bytes of a log that are checked: it has 16 MB, unless somebody read for long."""
@@ -23,20 +20,11 @@ _HEADER, _FRAME = 32, 24
 _ORDERS = {0x377F0682: "<2I", 0x377F0683: ">2I"}
 
 
-def choose_journal(connection: sqlite3.Connection, folder: Path) -> str:
+def choose_journal(connection: sqlite3.Connection, folder: Path, *, is_new: bool) -> str:
     """Use a write-ahead log where the folder allows one; return what to tell the user once where it does not."""
     before: str = connection.execute("PRAGMA journal_mode").fetchone()[0]
-    is_new = connection.execute("PRAGMA user_version").fetchone()[0] == 0
     network = network_file_system(folder)
-    end = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            mode = connection.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}").fetchone()[0]
-            break
-        except sqlite3.OperationalError as error:
-            if code_of(error) not in LOCKS or time.monotonic() > end:
-                raise
-            time.sleep(0.01)  # SQLite itself does not wait while another process switches
+    mode: str = connection.execute(f"PRAGMA journal_mode = {'DELETE' if network else 'WAL'}").fetchone()[0]
     if mode == "wal" or (mode == before and not is_new):
         return ""
     why = f"is on a network file system ({network})" if network else f"allows no shared memory ({mode})"
