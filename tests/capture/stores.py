@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from tests.capture.drafts import FixedClock, frame
@@ -18,51 +20,43 @@ from tui_host.capture.store.store import Store
 
 FIRST, SECOND, THIRD = "20261121-134501-aaaaa", "20261121-134502-bbbbb", "20261122-090000-ccccc"
 
-_HOLDER = """
-import sys
-from pathlib import Path
-from tests.capture.stores import save, settle
-from tui_host.capture.store.store import Store
+REPOSITORY = Path(__file__).parents[2]
 
-store = Store.open(Path(sys.argv[1]))
-save(store, sys.argv[2])
-settle(store)
-print("ready", flush=True)
-sys.stdin.read()
-store.close()
-"""
-_WRITER = """
-import sys
-from pathlib import Path
-from tui_host.capture.record import Record
-from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store.store import Store
 
-path, capture, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-store = Store.open(path)
-recorder = Recorder(store, Redactor(), capture=capture)
-shown = 0
-number = 0
-while not count or number < count:
-    number += 1
-    recorder.append(Record(wire="mcp", kind="frame", peer="math", data=b"%d" % number * 50))
-    for record in recorder.since(shown):
-        shown = record.seq
-    if number % 100 == 0:
-        print(shown, flush=True)
-recorder.close(30)
-store.close(30)
-"""
+def _hold(path: str, session: str) -> None:
+    """Own a session until the standard input ends."""
+    store = Store.open(Path(path))
+    save(store, session)
+    settle(store)
+    print("ready", flush=True)
+    sys.stdin.read()
+    store.close()
+
+
+def _write(path: str, capture: str, count: str) -> None:
+    """Record frames, or without end, and print the number of the last one that was shown."""
+    store = Store.open(Path(path))
+    recorder = Recorder(store, Redactor(), capture=capture)
+    shown = 0
+    for number in islice(itertools.count(1), int(count) or None):
+        recorder.append(Record(wire="mcp", kind="frame", peer="math", data=b"%d" % number * 50))
+        for record in recorder.since(shown):
+            shown = record.seq
+        if number % 100 == 0:
+            print(shown, flush=True)
+    recorder.close(30)
+    store.close(30)
+
+
+def _process(*words: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", __name__, *map(str, words)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=REPOSITORY)
 
 
 @contextmanager
 def other_process(path: Path, session: str) -> Generator[subprocess.Popen[bytes]]:
     """Another process, which has saved a session and owns it."""
-    command = [sys.executable, "-c", _HOLDER, str(path), session]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
-    ) as other:
+    with _process("hold", path, session) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"ready\n"
         yield other
@@ -71,7 +65,7 @@ def other_process(path: Path, session: str) -> Generator[subprocess.Popen[bytes]
 
 def start_writer(path: Path, capture: str, count: int = 0) -> subprocess.Popen[bytes]:
     """Start a process that records, and prints the number of the last record that was shown."""
-    return subprocess.Popen([sys.executable, "-c", _WRITER, str(path), capture, str(count)], stdout=subprocess.PIPE)
+    return _process("write", path, capture, count)
 
 
 def write_at_once(path: Path, count: int, *captures: str) -> None:
@@ -148,3 +142,7 @@ def assert_sound(store: Store) -> None:
     """SQLite's own checks find nothing wrong with the file."""
     assert store.read("PRAGMA integrity_check") == [("ok",)]
     assert store.read("PRAGMA foreign_key_check") == []
+
+
+if __name__ == "__main__":
+    {"hold": _hold, "write": _write}[sys.argv[1]](*sys.argv[2:])
