@@ -26,6 +26,8 @@ def test_what_did_not_change_for_long_goes_with_captures_that_no_session_is_left
         recorder.append(frame(b"never used"))
     recorder.close()
     keep_session(store, FIRST, NOW - 50_000_000_000, words=b"canary-old")
+    store.sessions.save_message(FIRST, 5, turn=0, text='{"text": "canary-old"}', time_ns=1)
+    store.sessions.save_item(FIRST, 0, '{"text": "canary-old"}')
     keep_session(store, SECOND, NOW, words=b"canary-new")
     store.run(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
     before = store.path.stat().st_size

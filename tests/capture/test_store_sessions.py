@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.drafts import SESSION, everything_in, frame
+from tests.capture.drafts import SESSION, frame
 from tests.capture.kept_forms import fill
 from tests.capture.stores import FIRST, SECOND, THIRD, kept, other_process, record, save, settle
 from tui_host.capture.link import offered_link
@@ -126,26 +126,6 @@ def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(stor
     assert exported(store, FIRST) == ([b"1 math initialize"], [offered.data])
     delete_session(store, SECOND)
     assert exported(store, FIRST) == ([b"1 math initialize"], [offered.data])
-
-
-def test_deleting_a_session_leaves_nothing_of_it_in_any_file(store: Store, tmp_path: Path) -> None:
-    canaries = (frame(b"canary-record-%d " % number * 40, session=FIRST) for number in range(200))
-    others = (frame(b"other-record-%d" % number, session=SECOND, connection="time#2") for number in range(200))
-    record(store, [draft for pair in zip(canaries, others, strict=True) for draft in pair])
-    save(store, SECOND)
-    save(store, FIRST)
-    store.sessions.save_message(FIRST, 5, turn=1, text='{"text": "canary-message"}', time_ns=1)
-    store.sessions.save_item(FIRST, 0, '{"text": "canary-item"}')
-    settle(store)
-    assert everything_in(tmp_path).count(b"canary") > 1000
-
-    assert delete_session(store, FIRST)
-
-    files = everything_in(tmp_path)
-    assert b"canary" not in files
-    assert FIRST.encode() not in files
-    assert [info.id for info in store.sessions.list()] == [SECOND]
-    assert len(list(store.session_records(SECOND))) == 200
 
 
 @pytest.mark.parametrize("is_open", [True, False])

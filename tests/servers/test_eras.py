@@ -60,6 +60,12 @@ async def test_a_server_says_what_it_is_and_its_tools_work(spec: ServerSpec, run
     added = await running.call("sdk", "add", b'{"a":1,"b":2.5}')
     assert added.structured == {"sum": 3.5}
     assert (await running.call("sdk", "fail")).is_error
+    reported: list[CallProgress] = []
+    assert (await running.call("sdk", "progress", on_progress=reported.append)).content[0].text == "worked"
+    assert [progress.message for progress in reported][:1] == ["working"]
+    await running.pool.request("sdk", lambda server: server.ping())
+    asked = b'"ping"' if status.era == "stateful" else b'"server/discover"'
+    assert asked in running.lines("sdk", "out")[-1]
     await running.pool.listed(15)
     listed = running.status("sdk")
     assert listed.resources[0].uri == "note://one"  # other connections to the server add some
@@ -112,14 +118,6 @@ async def test_every_frame_of_a_call_is_recorded_in_its_place(running: Running) 
         assert b"number %d" % number in answered
 
 
-async def test_progress_comes_while_a_tool_runs(running: Running) -> None:
-    told: list[CallProgress] = []
-    with anyio.fail_after(90):
-        output = await running.call("sdk", "progress", on_progress=told.append)
-    assert output.content[0].text == "worked"
-    assert [progress.message for progress in told][:1] == ["working"]
-
-
 async def test_a_stopped_call_reaches_the_server_and_the_connection_lives(spec: ServerSpec, running: Running) -> None:
     before = calls(running)
     with anyio.fail_after(90):
@@ -158,12 +156,6 @@ async def test_arguments_are_completed_with_what_is_known_of_the_others(running:
     values = await completed({"type": "ref/prompt", "name": "greet"}, context={"arguments": {"other": "known"}})
     assert values == ("Anna greet known",)
     assert await completed({"type": "ref/resource", "uri": "note://of/{name}"}) == ("Anna note://of/{name}",)
-
-
-async def test_a_server_that_is_alive_answers(running: Running) -> None:
-    await running.pool.request("sdk", lambda server: server.ping())
-    asked = b'"ping"' if running.status("sdk").era == "stateful" else b'"server/discover"'
-    assert asked in running.lines("sdk", "out")[-1]
 
 
 async def test_what_is_new_is_offered_and_each_list_read_again_alone(spec: ServerSpec, running: Running) -> None:

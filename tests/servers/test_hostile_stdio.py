@@ -71,16 +71,13 @@ async def test_an_answer_that_cannot_be_used_is_an_error_at_once_and_the_connect
     assert fleet.status(mode).state == "ready"
 
 
-async def test_malformed_bytes_are_recorded_as_they_came_and_hinder_nothing(fleet: Running) -> None:
+async def test_malformed_bytes_are_recorded_and_results_of_a_wrong_shape_given_as_they_came(fleet: Running) -> None:
     await fleet.call("banner", call="recorded")
     malformed = [record.data for record in fleet.records("banner", kind="frame") if record.malformed]
     assert malformed[-4:] == [b"Welcome!\n", b"\n", b"\xff\xfe banner\n", b'{"half": \n']
     await fleet.call("bad-utf8")
     assert b"caf\xe9" in fleet.lines("bad-utf8", "in")[-1]
     assert (fleet.status("bad-banner").state, fleet.status("bad-banner").malformed) == ("ready", 2)
-
-
-async def test_a_result_of_the_wrong_shape_is_given_as_it_came(fleet: Running) -> None:
     output = await fleet.call("no-content")
     assert output.raw == {"content": "text", "isError": "no"}
     assert "malformed" in output.warning
@@ -125,13 +122,9 @@ async def test_a_call_that_hangs_ends_when_its_server_is_disconnected_and_no_too
         assert ended == ["the server was disconnected during the call; the tool may have run"]
         await running.until(lambda: running.status("bad").detail == "")
         assert running.status("bad").state == "stopped"
-
-
-async def test_a_server_that_dies_while_idle_is_noticed() -> None:
-    async with started(hostile("bad", "good")) as running:
-        os.kill(pid_of(running, "bad"), 9)
-        await running.until(lambda: running.status("bad").state == "lost")
-        assert running.status("bad").detail.startswith("ended by SIGKILL")
+        os.kill(pid_of(running, "good"), 9)  # while it is idle
+        await running.until(lambda: running.status("good").state == "lost")
+        assert running.status("good").detail.startswith("ended by SIGKILL")
 
 
 def pid_of(running: Running, name: str) -> int:
@@ -260,9 +253,15 @@ async def test_servers_that_ignore_everything_are_gone_within_five_seconds_all_a
         assert not any(is_alive(pid) for pid in pids)
 
 
-async def test_well_behaved_servers_are_gone_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_well_behaved_servers_get_the_listed_variables_alone_and_are_gone_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("tui_host.capture.stdio.server_pipes.PATIENCE", 600.0)
-    async with started(*(hostile(f"good{number}", "good") for number in range(3))) as running:
+    environment = {**os.environ, "OPENAI_API_KEY": "sk-canary", "TZ": "UTC"}
+    servers = [hostile("env", "environment"), *(hostile(f"good{number}", "good") for number in range(3))]
+    async with started(*servers, environment=environment) as running:
+        seen = json.loads((await running.call("env")).content[0].text)
+        assert (seen["TZ"], "OPENAI_API_KEY" in seen) == ("UTC", False)
         with anyio.fail_after(END_SECONDS):
             await running.pool.stop_all()
 
@@ -273,14 +272,6 @@ async def test_a_grandchild_does_not_survive_its_server() -> None:
         grandchild = int(running.status("bad").stderr[0].split()[1])
         await running.pool.stop_all()
         await running.until(lambda: not is_alive(grandchild))
-
-
-async def test_only_the_listed_variables_and_the_servers_own_reach_it() -> None:
-    environment = {**os.environ, "OPENAI_API_KEY": "sk-canary", "TZ": "UTC"}
-    async with started(hostile("env", "environment"), environment=environment) as running:
-        seen = json.loads((await running.call("env")).content[0].text)
-    assert seen["TZ"] == "UTC"
-    assert "OPENAI_API_KEY" not in seen
 
 
 def is_alive(pid: int) -> bool:

@@ -235,13 +235,17 @@ class OpenDatabase:
             reader = connect_to_read(self.path) if self._writer is None else connect(self.path)
             reader.execute("PRAGMA query_only = ON")
         try:
-            try:
-                return _in_transaction(reader, work)
-            except sqlite3.OperationalError:
-                if reader.text_factory is damaged_text:
-                    raise
-                reader.text_factory = damaged_text
-                return _in_transaction(reader, work)
+            while True:
+                reader.execute("BEGIN")
+                try:
+                    return work(reader)
+                except sqlite3.OperationalError:
+                    if reader.text_factory is damaged_text:
+                        raise
+                    reader.text_factory = damaged_text
+                finally:
+                    if reader.in_transaction:  # some errors have ended it
+                        reader.execute("ROLLBACK")
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
         finally:
@@ -259,12 +263,3 @@ class OpenDatabase:
         if is_damage(error):
             doubt(self.path)
         return StoreError(f"the database cannot be read: {error}", str(self.path), "start again")
-
-
-def _in_transaction(reader: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
-    reader.execute("BEGIN")
-    try:
-        return work(reader)
-    finally:
-        if reader.in_transaction:  # some errors have ended it
-            reader.execute("ROLLBACK")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -92,9 +91,6 @@ def tap_links(store: Store) -> Mapping[tuple[str, str], bool]:
 
 def save_tap_links(store: Store, pairs: Iterable[tuple[str, str]], *, joined: bool) -> None:
     """Save a decision for pairs of taps, replacing earlier ones. Blocks until it is on the disk."""
-    rows = [(*sorted(pair), int(joined)) for pair in pairs]
-
-    def save(connection: sqlite3.Connection) -> None:
-        connection.executemany(_JOIN, rows)
-
-    store.change(save)
+    for pair in pairs:
+        store.put(Write(sql=_JOIN, row=(*sorted(pair), int(joined))))
+    store.run(lambda _: None)
