@@ -112,8 +112,7 @@ class StoryChat:
         return line(self._story.host_of(exchange), _NAME) or "a host without a name"
 
 
-def _side(exchange: ModelExchange) -> int | ExchangeKey:
-    """Return a key for the turn, or for the side conversation of a host."""
+def _side(exchange: ModelExchange) -> int | ExchangeKey:  # of the turn, or of the side conversation of a host
     return exchange.root.key if exchange.root.is_side_request else exchange.turn
 
 

@@ -36,7 +36,10 @@ class Conversations:
 
     def add(self, exchange: ModelExchange) -> None:
         """Add the next exchange as soon as its request is read, and set its place in a conversation."""
-        marks = _prefixes(exchange)
+        # One for each prefix of the conversation; where only the answer was captured, nothing is like it.
+        marks = [hash(exchange.dialect.name if exchange.body else exchange.key)]
+        for message in exchange.messages:
+            marks.append(hash((marks[-1], message.mark)))
         exchange.mark = marks[-1]
         self._find_parent(exchange, marks)
         parent = exchange.parent
@@ -74,14 +77,21 @@ class Conversations:
         """Set the exchange whose answer a request continues, and the answer's place in the request."""
         messages = exchange.messages
         for place in reversed(range(1, len(messages))):
-            answers = self._alike(marks[place], exchange) if messages[place].role == "model" else []
+            # The latest first, those of the same tap before all.
+            latest = (
+                self._by_mark.get(marks[place], [])[: -_SEARCHED - 1 : -1] if messages[place].role == "model" else []
+            )
+            answers = [answer for answer in latest if answer.may_continue_as(exchange)]
+            answers.sort(key=lambda answer: answer.key[0] != exchange.key[0])
             repeated = [answer for answer in answers if answer.is_repeated_in(messages[place])]
-            # A retry brought it whole.
-            repeated = [answer for answer in repeated if answer.is_answered] or repeated
             if answers:
                 exchange.answer_place = place if repeated else place - 1
-                self._choose(exchange, repeated or answers)
-                exchange.is_certain &= bool(repeated)
+                # A retry brought it whole.
+                possible = [answer for answer in repeated if answer.is_answered] or repeated or answers
+                # A request that may continue several answers takes none of them from later ones.
+                chosen = [answer for answer in possible if not any(map(_takes, answer.children))] or possible
+                exchange.parent = next((answer for answer in chosen if not answer.children), chosen[0])
+                exchange.is_certain = bool(repeated) and len(chosen) == 1
                 return
         for place in reversed(range(len(messages))):
             for part in messages[place].of("result"):
@@ -89,24 +99,6 @@ class Conversations:
                 if len(owners) == 1:
                     exchange.parent, exchange.answer_place = self.exchanges[next(iter(owners))], place - 1
                     return
-
-    def _alike(self, mark: int, exchange: ModelExchange) -> list[ModelExchange]:
-        """Return the latest exchanges whose messages have a mark, the latest first, those of the same tap before all."""
-        latest = self._by_mark.get(mark, [])[: -_SEARCHED - 1 : -1]
-        fitting = [before for before in latest if before.may_continue_as(exchange)]
-        fitting = [before for before in fitting if before.speaker.host == exchange.speaker.host] or fitting
-        return sorted(fitting, key=lambda before: before.key[0] != exchange.key[0])
-
-    def _choose(self, exchange: ModelExchange, answers: Sequence[ModelExchange]) -> None:
-        """Choose the answer that awaits a request, else the one that was continued by the same request."""
-        # A request that may continue several answers takes none of them from later ones.
-        waiting = [
-            answer for answer in answers if all(not child.is_certain or child.has_failed for child in answer.children)
-        ]
-        same = [answer for answer in answers if any(child.mark == exchange.mark for child in answer.children)]
-        chosen = waiting or same or answers
-        exchange.parent = next((answer for answer in chosen if not answer.children), chosen[0])
-        exchange.is_certain = len(chosen) == 1
 
     def _begin(self, exchange: ModelExchange) -> None:
         """Give an exchange that continues no results a turn: a new one, or the newest for a side request."""
@@ -148,22 +140,13 @@ class Conversations:
 
     def _has_twin(self, exchange: ModelExchange) -> bool:
         """Return whether the same request had another answer with the same calls: then nobody knows which of the two went on."""
-        asked = _asked(exchange)
-        return any(twin is not exchange and _asked(twin) == asked for twin in self._by_mark.get(exchange.mark, ()))
+        twins = [exchange, *(twin for twin in self._by_mark.get(exchange.mark, ()) if twin is not exchange)]
+        own, *others = ([(call.call.name, call.call.arguments) for call in twin.fold.calls] for twin in twins)
+        return own in others
 
 
-def _asked(exchange: ModelExchange) -> list[tuple[str, str]]:
-    return [(folded.call.name, folded.call.arguments) for folded in exchange.fold.calls]
-
-
-def _prefixes(exchange: ModelExchange) -> Sequence[int]:
-    """Return a mark for each prefix of a request's conversation, from no message to all messages."""
-    if not exchange.body:  # only the answer was captured
-        return [hash(exchange.key)]
-    marks = [hash(exchange.dialect.name)]
-    for message in exchange.messages:
-        marks.append(hash((marks[-1], message.mark)))
-    return marks
+def _takes(child: ModelExchange) -> bool:
+    return child.is_certain and not child.has_failed
 
 
 def _is_beside(exchange: ModelExchange, main: ModelExchange) -> bool:

@@ -158,7 +158,7 @@ def hosts_by_speaker(speakers: Collection[Speaker], calling: Collection[str]) ->
     for speaker in speakers:
         if is_host(speaker.host):
             named.setdefault((speaker.agent, speaker.title), set()).add(speaker.host)
-    quiet = {host for host in calling if is_host(host)}
+    quiet = set(filter(is_host, calling))
     if named or len(quiet) > 1 or any(any(_HOSTS[host][:2]) for host in quiet):
         quiet.clear()
     hosts: dict[Speaker, str] = {}

@@ -163,11 +163,8 @@ class ModelExchange:
 
     def may_continue_as(self, later: ModelExchange) -> bool:
         """Return whether a later request may belong to this conversation: same API, and no other host."""
-        own, following = self.speaker, later.speaker
-        is_same_api = self.dialect == later.dialect and (own.peer == following.peer or not self.fold.calls)
-        hosts = is_host(own.host) + is_host(following.host)
-        is_same_agent = (own.agent, own.title) == (following.agent, following.title)
-        return is_same_api and (own.host == following.host or not hosts or (hosts == 1 and is_same_agent))
+        hosts = {self.speaker.host, later.speaker.host}
+        return self.dialect == later.dialect and (len(hosts) == 1 or not all(map(is_host, hosts)))
 
     def is_repeated_in(self, message: RequestMessage) -> bool:
         """Return whether a message of a later request repeats this answer, even if cut after a call."""

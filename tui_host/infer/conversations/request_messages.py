@@ -121,7 +121,6 @@ class Request:
 
     @property
     def prompt(self) -> str:
-        """The system prompt."""
         return "\n\n".join(part.text for part in self.system)
 
 
