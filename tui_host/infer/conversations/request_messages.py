@@ -144,8 +144,7 @@ class RequestReader:
                 offered += names
                 for message in messages:
                     # Some hosts tell results as system messages.
-                    is_result = bool(conversation) and message.text.lstrip().startswith(_RESULT)
-                    if message.role == "host" and not is_result:
+                    if message.role == "host" and not (conversation and message.text.lstrip().startswith(_RESULT)):
                         system += message.parts
                     elif message.parts:
                         conversation.append(replace(message, role="user") if message.role == "host" else message)
