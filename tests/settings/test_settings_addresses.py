@@ -34,56 +34,41 @@ def test_plain_http_goes_to_this_machine_and_nowhere_else_unless_it_is_said() ->
         check_url(f"https://{host}/v1", allow_http=False)
 
 
-@pytest.mark.parametrize("url", ["", "e.example", "ftp://e.example", "https://", "https:///x", "https://e.example:0/"])
-def test_what_is_no_url_is_refused_even_where_http_is_allowed(url: str) -> None:
-    with pytest.raises(SettingsError, match="URL"):
-        check_url(url, allow_http=True)
-    with pytest.raises(SettingsError):
-        server_from_arguments(url)
-
-
-def test_an_error_shows_scheme_and_host_alone() -> None:
+def test_what_is_no_url_is_refused_even_where_http_is_allowed_and_an_error_shows_scheme_and_host_alone() -> None:
+    for url in ("", "e.example", "ftp://e.example", "https://", "https:///x", "https://e.example:0/"):
+        with pytest.raises(SettingsError, match="URL"):
+            check_url(url, allow_http=True)
+        with pytest.raises(SettingsError):
+            server_from_arguments(url)
     with pytest.raises(SettingsError, match=r"http://e\.example:81 ") as caught:
         check_url("http://user:canary@e.example:81/canary?key=canary#canary", allow_http=False)
     assert "canary" not in str(caught.value)
-
-
-def test_what_somebody_wrote_for_an_url_is_taken_apart_whatever_it_is() -> None:
     assert parts_of("http://a.example:x/b?c#d")[1:] == ("a.example:x", "/b", "c", "d")
     assert parts_of("http://[a/b?c#d") == ("http", "", "[a/b", "c", "d")
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
+def test_a_command_or_a_url_names_its_server() -> None:
+    for words, name in (
         (["uvx", "--python", "mcp-server-time==1.0"], "mcp-server-time-1-0"),
         (["npx", "-y", "@modelcontextprotocol/server-everything@2026.1", "stdio"], "server-everything"),
         (["python", "./here/server.py", "x"], "server"),
         (["./bin/my__server"], "my_server"),
         (["python"], "python"),
         (["时间"], "时间"),
-    ],
-)
-def test_a_command_names_its_server(words: list[str], name: str) -> None:
-    spec = server_from_arguments(words)
-    assert (spec.name, spec.transport, spec.command) == (name, "stdio", Template(text=words[0], literal=True))
-    assert [argument.text for argument in spec.args] == words[1:]
+    ):
+        spec = server_from_arguments(words)
+        assert (spec.name, spec.transport, spec.command) == (name, "stdio", Template(text=words[0], literal=True))
+        assert [argument.text for argument in spec.args] == words[1:]
     for wrong in ([], [""]):
         with pytest.raises(SettingsError):
             server_from_arguments(wrong)
-
-
-@pytest.mark.parametrize(
-    ("url", "name", "transport"),
-    [
+    for url, name, transport in (
         ("https://docs.example/mcp", "docs-example", "http"),
         ("http://127.0.0.1:8000/mcp", "127-0-0-1-8000", "http"),
         ("http://[::1]:9/sse", "1-9", "sse"),
-    ],
-)
-def test_a_url_names_its_server(url: str, name: str, transport: str) -> None:
-    spec = server_from_arguments(url)
-    assert (spec.name, spec.transport, spec.url) == (name, transport, Template(text=url, literal=True))
+    ):
+        spec = server_from_arguments(url)
+        assert (spec.name, spec.transport, spec.url) == (name, transport, Template(text=url, literal=True))
 
 
 @given(text=st.text())

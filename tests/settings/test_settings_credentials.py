@@ -6,67 +6,52 @@ import pytest
 
 from tui_host.settings.credential_places import in_url, in_variables, in_words
 
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["srv", "--api-key", "abc-12345"], {"api-key": "abc-12345"}),
-        (["env", "GITHUB_TOKEN=abc-12345", "srv"], {"GITHUB_TOKEN": "abc-12345"}),
-        (["docker", "run", "-e", "GH_PAT=abc-12345"], {"GH_PAT": "abc-12345"}),
-        (["mcp-remote", "--header", "Authorization: Bearer abc-12345"], {"Authorization": "abc-12345"}),
-        (["srv", "postgres://me:p%40ss-12345@h/db"], {"userinfo": "p@ss-12345"}),
-        (["srv", "--db=https://abc-12345@h/"], {"userinfo": "abc-12345"}),
-        (["srv", "https://h/mcp?api_key=abc-12345&a=b"], {"api_key": "abc-12345"}),
-        (["srv", "--config", '{"apiKey": "abc-12345", "max_tokens": "1"}'], {"apiKey": "abc-12345"}),
-        (["srv", "Server=h;User Id=me;Password=correcthorse"], {"Password": "correcthorse"}),
-        (["srv", "--opts=header=Authorization: Bearer abc-12345"], {"Authorization": "abc-12345"}),
-        (["srv", "My Api-Key = abc-12345; User=me"], {"Api-Key": "abc-12345"}),
-        (["srv", "--headers", "{'Authorization':'Bearer abc-12345'}"], {"Authorization": "abc-12345"}),
-        (["curl", "-u", "me:abc-12345"], {"u": "abc-12345"}),
-        (["srv", "host=h user = me password='a \\'b\\' 12345' dbname=d"], {"password": "a 'b' 12345"}),
-        (["srv", "root:abc@:/-12345@tcp(h:3306)/db"], {"login": "abc@:/-12345"}),
-        (["srv", "--broker", "me:abc-12345@h:5672"], {"login": "abc-12345"}),
-        (
-            ["srv", "--password", "$tr5ng-12345!", "--secret", "$str5ng"],
-            {"password": "$tr5ng-12345!", "secret": "$str5ng"},
-        ),
-        (
-            ["srv", "--secret-key=/bPxRfiCYKEY7MDENGwJalrXUtnFEK12345"],
-            {"secret-key": "/bPxRfiCYKEY7MDENGwJalrXUtnFEK12345"},
-        ),
-        (["srv", "--password=~Px-12345", "--token", "./abc12345"], {"password": "~Px-12345", "token": "./abc12345"}),
-    ],
-)
-def test_a_credential_on_a_command_line_is_known_by_its_place(words: list[str], expected: dict[str, str]) -> None:
-    assert dict(in_words(words)) == expected
+BEARER = "Authorization: Bearer abc-12345"
+ON_COMMAND_LINES: list[tuple[list[str], dict[str, str]]] = [
+    (["srv", "--api-key", "abc-12345"], {"api-key": "abc-12345"}),
+    (["env", "GITHUB_TOKEN=abc-12345", "srv"], {"GITHUB_TOKEN": "abc-12345"}),
+    (["docker", "run", "-e", "GH_PAT=abc-12345"], {"GH_PAT": "abc-12345"}),
+    (["mcp-remote", "--header", BEARER], {"Authorization": "abc-12345"}),
+    (["srv", "postgres://me:p%40ss-12345@h/db"], {"userinfo": "p@ss-12345"}),
+    (["srv", "--db=https://abc-12345@h/"], {"userinfo": "abc-12345"}),
+    (["srv", "https://h/mcp?api_key=abc-12345&a=b"], {"api_key": "abc-12345"}),
+    (["srv", "--config", '{"apiKey": "abc-12345", "max_tokens": "1"}'], {"apiKey": "abc-12345"}),
+    (["srv", "Server=h;User Id=me;Password=correcthorse"], {"Password": "correcthorse"}),
+    (["srv", f"--opts=header={BEARER}"], {"Authorization": "abc-12345"}),
+    (["srv", "My Api-Key = abc-12345; User=me"], {"Api-Key": "abc-12345"}),
+    (["srv", "--headers", "{'Authorization':'Bearer abc-12345'}"], {"Authorization": "abc-12345"}),
+    (["curl", "-u", "me:abc-12345"], {"u": "abc-12345"}),
+    (["srv", "host=h user = me password='a \\'b\\' 12345' dbname=d"], {"password": "a 'b' 12345"}),
+    (["srv", "root:abc@:/-12345@tcp(h:3306)/db"], {"login": "abc@:/-12345"}),
+    (["srv", "--broker", "me:abc-12345@h:5672"], {"login": "abc-12345"}),
+    (["--password", "$tr5ng-12345!", "--secret", "$str5ng"], {"password": "$tr5ng-12345!", "secret": "$str5ng"}),
+    (["--secret-key=/bPxRfiCYKEY7MDENGwJalrXUtnFEK12345"], {"secret-key": "/bPxRfiCYKEY7MDENGwJalrXUtnFEK12345"}),
+    (["srv", "--password=~Px-12345", "--token", "./abc12345"], {"password": "~Px-12345", "token": "./abc12345"}),
+]
+NONE = [
+    ["srv", "--auth", "interactive", "--token", "--port", "12345678"],
+    ["srv", "--key-file", "keys/a-12345.pem", "--token-env", "TOKEN_12345", "--secret", "/run/secrets/12345"],
+    ["srv", "--max-tokens=12345678", "--api-key=12345678", "--token", "${TOKEN_12345}", "--api-key", "$KEY_12345"],
+    ["docker", "run", "--user", "1000:1000", "-u", "root:wheel", "redis:7.2.5-alpine3.20@sha256:0123456789abcdef"],
+    ["npx", "-y", "npm:left-pad2@latest", "@scope/pkg-12345@1.2.3", "mailto:somebody-12345@example.org"],
+    ["srv", "https://h/mcp?page_token=abc-12345", "user@example.org:8080", "author=somebody-12345"],
+]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["srv", "--auth", "interactive", "--token", "--port", "12345678"],
-        ["srv", "--key-file", "keys/a-12345.pem", "--token-env", "TOKEN_12345", "--secret", "/run/secrets/12345"],
-        ["srv", "--max-tokens=12345678", "--api-key=12345678", "--token", "${TOKEN_12345}", "--api-key", "$KEY_12345"],
-        ["docker", "run", "--user", "1000:1000", "-u", "root:wheel", "redis:7.2.5-alpine3.20@sha256:0123456789abcdef"],
-        ["npx", "-y", "npm:left-pad2@latest", "@scope/pkg-12345@1.2.3", "mailto:somebody-12345@example.org"],
-        ["srv", "https://h/mcp?page_token=abc-12345", "user@example.org:8080", "author=somebody-12345"],
-    ],
-)
-def test_what_only_sounds_like_one_on_a_command_line_is_none(words: list[str]) -> None:
-    assert not list(in_words(words))
+def test_a_credential_on_a_command_line_is_known_by_its_place_and_what_only_sounds_like_one_is_none() -> None:
+    for words, expected in ON_COMMAND_LINES:
+        assert dict(in_words(words)) == expected
+    assert [list(in_words(words)) for words in NONE] == [[]] * len(NONE)
 
 
-@pytest.mark.parametrize(
-    ("url", "hidden"),
-    [
+def test_what_is_a_credential_in_a_url_goes_to_where_another_part_begins() -> None:
+    for url, hidden in (
         ("https://h/?a=;token=abc-12345&b=1", ["abc-12345"]),
         ("https://h/?token=abc>12345;6", ["abc>12345;6"]),
         ("<https://h?token=a1>; rel=next, <https://h/?token=b2>,<https://h/?token=c3>", ["a1", "b2", "c3"]),
         ("https://h/?token=a1;key=b2?secret=c3", ["a1", "b2", "c3"]),
-    ],
-)
-def test_what_is_a_credential_in_a_url_goes_to_where_another_part_begins(url: str, hidden: list[str]) -> None:
-    assert [url[span.start : span.end] for span in in_url(url)] == hidden
+    ):
+        assert [url[span.start : span.end] for span in in_url(url)] == hidden
 
 
 @pytest.mark.exhaustive
@@ -75,14 +60,12 @@ def test_a_credential_in_an_encoded_url_is_found_where_it_stands_whatever_is_enc
     assert [url[span.start : span.end] for span in in_url(url)] == ["me%3Aabc-12345", "%61bc%2525-12345"]
 
 
+NAMED = "GH_PAT PAT MYSQL_PWD PGPASSWORD REDISCLI_AUTH API_KEYS DB_PASS SSHPASS APIKEY_PROD HF_TOKEN JWT SESSION_COOKIE"
+
+
 def test_variables_are_known_by_their_names_and_by_what_stands_in_them() -> None:
     given = {
-        **dict.fromkeys(
-            ("GH_PAT", "PAT", "MYSQL_PWD", "PGPASSWORD", "REDISCLI_AUTH", "API_KEYS", "DB_PASS"), "abc-12345"
-        ),
-        **dict.fromkeys(
-            ("SSHPASS", "APIKEY_PROD", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "JWT", "SESSION_COOKIE"), "abc-12345"
-        ),
+        **dict.fromkeys((*NAMED.split(), "AWS_SECRET_ACCESS_KEY"), "abc-12345"),
         "STORAGE_CONNECTION_STRING": "Name=me;AccountKey=abc-12345",
         "DATABASE_URL": "postgres://me:abc-12345@h/db",
         "SENTRY_DSN": "https://abc-12345@h/1",
@@ -106,6 +89,5 @@ def test_variables_are_known_by_their_names_and_by_what_stands_in_them() -> None
         "NPM_CONFIG_REGISTRY": "https://registry.example/a-12345",
     }
     found = list(in_variables(given | other))
-
     assert {name for name, _ in found} == set(given)
     assert {value for _, value in found} == {"abc-12345", given["STORAGE_CONNECTION_STRING"]}

@@ -32,7 +32,7 @@ from tests.tap.stdio_taps import (
     write,
 )
 from tui_host.tap import relay
-from tui_host.tap.relay import IGNORED_BY_PYTHON, OF_TERMINAL
+from tui_host.tap.relay import IGNORED_BY_PYTHON, NOT_PASSED
 
 CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}\n'
 MIXED = b"".join(
@@ -149,8 +149,8 @@ def test_each_side_learns_that_the_other_has_closed_one_direction(tmp_path: Path
     assert process.wait() == -signal.SIGTERM
 
 
-UNHEARD = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGTSTP, signal.SIGTERM} | OF_TERMINAL
-"""What nobody hears, what a tap hears of its own server, what stops the tap itself, and what ends it."""
+UNHEARD = NOT_PASSED | {signal.SIGTSTP, signal.SIGTERM}
+"""What a server does not hear, what stops the tap itself, and what ends it."""
 
 
 def test_signals_reach_the_server_and_its_answer_to_them_is_the_taps(tmp_path: Path) -> None:

@@ -75,11 +75,25 @@ class TapLog:
         self._seq = 0  # of the last record that was worded
 
     def follow(self) -> bool:
-        """Write what is new; returns whether there is nothing left to write."""
+        """Write what is new as far as the reader takes it; returns whether there is nothing left to write."""
         try:
-            while self._push() and (records := self._recorder.since(self._seq, limit=LOG_RECORDS)):
-                self._rest += b"".join(map(self._form.line, records))
+            while not self._is_closed:
+                while self._rest:
+                    self._rest = self._rest[os.write(self._descriptor, self._rest[:LOG_BYTES]) :]
+                if self._fault:
+                    self._fault = ""
+                    self._tell("the log continues; nothing is missing in it")
+                records = self._recorder.since(self._seq, limit=LOG_RECORDS)
+                if not records:
+                    break
+                self._rest = b"".join(map(self._form.line, records))
                 self._seq = records[-1].seq
+        except BlockingIOError:
+            return False  # the reader is slow
+        except BrokenPipeError:
+            self._is_closed = True
+        except OSError as error:
+            self._failed(f"the log {self._name} cannot be written: {error.strerror or error}")
         except TuiHostError as error:
             self._failed(f"the log cannot read records back from the database: {error}")
         return not self._rest and self._seq == self._recorder.last
@@ -93,23 +107,6 @@ class TapLog:
             time.sleep(LOG_LOOK_SECONDS)
         if missing := self._recorder.last - self._seq + bool(self._rest):
             self._tell(f"the log lacks the last records: {missing:,}")
-
-    def _push(self) -> bool:
-        """Write the rest; returns whether nothing of it is left."""
-        try:
-            while self._rest and not self._is_closed:
-                self._rest = self._rest[os.write(self._descriptor, self._rest[:LOG_BYTES]) :]
-        except BlockingIOError:
-            return False  # the reader is slow
-        except BrokenPipeError:
-            self._is_closed = True
-        except OSError as error:
-            self._failed(f"the log {self._name} cannot be written: {error.strerror or error}")
-            return False
-        if self._fault:
-            self._fault = ""
-            self._tell("the log continues; nothing is missing in it")
-        return not self._is_closed
 
     def _failed(self, fault: str) -> None:
         if fault != self._fault:

@@ -57,8 +57,8 @@ BEGIN_AGAIN = (
 MOST_NOTICES = 1000  # different sentences to print; a web page could cause any number
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
-OWN = {signal.SIGCHLD, signal.SIGKILL, signal.SIGSTOP}  # for the tap itself, or that no process receives
-OF_TERMINAL = {signal.SIGTTIN, signal.SIGTTOU}  # if they were blocked, reading from the terminal would fail
+NOT_PASSED = {signal.SIGCHLD, signal.SIGKILL, signal.SIGSTOP, signal.SIGTTIN, signal.SIGTTOU}
+"""Signals for the tap itself, that no process receives, or without which reading from a terminal would fail."""
 TO_GROUP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)  # as a terminal sends them
 
 
@@ -323,7 +323,7 @@ class StdioRelay:
         # A signal that is switched off (nohup) stays off in tap and server; Python itself has switched off two more.
         self._heeded = {
             number
-            for number in signal.valid_signals() - OWN - OF_TERMINAL
+            for number in signal.valid_signals() - NOT_PASSED
             if number in IGNORED_BY_PYTHON or signal.getsignal(number) is not signal.SIG_IGN
         }
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._heeded)  # early signals wait for the server

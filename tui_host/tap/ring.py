@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tui_host.tap import relay
 
-AT_ONCE, MOST_AT_ONCE = 256 << 10, 2 << 20
-"""Bytes to read at once, so that what is stored is freed soon; and if an item is larger, more than any item has."""
+AT_ONCE = 256 << 10  # bytes to read, so that what is stored is freed soon
+MOST_AT_ONCE = 2 << 20  # if an item is larger; more than any item has
 
 
 class Item(NamedTuple):
@@ -23,24 +23,18 @@ class Item(NamedTuple):
 
 
 class RingReader:
-    """Reads a relay's items. A recorder that follows another one begins after the last item that was freed.
-
-    Attributes:
-        words: The ring's counters.
-        taken: Number of bytes read since the ring began, by all recorders.
-        earlier: Number of recorders before this one.
-        stored_seq: The number of the last record of the recorder before whose item was freed.
-    """
+    """Reads a relay's items. A recorder that follows `earlier` ones begins after the last item that was freed."""
 
     def __init__(self, file: int) -> None:
         self._memory = mmap.mmap(file, os.fstat(file).st_size)
         self._room = len(self._memory) - relay.HEAD_BYTES
         self._barrier = threading.Lock()
         self.words = words = memoryview(self._memory)[: relay.HEAD_BYTES].cast("Q")
-        self.earlier, self.stored_seq = words[relay.RECORDERS], words[relay.FREED_SEQ]
+        self.earlier = words[relay.RECORDERS]
+        self.stored_seq = words[relay.FREED_SEQ]  # the last record of the recorder before whose item was freed
         words[relay.RECORDERS] += 1
         words[relay.FREED_SEQ] = 0
-        self.taken = words[relay.FREED]
+        self.taken = words[relay.FREED]  # bytes read since the ring began, by all recorders
 
     def read(self, most: int = AT_ONCE) -> list[Item]:
         """Return the next items and take them."""

@@ -109,11 +109,7 @@ class TapSession:
         self._touched = -1
 
     def look(self) -> None:
-        """Open the database if it is not, keep the session's row up to date, and tell the user about a fault or its end.
-
-        Raises:
-            LostDatabaseError: The database is no longer the one that was opened.
-        """
+        """Open the database if it is not, keep the session's row up to date, and tell the user about a fault or its end."""
         now = time.monotonic()
         if self.store is None and now >= self._open_at:
             self._open_at = now + REOPEN_SECONDS

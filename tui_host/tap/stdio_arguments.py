@@ -71,11 +71,7 @@ class NoLogError(Exception):
 
 
 def open_log(path: str) -> int:
-    """Open a log to append to, readable only by this user; returns the descriptor. -1 for none, and for standard error (`-`).
-
-    The path refers to the tap's descriptors and working directory. Raises NoLogError if the file is not a log, or cannot be
-    written.
-    """
+    """Open a log to append to, readable only by this user; returns the descriptor, -1 for none or for standard error (`-`)."""
     if path in {"", "-"}:
         return -1
     # Importing pathlib takes as long as all else.

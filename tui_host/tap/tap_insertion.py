@@ -99,19 +99,23 @@ def _installed(text: str, entry: ServerEntry, program: Sequence[str]) -> Skipped
     command, arguments, dev = members.get("command"), members.get("args"), members.get("dev")
     if entry.url:
         return SkippedServer(place=place, url=entry.url)
-    if command is None:
-        return SkippedServer(place=place, why="neither a command nor a URL")
-    if not isinstance(command.value, str) or not command.value:
-        return SkippedServer(place=place, why="its command is not text, or is empty")
-    if words is None:
-        return SkippedServer(place=place, why="its arguments are not a list of strings")
-    if _tapped_from(words) is not None:
-        return SkippedServer(place=place, why=TAPPED, is_done=True)
-    first, _, rest = words[0].partition(" ")
-    if len(words) == 1 and rest.strip() and not re.search(r"[/\\$]", first):  # no path with a space
-        return SkippedServer(place=place, why="its command is a line for a shell; split it into command and args first")
-    if dev is not None and "debug" in dev.members:  # Visual Studio Code needs the interpreter as command for this
-        return SkippedServer(place=place, why="its host starts it under a debugger; remove «debug» first")
+    first, _, rest = (words or ("",))[0].partition(" ")
+    is_line = words is not None and len(words) == 1 and rest.strip() and not re.search(r"[/\\$]", first)
+    faults = (  # the first one counts; a command with a space may be a path
+        (command is None, "neither a command nor a URL"),
+        (
+            command is not None and not (isinstance(command.value, str) and command.value),
+            "its command is not text, or is empty",
+        ),
+        (words is None, "its arguments are not a list of strings"),
+        (_tapped_from(words or ()) is not None, TAPPED),
+        (is_line, "its command is a line for a shell; split it into command and args first"),
+        # Visual Studio Code needs the interpreter as command for this.
+        (dev is not None and "debug" in dev.members, "its host starts it under a debugger; remove «debug» first"),
+    )
+    why = next((reason for is_so, reason in faults if is_so), "")
+    if why or command is None or words is None:
+        return SkippedServer(place=place, why=why, is_done=why == TAPPED)
     # The name is an argument of the tap: it is no option, and a host expands nothing in it.
     name = re.sub(r"[\x00-\x1f\x7f$\ud800-\udfff]", "_", place[-1]).lstrip("-") or "server"
     before = [*program[1:], name, "--"]

@@ -165,8 +165,7 @@ class TapPlaces:
     ) -> tuple[MessageHead, BodyChange | None]:
         """Return a response's head for the client, and what changes its body; None for most bodies."""
         is_form, status = _is_form(request), response.status
-        has_token = bool(self._left_alone) and request.value(b"authorization")[:7].lower() == b"bearer "
-        if self._is_mcp and ((is_form and status in {400, 401}) or (has_token and status == 401)):
+        if self._is_mcp and is_form and status in {400, 401}:
             self._tell(LOGIN_REFUSED)
         fields = [self._field(field, route.foreign_url) for field in response.fields]
         if route.foreign_url:

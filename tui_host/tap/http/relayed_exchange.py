@@ -79,10 +79,7 @@ class RelayedExchange:
         self._report(kinds.RESPONSE, self._number, response.block)
 
     def feed_answer(self, answer: SizedBody, data: bytes) -> tuple[bytes, bytes]:
-        """Take bytes from the upstream; returns bytes for the client, and those after the end of the answer.
-
-        Raises HeadError if the body has to be changed and cannot be.
-        """
+        """Take bytes from the upstream; returns bytes for the client, and those behind the answer. Raises HeadError."""
         content, size = answer.feed(data)
         out, rest = (data, b"") if size == len(data) else (data[:size], data[size:])
         if self._change is not None:

@@ -43,7 +43,16 @@ class Gate:
         host, origins = head.value(b"host"), head.values(b"origin")
         is_old = head.minor == 0 and not host  # HTTP/1.0 without Host, which no browser sends
         if host.lower() not in self._own_hosts and not is_old:
-            raise HeadError(403, self._words_of(host))
+            name, _, number = host.rpartition(b":")
+            words = f"Host is {_shown(host)}, which is not this port: the host name must end in :{self._port}"
+            if number == b"%d" % self._port:
+                words = (
+                    f"Host is {_shown(host)}, which is not this machine: a web page may have sent this; if your host"
+                )
+                words += f" must use this name, start the tap with --allow-host {_shown(name)}"
+            elif name in _OWN_NAMES and number.isdigit():
+                words += f"; if you forward that port to here, start the tap with --port {_shown(number)}"
+            raise HeadError(403, words)
         if is_redirect:
             return
         if not self._origins.issuperset(origins):
@@ -62,15 +71,6 @@ class Gate:
         if is_simple and is_browser and not origins and not is_of_a_program:
             words = f"Content-Type is {_shown(kind)}, which any web page may post"
             raise HeadError(415, f"{words}; send application/json, or a credential")
-
-    def _words_of(self, host: bytes) -> str:
-        name, _, port = host.rpartition(b":")
-        if port == b"%d" % self._port:
-            remedy = f"if your host must use this name, start the tap with --allow-host {_shown(name)}"
-            return f"Host is {_shown(host)}, which is not this machine: a web page may have sent this; {remedy}"
-        is_forwarded = name in _OWN_NAMES and port.isdigit()
-        remedy = f"; if you forward that port to here, start the tap with --port {_shown(port)}" if is_forwarded else ""
-        return f"Host is {_shown(host)}, which is not this port: the host name must end in :{self._port}{remedy}"
 
 
 def _shown(value: bytes) -> str:

@@ -39,8 +39,7 @@ _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LEN
 class Upstream:
     """A server to relay to: one that the user named, or one that the metadata of `named_by` names.
 
-    Raises:
-        SettingsError: The URL or the environment's proxy is unusable, or a certificate cannot be read.
+    Raises SettingsError if the URL or the environment's proxy is unusable, or a certificate cannot be read.
     """
 
     def __init__(
@@ -64,14 +63,11 @@ class Upstream:
         self._depth = None if spelled is None else _as_reached(spelled)
 
     def other(self, origin: str) -> Upstream:
-        """Return another server, which this one's metadata has named.
-
-        Raises:
-            SettingsError: It is neither reached with TLS nor beside this one, or its name spells an address deeper in a network.
-        """
+        """Return another server, which this one's metadata has named. Raises SettingsError if that is forbidden."""
         named = Upstream(origin, self._environment, self._make_trust, self)
         host = named.url.hostname or ""
         depth = depth_of_name(host)
+        # It is reached with TLS, or beside this one; and no deeper in a network as its name is spelled.
         is_beside = host == self.url.hostname or (self._depth == MACHINE and depth == MACHINE)
         is_safe = named.trust is not None or (self.trust is None and is_beside)
         if not is_safe or (depth or PUBLIC) > (self._depth or PUBLIC):
@@ -101,11 +97,7 @@ class Upstream:
         return f"{self.origin} could not be reached: {words_of(error)}"
 
     async def connect(self, protocol: Protocols) -> None:
-        """Connect to the upstream, directly or through the environment's proxy.
-
-        Raises:
-            OSError: That fails, or a certificate is not trusted.
-        """
+        """Connect, directly or through the environment's proxy. Raises OSError where that fails, or trust is missing."""
         loop = asyncio.get_running_loop()
         if self._proxy is not None and self.trust is not None:
             tunnel = await self._tunnel(self._proxy)
