@@ -20,7 +20,6 @@ from jsonschema import Draft6Validator
 from markdown_it import MarkdownIt
 
 from tests.capture.drafts import SESSION, FixedClock, any_draft, frame, llm
-from tests.capture.stores import record, settle
 from tests.kit.bodies import text
 from tests.kit.peer import peer_in_thread
 from tests.opening.captured import seen
@@ -33,7 +32,6 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.store import Store
 from tui_host.errors import JSON, StoreError, TuiHostError
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -50,78 +48,6 @@ INFO = SessionInfo(
     protocol="native",
 )
 STEP = Place(session=SESSION, turn=1, step=1)
-CALL = replace(STEP, call="c1")
-ITEMS = (
-    {"item": "user", "turn": 1, "text": "what's 6 × 5?"},
-    {"item": "answer", "turn": 1, "step": 1, "text": "", "thinking": "tools, then", "state": "done"},
-    {
-        "item": "call",
-        "turn": 1,
-        "step": 1,
-        "call": "c1",
-        "server": "math",
-        "tool": "multiply",
-        "asked": '{"a":6,"b":5}',
-        "sent": '{"a":6,"b":5}',
-        "state": "done",
-        "words": "approved once, by you, after 2.5 s",
-        "result": "30",
-    },
-    {"item": "answer", "turn": 1, "step": 2, "text": "6 × 5 = **30**", "state": "done"},
-    {"item": "summary", "turn": 1, "steps": 2, "calls": 1, "seconds": 3.6},
-)
-
-
-def a_turn() -> Iterator[Record]:
-    request = Head(
-        method="POST",
-        url="http://127.0.0.1:9/v1/chat/completions",
-        headers=(("authorization", f"Bearer {KEY}"), ("content-type", "application/json")),
-    )
-    ok = Head(status=200, headers=(("content-type", "text/event-stream"),))
-    complete = b'{"reason": "complete"}'
-    yield frame(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}\n')
-    yield frame(b'{"jsonrpc":"2.0","id":0,"result":{}}\n', direction="in")
-    yield llm("request", "x1", b'{"messages":[{"role":"user","content":"what\'s 6 \xc3\x97 5?"}]}', head=request)
-    yield llm("response", "x1", head=ok)
-    yield llm("chunk", "x1", b'data: {"delta":"\xe5\xb7')
-    yield llm("chunk", "x1", b'\xa5"}\n\n')
-    yield llm("end", "x1", complete)
-    yield Record(wire="host", kind="link", place=CALL, data=b'{"relation":"asked"}')
-    yield Record(
-        wire="host",
-        kind="decision",
-        place=CALL,
-        data=b'{"server":"math","tool":"multiply","decision":"approved","words":"approved once, by you"}',
-    )
-    call = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply"}}\n'
-    yield replace(frame(call), place=CALL)
-    yield Record(
-        wire="stderr", kind="line", peer="math", direction="in", connection="math#1", data=b"multiplied \x1b[2J\x85\n"
-    )
-    result = b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}]}}\n'
-    yield replace(frame(result, direction="in"), place=CALL)
-    yield replace(frame(b"oops \xff\n", direction="in"), malformed="not UTF-8 at byte 5")
-    yield llm("request", "x2", b'{"messages":[1,2]}', step=2, head=request)
-    yield llm("response", "x2", step=2, head=Head(status=200, headers=(("content-encoding", "gzip"),)))
-    packed = base64.b64decode("H4sIAAAAAAACA6tWSswrLk8tUrJSMlOoUDBVsFUwNlCqBQCQQBPmFwAAAA==")
-    yield replace(llm("chunk", "x2", packed, step=2), encoding="gzip")
-    yield llm("end", "x2", complete, step=2)
-
-
-@pytest.fixture
-def recorded(store: Store) -> Store:
-    record(store, a_turn(), redactor=Redactor([("API_KEY", KEY)]))
-    store.sessions.save(INFO)
-    for number, item in enumerate(ITEMS):
-        store.sessions.save_item(SESSION, number, json.dumps(item, ensure_ascii=False))
-    settle(store)
-    return store
-
-
-@pytest.mark.parametrize(("name", "file"), [("jsonl", "session.jsonl"), ("markdown", "session.md")])
-def test_an_export_is_byte_for_byte_what_it_was(recorded: Store, name: str, file: str) -> None:
-    assert b"".join(FORMATS[name].export(recorded, INFO)) == (GOLDEN / file).read_bytes()
 
 
 @given(any_draft, st.booleans(), st.integers(0, 2**62), st.integers(0, 2**62))
@@ -301,6 +227,43 @@ def two_turns() -> Kept:
         {"item": "answer", "turn": 2, "step": 1, "text": "wrap: <b>$$"},
     ]
     return Kept(drafts, items)
+
+
+ASKED = '{"a":6,"b":5}'
+ITEMS: Sequence[Mapping[str, JSON]] = (
+    {"item": "user", "turn": 3, "text": "what's 6 × 5?", "origin": "sums", "role": "user"},
+    {"item": "answer", "turn": 3, "step": 1, "text": "", "thinking": "tools, then", "state": "done"},
+    {"item": "call", "turn": 3, "step": 1, "call": "c1", "server": "math", "tool": "multiply", "asked": ASKED}
+    | {"sent": ASKED, "state": "done", "words": "approved once, by you, after 2.5 s", "result": "30"},
+    {"item": "note", "what": "it is slow", "remedy": "wait"},
+    {"item": "answer", "turn": 3, "step": 2, "text": "6 × 5 = **30**", "state": "cut off"},
+    {"item": "summary", "turn": 3, "steps": 2, "calls": 1, "seconds": 3.6},
+)
+
+
+def everything() -> Kept:
+    """Two turns and a call over HTTP, and in a third turn what else there is."""
+    place = replace(STEP, turn=3)
+    decision = b'{"server":"math","tool":"multiply","decision":"approved","words":"approved once, by you"}'
+    packed = base64.b64decode("H4sIAAAAAAACA6tWSswrLk8tUrJSMlOoUDBVsFUwNlCqBQCQQBPmFwAAAA==")
+    key = Head(method="POST", url=f"{URL}&key={KEY}", headers=(("authorization", f"Bearer {KEY}"), JSON_TYPE))
+    drafts = [
+        llm("request", "x3", f'{{"messages":["6 × 5?","{KEY}"]}}'.encode(), head=key),
+        llm("response", "x3", head=Head(status=200, headers=(("content-encoding", "gzip"),))),
+        replace(llm("chunk", "x3", packed), encoding="gzip"),
+        llm("end", "x3", b'{"reason": "complete"}'),
+        Record(wire="host", kind="decision", place=replace(place, call="c1"), data=decision),
+        Record(wire="stderr", kind="line", peer="math", connection="math#1", data=b"multiplied \x1b[2J\x85\n"),
+        replace(frame(b"oops \xff\n", direction="in"), malformed="not UTF-8 at byte 5"),
+    ]
+    redactor = Redactor([("API_KEY", KEY)])
+    third = (redactor.record(replace(draft, place=place) if draft.wire == "llm" else draft) for draft in drafts)
+    return Kept([*two_turns().drafts, *over_http(), *third], [*two_turns().items, *ITEMS])
+
+
+@pytest.mark.parametrize(("name", "file"), [("jsonl", "session.jsonl"), ("markdown", "session.md")])
+def test_an_export_is_byte_for_byte_what_it_was(name: str, file: str) -> None:
+    assert b"".join(FORMATS[name].export(everything(), INFO)) == (GOLDEN / file).read_bytes()
 
 
 def har(kept: Kept) -> dict[str, list[dict[str, JSON]]]:

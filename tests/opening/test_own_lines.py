@@ -34,7 +34,7 @@ def test_a_session_comes_out_again_line_for_line_also_where_it_is_already_and_is
     assert {each.listed_source for each in store.sessions.list()} == {"import"}
 
 
-@pytest.mark.parametrize(("turn", "call"), [(1, None), (None, "c1")])
+@pytest.mark.parametrize(("turn", "call"), [(1, None), (None, "1.1.1")])
 def test_a_turn_or_a_call_of_a_session_comes_out_again_line_for_line(
     store: Store, tmp_path: Path, turn: int | None, call: str | None
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_line_that_is_no_record_is_named_and_what_stands_before_is_kept(
         import_files(store, [path], Redactor())
     assert words in error.value.what
     assert "Error" not in error.value.what
-    assert error.value.where == "own.jsonl, line 19"
+    assert error.value.where == "own.jsonl, line 35"
     kept = [each.id for each in store.sessions.list()]
     assert kept == ([] if b"tui_host" in line else [SESSION])
 
