@@ -81,7 +81,8 @@ def _over_strings(part: str, literals: Sequence[re.Match[bytes]], text: str) -> 
             if not size:
                 break
         else:
-            size = len(rest) if inside.startswith(rest) else len(inside) if inside and rest.startswith(inside) else 0
+            size = min(len(rest), len(inside))
+            size *= rest[:size] == inside[:size]
             begin = match.start() + 1
         if size:
             pieces.append(Characters(part, begin, begin + size, unescaped(rest[:size])))

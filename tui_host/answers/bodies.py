@@ -129,7 +129,9 @@ def own_pages(wires: Wires, row: Row) -> Iterator[Sequence[Record]]:
     if first is not None and not (is_fault and row.size and first.kind != "frame"):
         yield [first]
         return
-    kinds = _OF_RESPONSE if row.kind == "response" else _SAID if is_fault else None
+    kinds = _SAID if is_fault else None
+    if row.kind == "response":
+        kinds = _OF_RESPONSE
     for page in wires.pages_of(row):
         yield [record for record in page if kinds is None or record.kind in kinds]
 

@@ -242,7 +242,9 @@ class _Chain:
         if facts.asked_ns is not None and row.mono_ns is not None:
             facts.waited = (row.mono_ns - facts.asked_ns) / 1e6
         edited = "" if facts.decided is None else changes(facts.asked, facts.decided)
-        state = f"edited {edited}" if edited else "as asked" if facts.decided is not None else ""
+        state = "" if facts.decided is None else "as asked"
+        if edited:
+            state = f"edited {edited}"
         numbers = items(read_object(data).get("changed_numbers"))
         written = [(mapping(one).get("written"), mapping(one).get("sent")) for one in numbers]
         state += "".join(f" · the number {before} becomes {after}" for before, after in written)
@@ -281,7 +283,9 @@ class _Chain:
         if len(data) > MOST_BYTES:
             words = f"{len(data):,} bytes, too large to take apart here"
             facts.is_large = True
-        flag = "isError: " if mapping(result).get("isError") is True else "error: " if name == "error" else ""
+        flag = "error: " if name == "error" else ""
+        if mapping(result).get("isError") is True:
+            flag = "isError: "
         facts.steps.append(
             replace(
                 self._step(row, "answered"),
@@ -421,7 +425,7 @@ def _told_state(facts: _CallFacts, words: str, body: bytes) -> str:
 
 
 def _log_lines(count: int) -> str:
-    return f"{count} log line{'s' if count > 1 else ''}" if count else ""
+    return f"{count} log line{'s' * (count > 1)}" if count else ""
 
 
 def _message_at(outline: Outline | None, start: int) -> str:

@@ -198,19 +198,19 @@ class _Comparing:
                     yield self._change("moved", new[key], self._now, before=old[key])
 
     def _change(self, kind: ChangeKind, part: Part, outline: Outline, *, before: Part | None = None) -> Change:
+        size_before, moved_from = part.size if kind == "gone" else 0, ""
+        if before is not None:
+            size_before = before.size if kind != "gone" else size_before
+            moved_from = f"byte {before.start:,}" if before.key == part.key else path_of(before.key)
         return Change(
             kind=kind,
             path=path_of(part.key),
             label=self._label(part, outline),
             preview=masked(part.preview, self._redacted),
             size=0 if kind == "gone" else part.size,
-            size_before=part.size if kind == "gone" else before.size if before is not None else 0,
+            size_before=size_before,
             start=part.start,
-            moved_from=f"byte {before.start:,}"
-            if before is not None and before.key == part.key
-            else path_of(before.key)
-            if before is not None
-            else "",
+            moved_from=moved_from,
             text=masked(_text(outline, part), self._redacted),
         )
 
@@ -242,7 +242,9 @@ class _Comparing:
                 return "system prompt"
             is_others = part.kind == "message" and part.origin != ROLES.get(part.label, part.origin)
             whose = f", from {part.origin}" if is_others else ""  # images of results stand in the user's messages
-            plain = "message of the role" if is_others else "message of the" if part.children else "text of the"
+            plain = "message of the" if part.children else "text of the"
+            if is_others:
+                plain = "message of the role"
             word = {"message": plain, "tool": "tool", "option": "option", "result": "result of"}
             return line(f"{word.get(part.kind, '')} {self._called(part) or part.label or name}{whose}".strip(), 120)
         of = self._called(above) or above.label
@@ -262,6 +264,7 @@ class _Comparing:
         prefix = self._comparison.prefix
         is_same = prefix == len(self._now.body) == len(self._before.body)
         at = None if is_same else _part_at(self._now, prefix)
+        end = "" if is_same else "the end"
         broken = [change for change in changes if not self._is_added_at_end(change)]
         return Changes(
             request=request,
@@ -271,7 +274,7 @@ class _Comparing:
             tokens=sum(part.tokens for part in self._now.parts),
             tokens_before=sum(part.tokens for part in self._before.parts),
             prefix=prefix,
-            breaks_at="" if is_same else path_of(at.key) if at is not None else "the end",
+            breaks_at=path_of(at.key) if at is not None else end,
             breaks_in=self._label(at, self._now) if at is not None else "",
             cause="" if is_same else _cause(broken, prefix),
             is_broken=bool(broken),

@@ -206,7 +206,9 @@ class Looks:
         result = mapping(parsed(first_data(self._wires, row))).get("result")
         contents = contents_of(result)
         left, part = names_of(not_told(contents, words, body)), told_in_part(contents, words)
-        return f"not told: {line(left, 80)}" if left else f"told in part: {part}" if part else ""
+        if left:
+            return f"not told: {line(left, 80)}"
+        return f"told in part: {part}" if part else ""
 
     def _of_call(self, call: str) -> Sequence[int]:
         return self._wires.ladder.rows_of_call(call)

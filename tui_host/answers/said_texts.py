@@ -251,7 +251,8 @@ def _answer_words(row: Row, fold: Fold) -> str:
 
 def _words(row: Row) -> str:
     if row.kind == "frame":
-        what = ("error" if row.error else "result") if row.answer else row.method
+        answered = "error" if row.error else "result"
+        what = answered if row.answer else row.method
         return " ".join(word for word in (what, row.words) if word)
     if row.kind in {"response", "fault"}:
         return f"{row.status or ''} {row.words or row.malformed}".strip()

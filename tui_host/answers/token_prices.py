@@ -42,4 +42,6 @@ def cost_of(usage: Usage, price: Price | None) -> tuple[float | None, float | No
 
 def money(amount: float) -> str:
     """Return an amount in words: `12.50`, `0.0031`."""
-    return f"{amount:,.2f}" if amount >= 1 else f"{amount:.3g}" if amount >= 0.0001 or not amount else f"{amount:.6f}"
+    if amount >= 1:
+        return f"{amount:,.2f}"
+    return f"{amount:.3g}" if amount >= 0.0001 or not amount else f"{amount:.6f}"

@@ -51,7 +51,7 @@ def tools_page(wires: Wires, section: Section) -> Steps[Sheet]:
     never = f" · {len(unused)} never called: ~{sum(in_all[name] for name in unused):,}" if unused else ""
     lines: list[SheetLine] = []
     for name in sorted(offers, key=lambda name: -in_all[name]):
-        cost = ("" if name not in costs else f"~{money(costs[name])}",) if costs else ()
+        cost = (f"~{money(costs[name])}" if name in costs else "",) * bool(costs)
         lines.append(_line(name, offers[name], cost, calls[name], unsent.get(name, Counter())))
     requests = f"{len(weighed)} request{'' if len(weighed) == 1 else 's'}"
     columns = f"columns: in all, {'money, ' if costs else ''}in a request, requests, calls"

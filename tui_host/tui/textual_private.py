@@ -58,8 +58,9 @@ class Parser(XTermParser):
         tame: list[str] = []
         while True:
             passed = 0 if self._is_pasting else len(self._begun)
-            text, mark, rest = (self._begun + data).partition(PASTED if self._is_pasting else PASTE)
-            self._begun = "" if mark else _beginning(text, PASTED if self._is_pasting else PASTE)
+            wanted = PASTED if self._is_pasting else PASTE
+            text, mark, rest = (self._begun + data).partition(wanted)
+            self._begun = "" if mark else _beginning(text, wanted)
             if self._is_pasting:
                 text = text.removesuffix(self._begun).replace("\x1b", "␛")
             tame.append((text + mark)[passed:])

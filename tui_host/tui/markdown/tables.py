@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -18,6 +18,7 @@ from tui_host.tui.markdown.wrap import cut, fill, longest_word
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+_SIDES = ("right", "center")
 LONGEST_WORD = 16
 """Longest word, in cells, that a column is kept wide enough for; a longer one, such as an address, is wrapped."""
 
@@ -34,13 +35,13 @@ class Table:
     """A table's cells; the first row is the head."""
 
     rows: tuple[tuple[Sequence[Segment], ...], ...]
-    sides: tuple[Literal["left", "right", "center"], ...]
+    sides: tuple[str, ...]
 
 
 def read_table(tokens: Sequence[Token], inks: Inks) -> Table:
     """Read the cells of a table from its tokens."""
     rows: list[tuple[Sequence[Segment], ...]] = []
-    sides: list[Literal["left", "right", "center"]] = []
+    sides: list[str] = []
     cells: list[Sequence[Segment]] = []
     for token in tokens:
         if token.type == "tr_open":
@@ -51,7 +52,7 @@ def read_table(tokens: Sequence[Token], inks: Inks) -> Table:
             cells.append(words_of(token, inks, None if rows else STRONG))
         elif token.type == "th_open":
             side = str(token.attrGet("style") or "")
-            sides.append("right" if "right" in side else "center" if "center" in side else "left")
+            sides += [name for name in _SIDES if name in side] or ["left"]
     return Table(tuple(rows), tuple(sides))
 
 
@@ -142,7 +143,7 @@ def _lines(page: Page, cell: Sequence[Segment], width: int, side: str) -> list[_
     for row in page.take(cell):
         for start, end in fill(row.plain, width):
             missing = max(0, width - cell_len(row.plain[start:end]))
-            before = missing if side == "right" else missing // 2 if side == "center" else 0
+            before = {"right": missing, "center": missing // 2}.get(side, 0)
             padded = [Segment(" " * before, Style.null())] if before else []
             padded.extend(cut(row.segments, start, end))
             if missing > before:

@@ -304,8 +304,9 @@ def _without_data(block: dict[str, JSON], data: str) -> dict[str, JSON]:
     words = f"({len(data):,} characters of base64)"
     shown: dict[str, JSON] = {}
     for name, value in block.items():
-        is_data = isinstance(value, str) and value == data
-        shown[name] = words if is_data else _without_data(value, data) if isinstance(value, dict) else value
+        shown[name] = _without_data(value, data) if isinstance(value, dict) else value
+        if isinstance(value, str) and value == data:
+            shown[name] = words
     return shown
 
 

@@ -312,7 +312,7 @@ class DirectScreen(PageScreen):
 
     def action_repeat(self) -> None:
         kept = self._work.kept.get(self._server, [])
-        chosen = self._chosen if isinstance(self._chosen, KeptRequest) else kept[0] if kept else None
+        chosen = self._chosen if isinstance(self._chosen, KeptRequest) else next(iter(kept), None)
         if chosen is None:
             self._say("Nothing was requested yet.")
         else:

@@ -302,8 +302,9 @@ class MainScreen(Covered, Screen[None]):
 
     def _invitation(self) -> str:
         """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
-        if read_only := FROM_FILE if self._is_awaiting_file else "" if self._source is None else self._source.read_only:
-            return read_only
+        read_only = "" if self._source is None else self._source.read_only
+        if read_only or self._is_awaiting_file:
+            return FROM_FILE if self._is_awaiting_file else read_only
         if self._source is not None and self.submissions.session.step_limit is not None:
             return "1 continues, 2 stops."
         has_items = self._source is not None and len(self.submissions.session.conversation)

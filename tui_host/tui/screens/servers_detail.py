@@ -175,7 +175,8 @@ def _fact(name: str, words: str, *, text: str = "") -> SheetLine:
 
 def _facts(status: ServerStatus, mask: Mask, instructed: str) -> list[SheetLine]:
     command = mask(status.command)
-    facts = [_fact("command" if status.transport == "stdio" else "url", command, text=command)] if command else []
+    place = "command" if status.transport == "stdio" else "url"
+    facts = [_fact(place, command, text=command)] if command else []
     if status.server_info:
         facts.append(_fact("calls itself", mask(status.server_info)))
     if status.protocol_version:
@@ -262,15 +263,16 @@ def _tool(tool: Tool, mask: Mask, adaptation: str, *, is_off: bool) -> SheetLine
     if tool.annotations:
         hints = mask(", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in tool.annotations))
         parts.append(SheetLine(key="annotations", label=f"the server claims: {hints}", text=lambda: hints))
-    problem = tool.problem is not None
-    label = f"{tool.name}  not sent: {tool.problem}" if problem else tool.name
+    label, style = tool.name, "note" if is_off else "key"
+    if tool.problem is not None:
+        label, style = f"{tool.name}  not sent: {tool.problem}", "failed"
     return SheetLine(
         key=tool.name,
         label=f"{label}  off" if is_off else label,
         figures=_size(tool.size, tokens_of(tool)),
         note=line(adaptation or tool.title or tool.description, _LABEL),
         children=tuple(parts),
-        style="failed" if problem else "note" if is_off else "key",
+        style=style,
     )
 
 

@@ -182,7 +182,7 @@ class SessionsScreen(ChoiceScreen):
     def _head(self) -> None:
         """Say how many lines there are, and how far records were searched."""
         count = sum(not line.whole for line in self._listed)
-        counted = f"{count:,}{' found' if self.typed else ''}" if count else ""
+        counted = f"{count:,}{' found' * bool(self.typed)}" if count else ""
         self.say("   ".join(filter(None, (self.HEADING, counted, self._progress))))
 
     async def _search(self, *, again: bool = False, current: tuple[str, str] = ("", "")) -> None:
@@ -244,6 +244,9 @@ class SessionsScreen(ChoiceScreen):
     def _choice(self, listed: Listed, moment: str) -> Choice:
         info, story = listed.found.session, listed.story
         here = self._host.sessions.get(info.id)
+        state, size = self._state(info, here), counted(info.turns, "turn")
+        if story is not None:
+            state, size = "live" * story.live, "" if listed.whole else story.size
         return Choice(
             words=self._title(listed),
             before=moment,
@@ -252,8 +255,8 @@ class SessionsScreen(ChoiceScreen):
             else listed.found.excerpt,
             right=(
                 "" if listed.whole else info.listed_source,
-                self._state(info, here) if story is None else "live" if story.live else "",
-                counted(info.turns, "turn") if story is None else "" if listed.whole else story.size,
+                state,
+                size,
                 line(info.listed_model, 40),
                 info.listed_protocol,
             ),

@@ -90,7 +90,9 @@ class SessionSource:
     def why_empty(self) -> str:
         if self.is_behind and (self.session.turn or self.session.is_foreign):
             return BEING_READ
-        return EMPTY_KEPT if not self.live else EMPTY_TAPPED if self.foreign else EMPTY_LIVE
+        if not self.live:
+            return EMPTY_KEPT
+        return EMPTY_TAPPED if self.foreign else EMPTY_LIVE
 
     def runs(self, capture: str) -> bool:  # noqa: ARG002 - a tap may end before the others of its story do
         """Whether more records may come in a capture."""

@@ -150,7 +150,8 @@ class TapSource(SessionSource):
 
     def _name_hosts(self) -> None:
         """Say whose session it is, and whether it is still being recorded."""
-        how = "" if self.is_behind else ", followed" if self.live else ", tapped"
+        how = ", followed" if self.live else ", tapped"
+        how *= not self.is_behind
         self.foreign, self.origin = f"{self._whose}{how}: read only", f"tapped from {self._whose}"
 
     @override

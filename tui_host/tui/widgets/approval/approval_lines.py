@@ -364,7 +364,7 @@ class ApprovalFace:
         if self.arguments.outer_size.height != room.lines["arguments"] + 2 * room.is_framed:
             return  # not laid out since: this is called again then
         below, jumped = self.arguments.below, self.arguments.jumped_over
-        rest = f"{below} more line{'s' if below != 1 else ''}: pagedown, end" if below else "all shown"
+        rest = f"{below} more line{'s' * (below != 1)}: pagedown, end" if below else "all shown"
         if jumped and not below:
             rest = f"{jumped} line{'s' if jumped != 1 else ''} jumped over"
         self._rest = rest

@@ -122,7 +122,7 @@ def _misfit(given: JSON, schema: JSON) -> str:
     if not isinstance(schema, Mapping):
         return ""
     wanted = schema.get("type")
-    names = [wanted] if isinstance(wanted, str) else list(wanted) if isinstance(wanted, Sequence) else []
+    names = [wanted] if isinstance(wanted, str) or not isinstance(wanted, Sequence) else list(wanted)
     types = [name for name in names if isinstance(name, str) and name in TYPES]
     if types and not any(_is(given, name) for name in types):
         return f"must be {' or '.join(types)}"

@@ -286,7 +286,9 @@ class AskPanel(Container, can_focus=True):
         """Name a key that came too early, until keys count."""
         wait = self._armed_at - time.monotonic()
         early = f"{self._ignored} came too early and was ignored" if self._ignored else ""
-        words = early if wait > 0 else f"{early}; press it again" if early else "ready"
+        words = early
+        if wait <= 0:
+            words = f"{early}; press it again" if early else "ready"
         count = f"1 of {self._waiting_shown + 1}   " if self._waiting_shown > 0 else ""
         self.border_subtitle = Content(f"{count}{words}")
         if 0 < wait < 60:

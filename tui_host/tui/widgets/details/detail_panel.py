@@ -126,8 +126,8 @@ def about(row: Row | Section | None, source: SessionSource | None) -> str:
             name = row.kind if row.lane == "llm" else f"{line(row.method, 20)} {row.status or ''}".strip()
             return source.called(row) if row.exchange == COMING else f"{source.called(row)} {name}"
         case "frame":
-            name = ("error" if row.error else "result") if row.answer else line(row.method, 40)
-            return f"{source.called(row)} {name}"
+            answered = "error" if row.error else "result"
+            return f"{source.called(row)} {answered if row.answer else line(row.method, 40)}"
         case "line":
             return f"{source.called(row)} stderr"
         case _:

@@ -170,7 +170,9 @@ class _EventEntries:
 def _splitter(response: Record) -> SseDecoder | LineDecoder | None:
     """Return what splits an answer into events; None for an answer that is no stream of events."""
     kind = (response.head or Head()).value("content-type").lower()
-    return SseDecoder() if "event-stream" in kind else LineDecoder() if "ndjson" in kind else None
+    if "event-stream" in kind:
+        return SseDecoder()
+    return LineDecoder() if "ndjson" in kind else None
 
 
 def _milliseconds(nanoseconds: int | None) -> float | None:

@@ -179,4 +179,6 @@ def _chosen(field: FormField, text: str) -> Sequence[str]:
         return ()
     if isinstance(value, bool):
         return ["true" if value else "false"]
-    return [value] if isinstance(value, str) else [str(part) for part in value] if isinstance(value, list) else ()
+    if isinstance(value, str):
+        return [value]
+    return [str(part) for part in value] if isinstance(value, list) else ()

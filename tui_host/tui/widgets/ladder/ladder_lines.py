@@ -95,7 +95,9 @@ def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
 
 def _fitting(tokens: str, room: int) -> str:
     """Shorten the tokens of a row where its other words need the room: without the cached ones, else empty."""
-    return tokens if room >= _ROOMY else tokens.partition(", ")[0] if room >= _TIGHT else ""
+    if room >= _ROOMY:
+        return tokens
+    return tokens.partition(", ")[0] if room >= _TIGHT else ""
 
 
 def _squeezed(pieces: list[Piece], room: int, glyphs: Glyphs) -> list[Piece]:
@@ -194,13 +196,12 @@ def _response(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
 def _frame(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
     number = f"#{line(row.rpc_id, 40)} " if row.rpc_id else ""
     if row.answer:
-        is_error = row.error
-        kind = "error" if is_error else "answer" if row.outward else "result"
-        pieces: list[Piece] = [(f"{number}{kind}", "failed" if is_error else "what")]
+        kind = "answer" if row.outward else "result"
+        pieces: list[Piece] = [(f"{number}error", "failed") if row.error else (f"{number}{kind}", "what")]
         if row.status:  # of the refusal that carried the answer
             pieces.append((f" {glyphs.dot} {row.status}", "failed"))
         if row.words:
-            is_text = row.method == "tools/call" and not is_error and not row.words.startswith(INPUT_REQUIRED)
+            is_text = row.method == "tools/call" and not row.error and not row.words.startswith(INPUT_REQUIRED)
             words = f'"{row.words}"' if is_text else row.words
             pieces.append((f"  {line(words, WORDS)}", "words"))
         elif row.method:

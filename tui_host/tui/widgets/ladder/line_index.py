@@ -54,7 +54,9 @@ class LadderIndex:
 
     def home_of(self, item: int) -> int:
         """Return the section of a row or heading; -1 for the session's own."""
-        return self._homes[item] if item >= 0 else -1 if item == SESSION else -item - 1
+        if item >= 0:
+            return self._homes[item]
+        return -1 if item == SESSION else -item - 1
 
     def turn_of(self, item: int) -> int:
         """Return the turn of a row or heading; 0 for connections and the whole session."""
@@ -283,4 +285,6 @@ class LadderIndex:
 
     def _key(self, item: int) -> int:
         """Return the order of an item; a heading comes before its rows."""
-        return self._order(item) if item >= 0 else -1 if item == SESSION else self._section(-item - 1)
+        if item >= 0:
+            return self._order(item)
+        return -1 if item == SESSION else self._section(-item - 1)

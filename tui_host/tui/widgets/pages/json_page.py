@@ -249,7 +249,9 @@ class JsonPage(TextPage):
         if number < len(self._head):
             return -1
         place, row = self.at(number)
-        return place if place >= 0 else self._starts[row] if row < len(self._starts) else -1
+        if place >= 0:
+            return place
+        return self._starts[row] if row < len(self._starts) else -1
 
     @override
     def line_at(self, place: int) -> int:

@@ -399,7 +399,7 @@ def estimated_height(item: Item, width: int) -> int:
             rows = map(bool, (item.words, item.misfits, item.notice, item.output_misfits, is_edited(item)))
             return 1 + sum(rows) + content_count(item)
         case NoteItem():
-            return 5 if item.kind == "error" else 0 if is_empty(item) else 1
+            return 5 if item.kind == "error" else int(not is_empty(item))
         case SummaryItem():
             return 1
         case _:

@@ -228,7 +228,7 @@ def note_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
 
 def summary_rows(item: SummaryItem, width: int, inks: Inks) -> list[Row]:
     """Return a turn's figures: «612 in · 85 out · 2 calls · 3.6 s · 64 cached», the most important first."""
-    calls = f"{item.calls} call{'s' if item.calls != 1 else ''}" if item.calls else ""
+    calls = f"{item.calls} call{'s' * (item.calls != 1)}" if item.calls else ""
     counted = [_tokens(item.tokens_in, "in"), _tokens(item.tokens_out, "out"), calls, duration(item.seconds)]
     part_of_them = [_tokens(item.tokens_cached or None, "cached"), _tokens(item.tokens_thinking or None, "thinking")]
     if item.cost is not None:
