@@ -22,14 +22,11 @@ class Piece:
 
     Attributes:
         part: What the bytes are: `name`, `arguments`, `text`, or `cut` for text that was left out; empty for the whole of a step.
-        start: First byte, in the decoded body or in the frame.
-        end: One past the last byte.
-        text: The bytes as text, secrets masked; of more than 64 KB the beginning.
     """
 
-    start: int
-    end: int
-    text: str
+    start: int  # first byte, in the decoded body or in the frame
+    end: int  # one past the last byte
+    text: str  # the bytes as text, secrets masked; of more than 64 KB the beginning
     part: str = ""
 
 
@@ -38,25 +35,18 @@ class CallStep:
     """A step in the life of a call.
 
     Attributes:
-        milliseconds: Time since the turn began; None if unknown, or if the step is missing.
-        row: The name of its row: `LLM 2`, `lab #4`; empty if the step is missing.
         target: The row, by capture and number of its first record; None if the step is missing.
-        place: Where in the row: `events 14-20`, `messages[4]`.
-        value: What was said, or why the step is missing.
-        state: Whether the value is the same as in the step before.
-        repeats: Values that come again, or that came from an earlier result.
-        pieces: The bytes.
     """
 
     happened: Happened
-    milliseconds: float | None = None
-    row: str = ""
+    milliseconds: float | None = None  # time since the turn began; None if unknown, or if the step is missing
+    row: str = ""  # the name of its row: `LLM 2`, `lab #4`; empty if the step is missing
     target: tuple[str, int] | None = None
-    place: str = ""
-    value: str = ""
-    state: str = ""
-    repeats: tuple[str, ...] = ()
-    pieces: tuple[Piece, ...] = ()
+    place: str = ""  # where in the row: `events 14-20`, `messages[4]`
+    value: str = ""  # what was said, or why the step is missing
+    state: str = ""  # whether the value is the same as in the step before
+    repeats: tuple[str, ...] = ()  # values that come again, or that came from an earlier result
+    pieces: tuple[Piece, ...] = ()  # the bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,15 +37,12 @@ class Passage:
 
     Attributes:
         by: Who put the text into a message: `put in by the tool protocol: how to call tools`; empty for the message's own.
-        text: The text; empty where it is repeated.
-        same_as: What says the same before: `the answer of LLM 1`; empty for a new text.
-        at: The number of the piece that says it first.
     """
 
     by: str = ""
-    text: str = ""
-    same_as: str = ""
-    at: int = 0
+    text: str = ""  # the text; empty where it is repeated
+    same_as: str = ""  # what says the same before: `the answer of LLM 1`; empty for a new text
+    at: int = 0  # the number of the piece that says it first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

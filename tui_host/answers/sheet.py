@@ -28,32 +28,23 @@ class SheetLine:
     """A line of a sheet.
 
     Attributes:
-        key: A name that is unique among the lines beside it.
-        label: The line's text; foreign text as it came, secrets masked.
-        figures: Columns at the right end.
-        mark: What is special, behind the figures; empty if nothing.
-        note: Further words, drawn where there is room.
         text: Makes what is shown below an open line, such as the bytes that the line is about; None without any.
         place: Makes the place of the text in a body; None where the text stands nowhere else.
-        children: The lines below an open line.
-        opened: Whether the line is open from the start.
-        form: The form of the text; None to find it out from the text.
-        is_wrapped: Whether the whole label is shown, with figures only while the line is closed.
         target: The row that the line leads to, by capture and number of its first record; None if it leads nowhere.
     """
 
-    key: str
-    label: str
-    figures: tuple[str, ...] = ()
-    mark: str = ""
-    note: str = ""
+    key: str  # a name that is unique among the lines beside it
+    label: str  # the line's text; foreign text as it came, secrets masked
+    figures: tuple[str, ...] = ()  # columns at the right end
+    mark: str = ""  # what is special, behind the figures; empty if nothing
+    note: str = ""  # further words, drawn where there is room
     text: Callable[[], str] | None = None
     place: Callable[[], Place] | None = None
-    children: tuple[SheetLine, ...] = ()
-    opened: bool = False
+    children: tuple[SheetLine, ...] = ()  # the lines below an open line
+    opened: bool = False  # whether the line is open from the start
     style: Style = ""
-    form: Form | None = None
-    is_wrapped: bool = False
+    form: Form | None = None  # the form of the text; None to find it out from the text
+    is_wrapped: bool = False  # whether the whole label is shown, with figures only while the line is closed
     target: tuple[str, int] | None = None
 
     @property

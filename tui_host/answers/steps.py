@@ -35,18 +35,12 @@ def in_thread(work: Callable[[], T], words: str) -> Steps[T]:
 
 
 class Making(Generic[T]):
-    """Runs steps, a few at a time.
-
-    Attributes:
-        result: The result; None until the work is done.
-        progress: The last report, in words.
-        seconds: Time spent so far.
-    """
+    """Runs steps, a few at a time."""
 
     def __init__(self, steps: Steps[T], clock: Callable[[], float] = time.perf_counter) -> None:
-        self.result: T | None = None
-        self.progress = ""
-        self.seconds = 0.0
+        self.result: T | None = None  # the result; None until the work is done
+        self.progress = ""  # the last report, in words
+        self.seconds = 0.0  # time spent so far
         self._clock = clock
         self._steps = self._all_of(steps)
 

@@ -54,9 +54,7 @@ class TuiHost(App[int]):
     """The full-screen app of a host.
 
     Attributes:
-        host: The host that owns sessions, servers and the recorder.
         asks: What servers ask of the person.
-        begin: Makes the session that is shown first.
         crash: The error to report after the app has ended because of a bug; None if there was none.
         first_frame: Set once the first frame is painted.
         complete: Set once chat and inspector are mounted; the host starts then.
@@ -75,8 +73,8 @@ class TuiHost(App[int]):
 
     def __init__(self, host: Host) -> None:
         super().__init__()
-        self.host = host
-        self.begin: Callable[[], Session] = host.sessions.new
+        self.host = host  # the host that owns sessions, servers and the recorder
+        self.begin: Callable[[], Session] = host.sessions.new  # makes the session that is shown first
         self.crash: TuiHostError | None = None
         self.first_frame, self.complete, self.pressed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.reading = ""

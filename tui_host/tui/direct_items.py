@@ -42,11 +42,10 @@ class DirectWork:
     """What a person did with servers directly, as long as the program runs.
 
     Attributes:
-        session: The session that records the requests; None before the first request.
         kept: The last requests of each server, newest first.
     """
 
-    session: Session | None = None
+    session: Session | None = None  # the session that records the requests; None before the first request
     kept: dict[str, list[KeptRequest]] = field(default_factory=dict[str, "list[KeptRequest]"])
 
     def keep(self, server: str, request: KeptRequest) -> None:

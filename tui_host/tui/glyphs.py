@@ -10,36 +10,23 @@ class Glyphs:
     """A set of characters to draw with, one cell each unless stated otherwise.
 
     Attributes:
-        bar: Line at the left of the user's messages.
-        thin: Line at the left of other texts.
         box: Corners top left, top right, bottom left, bottom right, then the horizontal and the vertical line.
-        question: Line of an arrow for what a server asks, and for the answer.
-        cross: Lines of tables: crossing, tee down, tee up, tee right, tee left.
-        dot: Separates figures.
-        more: Marks where text was cut.
-        done: Success.
-        failed: Failure.
-        bullets: Bullets of lists, by depth.
-        boxes: An open and a done task; one cell or three.
-        hidden: Replaces a secret; three cells.
-        folds: Marks of folded and of open parts; one cell or three.
-        state: A full, an empty and a half circle; the half one for work under way.
     """
 
-    bar: str = "▌"
-    thin: str = "│"
+    bar: str = "▌"  # line at the left of the user's messages
+    thin: str = "│"  # line at the left of other texts
     box: str = "╭╮╰╯─│"
-    question: str = "═"
-    cross: str = "┼┬┴├┤"
-    dot: str = "·"
-    more: str = "…"
-    done: str = "✓"
-    failed: str = "✗"
-    bullets: str = "•◦‣"
-    boxes: tuple[str, str] = ("☐", "☑")
-    hidden: str = "•••"
-    folds: tuple[str, str] = ("▸", "▾")
-    state: str = "●○◐"
+    question: str = "═"  # line of an arrow for what a server asks, and for the answer
+    cross: str = "┼┬┴├┤"  # lines of tables: crossing, tee down, tee up, tee right, tee left
+    dot: str = "·"  # separates figures
+    more: str = "…"  # marks where text was cut
+    done: str = "✓"  # success
+    failed: str = "✗"  # failure
+    bullets: str = "•◦‣"  # bullets of lists, by depth
+    boxes: tuple[str, str] = ("☐", "☑")  # an open and a done task; one cell or three
+    hidden: str = "•••"  # replaces a secret; three cells
+    folds: tuple[str, str] = ("▸", "▾")  # marks of folded and of open parts; one cell or three
+    state: str = "●○◐"  # a full, an empty and a half circle; the half one for work under way
 
 
 UNICODE = Glyphs()

@@ -141,14 +141,10 @@ def _stop_writer(writer: WriterThread) -> None:
 
 
 class ExactUpdate(CompositorUpdate):
-    """Lines of cells with their positions on the screen.
-
-    Attributes:
-        placed: Column and line, from 0, and the strip that begins there.
-    """
+    """Lines of cells with their positions on the screen."""
 
     def __init__(self, placed: Sequence[tuple[int, int, Strip]]) -> None:
-        self.placed = placed
+        self.placed = placed  # column and line, from 0, and the strip that begins there
 
     @override
     def render_segments(self, console: Console) -> str:

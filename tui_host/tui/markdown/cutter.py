@@ -54,16 +54,11 @@ class _Torn:
 
 
 class Cutter:
-    """Cuts one source from start to end while the source grows.
-
-    Attributes:
-        position: Everything before is cut.
-        references: Definitions of links, found so far.
-    """
+    """Cuts one source from start to end while the source grows."""
 
     def __init__(self, *, plain: bool = False) -> None:
-        self.position = 0
-        self.references: dict[str, object] = {}
+        self.position = 0  # everything before is cut
+        self.references: dict[str, object] = {}  # definitions of links, found so far
         self._plain = plain
         self._mode: _Fence | _Table | _List | _Torn | None = None
         self._begun = False

@@ -29,14 +29,12 @@ class Line:
     """One drawn line.
 
     Attributes:
-        strip: The drawn line.
         runs: The characters of the piece on the line, from left to right; none on a line without text.
-        is_label: Whether the line names the language of the code below.
     """
 
-    strip: Strip
+    strip: Strip  # the drawn line
     runs: tuple[Run, ...] = ()
-    is_label: bool = False
+    is_label: bool = False  # whether the line names the language of the code below
 
 
 class RunRow(NamedTuple):
@@ -48,20 +46,13 @@ class RunRow(NamedTuple):
 
 
 class Page:
-    """Draws texts as lines.
-
-    Attributes:
-        width: Cells of a whole line, prefixes included.
-        inks: Styles and marks.
-        lines: The lines made so far.
-        rows: The texts so far, up to hard line breaks.
-    """
+    """Draws texts as lines."""
 
     def __init__(self, width: int, inks: Inks) -> None:
-        self.width = width
-        self.inks = inks
-        self.lines: list[Line] = []
-        self.rows: list[str] = []
+        self.width = width  # cells of a whole line, prefixes included
+        self.inks = inks  # styles and marks
+        self.lines: list[Line] = []  # the lines made so far
+        self.rows: list[str] = []  # the texts so far, up to hard line breaks
         self._rest: list[Segment] = []
         self._first: list[Segment] | None = None
         self._place = 0

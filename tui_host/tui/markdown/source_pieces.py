@@ -12,25 +12,21 @@ class Piece:
 
     Attributes:
         kind: `markdown` is drawn as it reads; `fence` are lines of code, `table` the head and some rows, `text` no Markdown.
-        source: The piece's source; for a fence only the code, for a table always with its head.
-        gap: Whether an empty line comes before the piece.
         begins: Whether this is the first piece of its block: a fence then shows its language, a table its head.
-        info: The text after a fence's opening mark.
         ordinal: The number of the first item, for a list continued from the piece before; otherwise None.
         columns: The column widths that a table's first rows need; empty if the piece is the whole table.
         start: Where its source begins in the whole one; of a table that goes on, as if its head stood right before it.
-        opening: The first line of the fence.
     """
 
     kind: Literal["markdown", "fence", "table", "text"]
-    source: str
-    gap: bool = False
+    source: str  # the piece's source; for a fence only the code, for a table always with its head
+    gap: bool = False  # whether an empty line comes before the piece
     begins: bool = True
-    info: str = ""
+    info: str = ""  # the text after a fence's opening mark
     ordinal: int | None = None
     columns: tuple[tuple[int, int], ...] = ()
     start: int = 0
-    opening: str = ""
+    opening: str = ""  # the first line of the fence
 
     def written(self, *, is_last: bool) -> str:
         """Return the piece as Markdown: a fence with its marks, `is_last` with the closing one, a table with its head."""

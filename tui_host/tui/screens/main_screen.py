@@ -60,13 +60,6 @@ class MainScreen(Covered, Screen[None]):
         begin: Returns the first session; called when something is sent, or by `complete`.
         glyphs: The glyphs to draw with.
         reading: Placeholder text for chat and list while the first session is read from a file.
-
-    Attributes:
-        host: The host.
-        asks: What servers ask.
-        direct: What the person asked servers for without a model.
-        glyphs: The glyphs to draw with.
-        submissions: What the prompt sends, and the drafts.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Stop", show=False)]
@@ -97,16 +90,16 @@ class MainScreen(Covered, Screen[None]):
     def __init__(self, host: Host, asks: Asks, begin: Callable[[], Session], glyphs: Glyphs, reading: str = "") -> None:
         super().__init__()
         textual_private.paint_exactly(self)
-        self.host = host
-        self.asks = asks
-        self.direct = DirectWork()
-        self.glyphs = glyphs
+        self.host = host  # the host
+        self.asks = asks  # what servers ask
+        self.direct = DirectWork()  # what the person asked servers for without a model
+        self.glyphs = glyphs  # the glyphs to draw with
         self._mask = mask_of(host, glyphs)
         commands = [(action.name, action.help) for action in ACTIONS]
         may_send: Callable[[], bool] = lambda: self.submissions.may_send  # noqa: E731 - a property of what is made next
         self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
         self._prompt = Prompt(commands=commands, offers=self.offers, may_send=may_send, glyphs=glyphs, id="prompt")
-        self.submissions = Submissions(host, begin, self._prompt)
+        self.submissions = Submissions(host, begin, self._prompt)  # what the prompt sends, and the drafts
         self._halves = Halves()
         self._overlay: QuestionOverlay | None = None
         self._transcript: Transcript | None = None

@@ -59,9 +59,6 @@ class QuestionOverlay:
         prompt: Gets the focus back when no question is left.
         glyphs: The glyphs to draw with.
         shows_chat: Whether the chat is on the screen.
-
-    Attributes:
-        panel: The question; None while nothing is asked.
     """
 
     def __init__(
@@ -74,7 +71,7 @@ class QuestionOverlay:
         glyphs: Glyphs,
         shows_chat: Callable[[], bool],
     ) -> None:
-        self.panel: QuestionPanel | None = None
+        self.panel: QuestionPanel | None = None  # the question; None while nothing is asked
         self._screen = screen
         self._host = host
         self._asks = asks

@@ -94,11 +94,7 @@ def _last_request(wires: SessionSource) -> Record | None:
 
 
 class RequestScreen(PageScreen):
-    """Parts, bytes and headers of the next request.
-
-    Attributes:
-        source: The request to show, None while it is being made.
-    """
+    """Parts, bytes and headers of the next request."""
 
     HEADING = "The coming request"
     PLACE = "Request"
@@ -123,7 +119,7 @@ class RequestScreen(PageScreen):
         self._without: Without | None = None
         self._whole = 0
         self._words = ""
-        self.source: ComingSource | None = None
+        self.source: ComingSource | None = None  # the request to show, None while it is being made
 
     @override
     def body(self) -> Sequence[Widget]:

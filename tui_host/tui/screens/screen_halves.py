@@ -11,14 +11,10 @@ NARROW = 100
 
 
 class Halves:
-    """Which halves of the main screen are shown: chat and inspector, or one of them.
-
-    Attributes:
-        is_narrow: Whether only one half has room.
-    """
+    """Which halves of the main screen are shown: chat and inspector, or one of them."""
 
     def __init__(self) -> None:
-        self.is_narrow = False
+        self.is_narrow = False  # whether only one half has room
         self._wanted: Arrangement = "both"
         self._side: Arrangement = "chat"  # the half shown where there is room for one
 

@@ -44,16 +44,14 @@ class Flow:
     """The number of frames on a connection, and its last frames.
 
     Attributes:
-        connection: The connection's id.
         sent: Number of frames sent.
         received: Number of frames received.
-        last: The last frames, oldest first.
     """
 
     def __init__(self, connection: str) -> None:
-        self.connection = connection
+        self.connection = connection  # the connection's id
         self.sent = self.received = 0
-        self.last: deque[Record] = deque(maxlen=KEPT)
+        self.last: deque[Record] = deque(maxlen=KEPT)  # the last frames, oldest first
 
     def add(self, record: Record) -> None:
         """Add a frame."""

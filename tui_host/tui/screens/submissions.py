@@ -28,17 +28,12 @@ class Submissions:
         host: The host that runs the turns.
         begin: Returns the first session; called when something is sent, or once chat and inspector exist.
         prompt: The prompt.
-
-    Attributes:
-        prompt: The prompt.
-        shown: The session on screen; None before there is one.
-        is_draft_unsaved: Whether the prompt was edited since the draft was saved.
     """
 
     def __init__(self, host: Host, begin: Callable[[], Session], prompt: Prompt) -> None:
-        self.prompt = prompt
-        self.shown: Session | None = None
-        self.is_draft_unsaved = False
+        self.prompt = prompt  # the prompt
+        self.shown: Session | None = None  # the session on screen; None before there is one
+        self.is_draft_unsaved = False  # whether the prompt was edited since the draft was saved
         self._host = host
         self._begin = begin
         self._saved_at = 0.0

@@ -41,38 +41,26 @@ class SessionSource:
     """The rows and bytes of a session. Calls are quick: they run in the screen's thread.
 
     Attributes:
-        session: The session whose rows these are.
-        ladder: The rows made so far.
         live: Whether more records may come.
         is_behind: Whether stored records are still being read, so that intermediate states need not be drawn.
-        is_settled: Whether the last look processed all records.
-        row_marks: The rows that the user marked.
-        elsewhere: The request that was marked last in another session.
-        is_stale: Whether a shown row turned out wrong, so that the session needs a new source.
-        empty: Text of a chat without messages; None to offer questions.
-        read_only: The prompt's placeholder in a session that takes no messages.
-        user: Who asks the model: `you`, or the user of another host.
-        foreign: The session's owner in a few words, for the header; empty for a session held here.
-        origin: The owner of the session's servers; empty for the user's own.
-        has_talks: Whether requests are assigned to one of several conversations.
     """
 
-    elsewhere: TakenRequest | None = None
-    is_stale: bool = False
-    empty: str | None = None
-    read_only: str = ""
-    user: str = "you"
-    foreign: str = ""
-    origin: str = ""
-    has_talks: bool = False
+    elsewhere: TakenRequest | None = None  # the request that was marked last in another session
+    is_stale: bool = False  # whether a shown row turned out wrong, so that the session needs a new source
+    empty: str | None = None  # text of a chat without messages; None to offer questions
+    read_only: str = ""  # the prompt's placeholder in a session that takes no messages
+    user: str = "you"  # who asks the model: `you`, or the user of another host
+    foreign: str = ""  # the session's owner in a few words, for the header; empty for a session held here
+    origin: str = ""  # the owner of the session's servers; empty for the user's own
+    has_talks: bool = False  # whether requests are assigned to one of several conversations
 
     def __init__(self, host: Host, session: Session) -> None:
-        self.ladder = Ladder()
+        self.ladder = Ladder()  # the rows made so far
         self.live = self.is_behind = True
-        self.is_settled = False
-        self.session = session
+        self.is_settled = False  # whether the last look processed all records
+        self.session = session  # the session whose rows these are
         self.user = "the user" if session.is_foreign else "you"
-        self.row_marks = RowMarks(host.store, session.id)
+        self.row_marks = RowMarks(host.store, session.id)  # the rows that the user marked
         self._host = host
         self._seen = 0
         self._is_begun = not session.turn  # else what comes on connections now may be of other sessions

@@ -39,9 +39,6 @@ class ChoiceColumns(Container):
 
     Args:
         names: The id of each column's list.
-
-    Attributes:
-        is_wide: Whether the columns are side by side.
     """
 
     DEFAULT_CSS = """
@@ -63,7 +60,7 @@ class ChoiceColumns(Container):
         self._columns = self._given
         self._empty = ""
         self._at = 0
-        self.is_wide = False
+        self.is_wide = False  # whether the columns are side by side
 
     @property
     def choices(self) -> ChoiceList:

@@ -70,7 +70,6 @@ class Lines:
         header: Whose session it is, what with, and how it stands.
         waiting: What its turn waits for.
         keys: The footer.
-        failures: Each failed server with its reason.
     """
 
     def __init__(self, host: Host, glyphs: Glyphs) -> None:
@@ -78,7 +77,7 @@ class Lines:
         self._glyphs = glyphs
         self._in_header: tuple[object, ...] = ()
         self._hint, self._hint_end = "", 0.0
-        self.failures: tuple[str, ...] = ()
+        self.failures: tuple[str, ...] = ()  # each failed server with its reason
         self.header, self.waiting, self.keys = (Line(id=name) for name in ("header", "waiting", "keys"))
 
     def hint(self, words: str) -> None:

@@ -155,39 +155,31 @@ class ApprovalFace:
         glyphs: The glyphs to draw with.
 
     Attributes:
-        questions: The waiting calls, including answered ones.
-        current: The question shown; None for none.
-        edits: Edited arguments by call.
-        seen: Calls whose arguments were shown completely, with these arguments.
-        message: The text about the last key.
         is_raw: Whether arguments are shown byte for byte.
         shows_description: Whether the server's description stands in place of the arguments.
-        arguments: The view of the arguments.
-        editor: The field for edited arguments.
-        reason: The field for the reason of a rejection.
     """
 
     def __init__(self, panel: Container, questions: Sequence[Question], *, mask: Mask, glyphs: Glyphs) -> None:
         self._panel = panel
-        self.questions: list[Question] = list(questions)
+        self.questions: list[Question] = list(questions)  # the waiting calls, including answered ones
         self._mask = mask
         self._glyphs = glyphs
-        self.current: Question | None = None
-        self.edits: dict[str, bytes] = {}
-        self.seen: set[tuple[str, bytes]] = set()
+        self.current: Question | None = None  # the question shown; None for none
+        self.edits: dict[str, bytes] = {}  # edited arguments by call
+        self.seen: set[tuple[str, bytes]] = set()  # calls whose arguments were shown completely, with these arguments
         self.is_raw = self.shows_description = False
         self._room: Room | None = None
-        self.message = ""
+        self.message = ""  # the text about the last key
         self._rest = ""  # how much of the arguments is not on the screen
         self._top = 0  # the first of the calls that are shown
         self._listed: set[tuple[str, bytes]] = set()  # calls whose whole arguments stand in the list
         self._arranged_for: tuple[object, ...] = ()
         self.reader = ArgumentReader(mask.values, glyphs)
-        self.arguments = Arguments(self._moved, self.reader)
+        self.arguments = Arguments(self._moved, self.reader)  # the view of the arguments
         self.arguments.set_class(glyphs.more.isascii(), "-ascii")
         self._note = Static(id="approval-note", markup=False)
-        self.editor = Field(lines=True, id="approval-edit")
-        self.reason = Field(lines=False, id="approval-reason")
+        self.editor = Field(lines=True, id="approval-edit")  # the field for edited arguments
+        self.reason = Field(lines=False, id="approval-reason")  # the field for the reason of a rejection
         parts = ("calls", "description", "message", "keys")
         self._texts = {part: Static(id=f"approval-{part}", markup=False) for part in parts}
 

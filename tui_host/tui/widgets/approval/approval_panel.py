@@ -36,15 +36,11 @@ MOVING = frozenset(
 
 
 class Quiet:
-    """Decides from when on keys count. Times are those of events (`time.monotonic`).
-
-    Attributes:
-        armed_at: The time from which keys decide; infinite until the question is painted.
-    """
+    """Decides from when on keys count. Times are those of events (`time.monotonic`)."""
 
     def __init__(self, seconds: float = QUIET_SECONDS) -> None:
         self._seconds = seconds
-        self.armed_at = inf
+        self.armed_at = inf  # the time from which keys decide; infinite until the question is painted
 
     def begin(self) -> None:
         """Disarm the keys until the next question is painted."""

@@ -151,11 +151,7 @@ class _Shown:
 
 
 class Detail(Vertical):
-    """The details of a row. `show` sets the row; `sync` makes the page.
-
-    Attributes:
-        view: The view of the current tab.
-    """
+    """The details of a row. `show` sets the row; `sync` makes the page."""
 
     DEFAULT_CSS = """
     Detail { width: 1fr; height: 1fr; }
@@ -171,7 +167,7 @@ class Detail(Vertical):
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
-        self.view = PageView(glyphs=glyphs)
+        self.view = PageView(glyphs=glyphs)  # the view of the current tab
         self._tab_line = TabLine(glyphs=glyphs)
         self._empty = empty
         self._clock = clock

@@ -122,9 +122,6 @@ class FormView(Vertical):
         fields: The fields.
         texts: Texts in place of the defaults, by name.
         warns: Whether fields that ask for secrets are pointed out.
-
-    Attributes:
-        is_whole: Whether one row takes all values.
     """
 
     # At once, before the app passes on the next key: what was typed ahead behind the tab belongs to the next field.
@@ -140,7 +137,7 @@ class FormView(Vertical):
         super().__init__()
         given = texts or {}
         whole = whole_field(fields)
-        self.is_whole = whole is not None
+        self.is_whole = whole is not None  # whether one row takes all values
         shown = fields if whole is None else [whole]
         self.rows = [FieldRow(field, given.get(field.name, field.default), warns=warns) for field in shown]
 

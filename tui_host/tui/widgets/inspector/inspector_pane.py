@@ -63,7 +63,6 @@ class Inspector(Container):
         reading: The text shown before there is a source; empty for the usual one.
 
     Attributes:
-        ladder: The list.
         details: The detail of the selected row, and the detail of a related row.
     """
 
@@ -132,7 +131,7 @@ class Inspector(Container):
         super().__init__(id=id)
         self._header = LadderHeader(glyphs=glyphs)
         self._filter = FilterInput()
-        self.ladder = LadderView(glyphs=glyphs, id="inspector-ladder")
+        self.ladder = LadderView(glyphs=glyphs, id="inspector-ladder")  # the list
         self.details = (
             Detail(glyphs=glyphs, empty=legend(glyphs), id="inspector-selected"),
             Detail(glyphs=glyphs, empty="No related row in the other lane yet.", id="inspector-relative"),

@@ -63,15 +63,11 @@ class Filtering:
     Args:
         texts: Reads shown texts and bodies.
         clock: Seconds.
-
-    Attributes:
-        text: The filter, empty for none.
-        reading: The filter as read.
     """
 
     def __init__(self, texts: TextReader, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.text = ""
-        self.reading: Reading = Reading(None)
+        self.text = ""  # the filter, empty for none
+        self.reading: Reading = Reading(None)  # the filter as read
         self._texts = texts
         self._clock = clock
         self._kept = bytearray()  # 1 for each matching row

@@ -23,16 +23,10 @@ class LadderIndex:
 
     Sections stand in the order in which they began, a section's rows in the order of their times; a row without a time stands
     behind the row before. So a late row, such as a slow tap's, gets its line where it belongs, and not at the end.
-
-    Attributes:
-        sections: The section of each row.
-        kept: The number of matching rows, those of folded sections included.
-        newest_of_turns: The newest captured row of a turn; None without one.
-        folds_starts: Whether the connections before the first turn are folded unless a person opens them.
     """
 
     def __init__(self, sections: Sections) -> None:
-        self.sections = sections
+        self.sections = sections  # the section of each row
         self._lines = array("q")
         self._homes = array("q")  # as they are laid out
         self._times = array("q")
@@ -41,9 +35,9 @@ class LadderIndex:
         self._counts: dict[tuple[str, int], list[int]] = {}
         self._turned: set[int] = set()  # the sections that a person folded or opened
         self._hidden: dict[int, list[int]] = {}  # the matching rows of each folded section
-        self.kept = 0
-        self.newest_of_turns: int | None = None
-        self.folds_starts = False
+        self.kept = 0  # the number of matching rows, those of folded sections included
+        self.newest_of_turns: int | None = None  # the newest captured row of a turn; None without one
+        self.folds_starts = False  # whether the connections before the first turn are folded unless a person opens them
 
     def __len__(self) -> int:
         return len(self._lines)

@@ -44,9 +44,6 @@ class LadderWords:
 
     Args:
         clock: Seconds.
-
-    Attributes:
-        is_settled: Whether the last `fill` left no row to describe later.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -54,7 +51,7 @@ class LadderWords:
         self._words: dict[int, tuple[tuple[int, str], Described]] = {}
         self._due: dict[int, float] = {}
         self._making: tuple[Row, Making[Described]] | None = None
-        self.is_settled = True
+        self.is_settled = True  # whether the last `fill` left no row to describe later
 
     def clear(self) -> None:
         """Forget all descriptions."""

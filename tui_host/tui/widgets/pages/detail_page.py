@@ -28,13 +28,11 @@ class Match(NamedTuple):
     """A place of a searched text.
 
     Attributes:
-        start: The first character; below 0 in the label of an entry.
-        end: One past the last.
         path: The paths of the entry and those above it, outermost first; empty on a page without entries.
     """
 
-    start: int
-    end: int
+    start: int  # the first character; below 0 in the label of an entry
+    end: int  # one past the last
     path: tuple[str, ...] = ()
 
 

@@ -70,16 +70,13 @@ class JsonPage(TextPage):
         text: All of it.
         notes: Notes to show above the text.
         folds: What is folded, by the place where its line begins; kept by the caller over a rebuild.
-
-    Attributes:
-        folds: The same.
     """
 
     def __init__(
         self, what: str, text: str, *, notes: Sequence[str] = (), folds: dict[int, JsonFold] | None = None
     ) -> None:
         super().__init__(what, text, form="json", notes=notes)
-        self.folds: dict[int, JsonFold] = {} if folds is None else folds
+        self.folds: dict[int, JsonFold] = {} if folds is None else folds  # the same
         self._runs = [_Run(0, 0)]
 
     @property

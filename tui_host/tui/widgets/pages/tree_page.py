@@ -81,10 +81,6 @@ class TreePage(Page):
         failed: A failure to show above everything else.
         notes: Lines to show above the tree, the program's own text.
         empty: The text to show without entries.
-
-    Attributes:
-        inside: What is folded in the entries' texts, by path.
-        as_bytes: The entries whose bytes are shown in place of their text.
     """
 
     def __init__(
@@ -113,8 +109,8 @@ class TreePage(Page):
         self._owners = array("l")
         self._offsets = array("l")
         self._bodies: dict[str, TextPage] = {}
-        self.inside: dict[str, dict[int, JsonFold]] = {}
-        self.as_bytes: dict[str, Literal["raw", "hex"]] = {}
+        self.inside: dict[str, dict[int, JsonFold]] = {}  # what is folded in the entries' texts, by path
+        self.as_bytes: dict[str, Literal["raw", "hex"]] = {}  # the entries whose bytes are shown in place of their text
         self._growing: set[str] = set()
         self._columns: list[int] = []
         self._marks = 0

@@ -44,14 +44,12 @@ class Attaching:
     """The files and resources attached in a prompt. Only what the user has chosen is read.
 
     Attributes:
-        marks: What was attached, by its marks.
-        reading: Number of files and resources being read.
         dropped: The files that a pasted text names, with that text; they are offered, no more.
     """
 
     def __init__(self, prompt: TextArea, place: Place, offers: ServerOffers | None = None) -> None:
-        self.marks: Marks[Attached] = Marks()
-        self.reading = 0
+        self.marks: Marks[Attached] = Marks()  # what was attached, by its marks
+        self.reading = 0  # number of files and resources being read
         self.dropped: tuple[str, tuple[str, ...]] = ("", ())
         self._prompt = prompt
         self._place = place

@@ -86,11 +86,7 @@ NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 
 
 class Prompt(KeysInOrder, TextArea):
-    """The prompt. Posts messages and commands for the screen to handle.
-
-    Attributes:
-        quick: Texts that one key sends while the prompt is empty.
-    """
+    """The prompt. Posts messages and commands for the screen to handle."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+j", "new_line", "New line", show=False),
@@ -148,7 +144,7 @@ class Prompt(KeysInOrder, TextArea):
     ) -> None:
         super().__init__(id=id, placeholder=Content(PLACEHOLDER), highlight_cursor_line=False)
         self.cursor_blink = False  # a blinking cursor repaints for ever
-        self.quick: Mapping[str, str] = {}
+        self.quick: Mapping[str, str] = {}  # texts that one key sends while the prompt is empty
         self._own_commands = tuple(commands)
         self._offers = offers
         self._history = History(history)

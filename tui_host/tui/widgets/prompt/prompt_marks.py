@@ -9,14 +9,10 @@ T = TypeVar("T")
 
 
 class Marks(Generic[T]):
-    """Marks and their values. Each mark stands on one line.
-
-    Attributes:
-        values: What stands behind each mark.
-    """
+    """Marks and their values. Each mark stands on one line."""
 
     def __init__(self) -> None:
-        self.values: dict[str, T] = {}
+        self.values: dict[str, T] = {}  # what stands behind each mark
 
     def add(self, words: str, value: T, beside: str) -> str:
         """Return an unused mark for a value: its former mark if possible.

@@ -44,20 +44,13 @@ def stored_height(text: str, width: int) -> int:
 
 
 class Column:
-    """The items of a conversation.
-
-    Attributes:
-        conversation: The conversation.
-        heights: Lines of each item, measured or estimated.
-        opened: Numbers of the items whose details are shown.
-        look: How items are drawn, None before the first layout.
-    """
+    """The items of a conversation."""
 
     def __init__(self, conversation: Conversation) -> None:
-        self.conversation = conversation
-        self.heights = Heights()
-        self.opened: set[int] = set()
-        self.look: Look | None = None
+        self.conversation = conversation  # the conversation
+        self.heights = Heights()  # lines of each item, measured or estimated
+        self.opened: set[int] = set()  # numbers of the items whose details are shown
+        self.look: Look | None = None  # how items are drawn, None before the first layout
         self._seen = 0
         self._shown: dict[int, Shown] = {}
         self._dirty = NEVER

@@ -38,17 +38,13 @@ from tui_host.tui.widgets.transcript.transcript_words import (
 
 
 class Fixed:
-    """Finished lines.
-
-    Attributes:
-        hint: The key that works on the first line while the item is current, with what it does.
-    """
+    """Finished lines."""
 
     done = True
 
     def __init__(self, lines: Sequence[Sequence[Segment]], rank: int = 0, hint: str = "") -> None:
         self.rank = rank
-        self.hint = hint
+        self.hint = hint  # the key that works on the first line while the item is current, with what it does
         self._lines = [Strip(line) for line in lines]
         self._fresh = True
 
