@@ -23,7 +23,7 @@ class Lock:
         self.fault = ""  # why other processes cannot see that this one runs
         self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
         self._path = database.with_name(f"{database.name}.live-{self.token}")
-        unnamed = self._path.with_suffix(".new")
+        unnamed = database.with_name(f"{database.name}.begun-{self.token}")
         self._file = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
