@@ -19,9 +19,7 @@ PARTS_LIMIT: Final = 20_000
 _QUOTES_PER_PART = 6
 _AS_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
-_STEPS = {ord("["): 1, ord("]"): -1}
-_PEELED = 16
-"""Levels that most JSON has: they are removed from the inside, which is faster than to count them."""
+_FEW = 20
 _TOLERANT = json.JSONDecoder(strict=False)
 
 
@@ -81,9 +79,14 @@ def is_deeper(text: str, limit: int = DEPTH) -> bool:
         return False
     outside = "".join(_without_escapes(text).split('"')[::2])
     brackets = outside.encode("ascii", "ignore").translate(_AS_SQUARE, _NO_BRACKETS)
-    for _ in range(_PEELED):
-        brackets = brackets.replace(b"[]", b"")
-    return bool(brackets) and _PEELED + max(accumulate(map(_STEPS.__getitem__, brackets))) > limit
+    for removed in range(limit):
+        if (
+            brackets.count(b"[]") <= len(brackets) // _FEW
+        ):  # the others form long runs: the depth of each pair is quickly summed up
+            between = (2 * piece.count(b"[") - len(piece) for piece in brackets.split(b"[]"))
+            return removed + max(accumulate(between)) + 1 > limit
+        brackets = brackets.replace(b"[]", b"")  # the innermost level
+    return b"[" in brackets
 
 
 def parts_of(text: str) -> int:
