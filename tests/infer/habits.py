@@ -37,8 +37,7 @@ def _clean(name: str) -> str:
 
 
 def _camel(name: str) -> str:
-    first, *rest = re.split(r"[^0-9A-Za-z]+", name)
-    return first + "".join(word[:1].upper() + word[1:] for word in rest)
+    return re.sub(r"[^0-9A-Za-z]+(.)", lambda match: match[1].upper(), name)
 
 
 def _digest(text: str) -> str:
@@ -97,41 +96,33 @@ def with_defaults(arguments: Arguments, defaults: Arguments) -> dict[str, JSON]:
     return {**defaults, **arguments}
 
 
-def _changed(change: Callable[[JSON], JSON]) -> Callable[[Arguments, Arguments], dict[str, JSON]]:
-    return lambda arguments, _: {name: change(value) for name, value in arguments.items()}
-
-
-def _as_it_is(value: JSON) -> JSON:
-    return value
-
-
 def _double(value: JSON) -> JSON:
     """A number as JavaScript has it: whole ones are written without a point."""
     is_whole = isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
     return int(float(value)) if is_whole and isinstance(value, int | float) else value
 
 
+def _number(value: JSON) -> JSON:
+    """What the schema asks for, where the model wrote a text."""
+    return int(value) if isinstance(value, str) and value.isdigit() else value
+
+
 SENDINGS: tuple[Callable[[Arguments, Arguments], dict[str, JSON]], ...] = (
-    _changed(_as_it_is),
-    _changed(_as_it_is),
+    lambda arguments, _: dict(arguments),
+    lambda arguments, _: dict(arguments),
     lambda arguments, _: {name: value for name, value in arguments.items() if value is not None},
     with_defaults,
-    _changed(_double),
-    _changed(lambda value: int(value) if isinstance(value, str) and value.isdigit() else value),
-)  # fmt: skip
-"""How hosts send arguments; the last turns texts into the numbers that the schema asks for."""
-
-
-def _cut(text: str, behind: int = 0) -> str:
-    if len(text) <= 1200:
-        return text
-    if behind:
-        return f"{text[:400]}\n...\n[{len(text) - 800} characters omitted]\n...\n{text[-behind:]}"
-    return f"{text[:1000]}\n... [truncated, {len(text) - 1000} characters]"
+    lambda arguments, _: {name: _double(value) for name, value in arguments.items()},
+    lambda arguments, _: {name: _number(value) for name, value in arguments.items()},
+)
 
 
 def _same(text: str) -> str:
     return text
+
+
+def _of_long(change: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: text if len(text) <= 1200 else change(text)
 
 
 TELLINGS: tuple[Callable[[str], str], ...] = (
@@ -141,9 +132,9 @@ TELLINGS: tuple[Callable[[str], str], ...] = (
     lambda text: f"<output>{text}</output>",
     lambda text: json.dumps([{"type": "text", "text": text}]),
     lambda text: json.dumps({"content": [{"type": "text", "text": text}], "isError": False}, ensure_ascii=False),
-    _cut,
-    lambda text: _cut(text, 400),
-    lambda text: text if len(text) <= 1200 else "The tool found several pages; none is about the matter itself.",
+    _of_long(lambda text: f"{text[:1000]}\n... [truncated, {len(text) - 1000} characters]"),
+    _of_long(lambda text: f"{text[:400]}\n...\n[{len(text) - 800} characters omitted]\n...\n{text[-400:]}"),
+    _of_long(lambda _: "The tool found several pages; none is about the matter itself."),
 )
 REWORDINGS: tuple[Callable[[str], str], ...] = (
     lambda _: "OK",
@@ -162,9 +153,6 @@ DENIALS = (
 )
 
 
-Order: TypeAlias = Literal["as asked", "reversed", "any"]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Habits:
     """What one host always does: names, what it sends of arguments, how it runs calls and in which order, what it tells of results.
@@ -177,7 +165,7 @@ class Habits:
     send: Callable[[Arguments, Arguments], dict[str, JSON]]
     tell: Callable[[str], str]
     runs: Literal["one by one", "at once", "as approved"]
-    order: Order
+    order: Literal["as asked", "reversed", "any"]
     tells: Literal["as asked", "as they came", "as run"]
     is_eager: bool
     names_calls: bool
