@@ -30,7 +30,7 @@ def frames_of(scene: Scene, choices: Mapping[tuple[str, str, int], bool] | None 
     """How the frames of each call are known, and which they are."""
     story = scene.world.story()
     joined = match(list(story.conversations.calls()), story.frames, story.clock, choices)
-    return [(found.known, [frame.key[:2] for frame in found.sent]) for found in joined]
+    return [(found.known, [frame.key for frame in found.sent]) for found in joined]
 
 
 def test_calls_one_after_another_are_certain_by_time_though_their_results_are_equal() -> None:
@@ -68,7 +68,7 @@ def test_a_frame_that_no_call_asked_for_stays_open() -> None:
     carried = scene.runs(math, "multiply", "2")
     scene.goes_on("a product", [one], [(one, "2")])
     (joined,) = scene.world.story().joined()
-    assert ([frame.key[:2] for frame in joined.sent], joined.rivals) == ([carried], ())
+    assert ([frame.key for frame in joined.sent], joined.rivals) == ([carried], ())
     assert scene.sent() == {asked: [carried]}
 
 

@@ -19,13 +19,11 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
-from tui_host.cli.recorded import listing
 from tui_host.errors import TuiHostError
 from tui_host.infer.conversations.host_names import Speaker, models_of
 from tui_host.infer.live_story import LiveStory
-from tui_host.infer.stories import Stories, TapStory, story_id
+from tui_host.infer.stories import KnownTap, Links, Stories, TapStory, grouped, story_id
 from tui_host.infer.tap_facts import TapFacts
-from tui_host.infer.tap_groups import KnownTap, Links, grouped
 from tui_host.infer.whole_story import WholeStory
 from tui_host.settings.paths import DATABASE
 
@@ -236,26 +234,3 @@ def test_a_tap_writes_down_its_first_question_and_its_hosts_and_models_as_it_rec
     assert changes == [True, *[False] * 39, True]
     assert (facts.kind, facts.peer, facts.hosts) == ("llm", "example", {"Cline"})
     assert (models_of(facts.speakers), facts.question) == ([("example", "gpt-x")], "what is ⟨secret:KEY⟩?")
-
-
-@pytest.mark.parametrize(
-    ("client", "hosts"),
-    [("claude-code", [SDK, "Claude Code"]), ("@librechat/api-client", ["LibreChat"])],
-)
-def test_a_model_is_not_said_to_be_asked_by_the_host_of_a_server_where_nothing_shows_that(
-    tmp_path: Path, client: str, hosts: list[str]
-) -> None:
-    model, math = KeptModelTap(tmp_path, "example"), KeptServerTap(tmp_path, "math")
-    math.start(["add"], client=client)
-    math.result(math.call("add", {"a": 1})[0], "3")
-    list(model.answer(FORMS["openai"], model.ask(FORMS["openai"], [User("?")], "OpenAI/Python 3.54.0"), Answer("3")))
-    assert all(tap.kept.recording.close() for tap in (model, math))
-    opened = Store.open(tmp_path / "data" / DATABASE)
-    (listed,) = listing(opened)
-    assert listed.story is not None
-    following = LiveStory(opened, listed.info.id)
-    following.read(60)
-    told, whole = following.updates[-1].state, WholeStory(opened, listed.story)
-    assert (listed.story.hosts, told.hosts) == (hosts, hosts)
-    assert listed.info.title == whole.info.title == told.title
-    opened.close()

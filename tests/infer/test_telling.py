@@ -115,80 +115,72 @@ def words_of(item: Item) -> str:
             return repr(item)
 
 
-class Told:
-    """A story that is told as it goes on."""
-
-    def __init__(self) -> None:
-        self.world, self.chat, self.story = World(), Conversation(), Story()
-        self._telling = StoryChat(self.story, self.chat)
-
-    def hear(self) -> None:
-        """Take in what is new."""
-        self.world.now += 100 * MS
-        for _, record in self.world.records:
-            self.story.feed(record)
-        self.world.records.clear()
-        self._telling.tell()
-
-    def ask(self, model: ModelTap, entries: Sequence[Entry], answer: Answer) -> None:
-        """A request and its answer."""
-        exchange = model.ask(OPENAI, entries)
-        self.hear()
-        list(model.answer(OPENAI, exchange, answer))
-        self.hear()
-
-    @property
-    def words(self) -> list[str]:
-        """What the chat says."""
-        return list(map(words_of, self.chat.items))
-
-
 @pytest.mark.parametrize("name", ["openai", "anthropic", "gemini", "ollama", "cline", "cherry", "hermes"])
 def test_a_conversation_in_the_middle_is_told_from_its_beginning(name: str) -> None:
-    told = Told()
-    told.world.model().ask(form(name, ["math__add"]), EARLIER)
-    told.hear()
-    (item,) = (item for item in told.chat.items if isinstance(item, CallItem))
+    world = World()
+    world.model().ask(form(name, ["math__add"]), EARLIER)
+    items = chat_of(world.story())
+    (item,) = (item for item in items if isinstance(item, CallItem))
     assert "3" in item.result  # of some forms with what is around it
-    assert [words.replace(item.result, "3") for words in told.words] == TOLD
+    assert [words_of(item).replace(result, "3") for result in [item.result] for item in items] == TOLD
     assert (item.turn, item.step, item.words, item.state) == (1, 0, "told in the request", "done")
-    assert told.story.conversations.turns == 1
 
 
-def test_the_conversation_goes_on_as_any_other_and_nothing_is_told_again() -> None:
-    told = Told()
-    model, entries = told.world.model(), [*EARLIER, Answer("", [CALL]), Results([(CALL, "4")])]
-    told.ask(model, EARLIER, Answer("", [CALL]))
-    told.ask(model, entries, Answer("Four."))
-    told.ask(model, [*entries, Answer("Four."), User("third")], Answer("Five."))
-    assert told.words == [*TOLD, "math__add = 4", "Four.", "> third", "Five."]
-    assert [(exchange.turn, exchange.step) for exchange in told.story.exchanges] == [(1, 1), (1, 2), (2, 1)]
+MORE = [*EARLIER, Answer("", [CALL]), Results([(CALL, "4")])]
+FAILED = "example answered 404: slow down"
 
 
-def test_what_was_said_while_a_tap_did_not_run_is_told_and_no_more() -> None:
-    told = Told()
-    told.ask(told.world.model(), EARLIER[:1], Answer("I look.", [CALL]))
-    told.ask(told.world.model(), [*EARLIER, Answer("Yes."), User("third")], Answer("No."))
-    gap = [NOT_CAPTURED, "It is three.", "> second", "Yes."]
-    assert told.words == ["> first", "I look.", "math__add = 3", *gap, "> third", "No."]
+@pytest.mark.parametrize(
+    ("steps", "words", "places"),
+    [
+        (  # it goes on as any other, and nothing is told again
+            [
+                (1, EARLIER, Answer("", [CALL])),
+                (1, MORE, Answer("Four.")),
+                (1, [*MORE, Answer("Four."), User("third")], Answer("Five.")),
+            ],
+            [*TOLD, "math__add = 4", "Four.", "> third", "Five."],
+            [(1, 1), (1, 2), (2, 1)],
+        ),
+        (  # what was said while a tap did not run is told, and no more
+            [
+                (1, EARLIER[:1], Answer("I look.", [CALL])),
+                (2, [*EARLIER, Answer("Yes."), User("third")], Answer("No.")),
+            ],
+            [*TOLD[1:4], NOT_CAPTURED, *TOLD[4:], "Yes.", "> third", "No."],
+            [(1, 1), (2, 1)],
+        ),
+        (  # what fails in the same way several times is one line
+            [(1, [User("hello")], status) for status in (*[404] * 42, 429, 404, Answer("Hello."))],
+            ["> hello", f"{FAILED} (42 times)", "example answered 429: slow down", FAILED, "Hello."],
+            [(1, 1)] * 45,
+        ),
+    ],
+    ids=["goes on", "after a gap", "failures"],
+)
+def test_a_conversation_is_told_step_by_step(
+    steps: Sequence[tuple[int, Sequence[Entry], Answer | int]], words: list[str], places: list[tuple[int, int]]
+) -> None:
+    world, chat, story = World(), Conversation(), Story()
+    telling, taps = StoryChat(story, chat), {1: world.model(), 2: world.model()}
 
+    def hear() -> None:
+        world.now += 100 * MS
+        for _, record in world.records:
+            story.feed(record)
+        world.records.clear()
+        telling.tell()
 
-def test_what_failed_in_the_same_way_several_times_in_a_row_is_one_line_with_their_number() -> None:
-    told = Told()
-    model = told.world.model()
-    for text, status in [*[("hello", 404)] * 42, ("hello", 429), ("hello", 404), ("hello", 0), ("something else", 404)]:
-        exchange = model.ask(OPENAI, [User(text)])
-        model.refuse(exchange, status) if status else list(model.answer(OPENAI, exchange, Answer("Hello.")))
-        told.hear()
-    assert told.words == [
-        "> hello",
-        "example answered 404: slow down (42 times)",
-        "example answered 429: slow down",
-        "example answered 404: slow down",
-        "Hello.",
-        "> something else",
-        "example answered 404: slow down",
-    ]
+    for tap, entries, answer in steps:
+        exchange = taps[tap].ask(OPENAI, entries)
+        hear()
+        if isinstance(answer, Answer):
+            list(taps[tap].answer(OPENAI, exchange, answer))
+        else:
+            taps[tap].refuse(exchange, answer)
+        hear()
+    assert list(map(words_of, chat.items)) == words
+    assert [(exchange.turn, exchange.step) for exchange in story.exchanges] == places
 
 
 # From the disk.

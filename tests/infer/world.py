@@ -217,7 +217,7 @@ def found_in(
     for joined in story.joined():
         key = (joined.call.capture, joined.call.exchange, joined.call.number)
         if joined.known in known:
-            found |= {("sent", key, (frame.capture, frame.seq)) for frame in joined.sent}
+            found |= {("sent", key, frame.key) for frame in joined.sent}
         for told in joined.results:
             wanted = (words or {}).get((key, told.capture, told.exchange), "").strip()
             is_own = wanted in told.text or json.dumps(wanted, ensure_ascii=False)[1:-1] in told.text

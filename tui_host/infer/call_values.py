@@ -12,12 +12,11 @@ from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 
-READING = "resources/read"
-"""The method that stands in for a tool's name where a model reads a resource."""
+READING = "resources/read"  # the method that stands in for a tool's name where a model reads a resource
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,399})")
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-FrameKey: TypeAlias = tuple[str, int, int]
-"""A frame's key: capture, record, and place among the messages of a batch."""
+FrameKey: TypeAlias = tuple[str, int]
+"""A frame's key: capture and record."""
 Line: TypeAlias = tuple[str, str]
 """A connection's key: the capture, and the connection's name there."""
 
@@ -64,9 +63,8 @@ class Answer:
 class CallFrame:
     """A frame with `tools/call` or `resources/read`."""
 
-    capture: str
-    seq: int
-    connection: str
+    key: FrameKey
+    line: Line
     server: str  # its name in the tap
     tool: str  # its own name; `READING` for a resource
     arguments: str  # in canonical form
@@ -76,17 +74,6 @@ class CallFrame:
     ids: frozenset[str] = frozenset()  # the texts in `_meta`, where some hosts put the model's call id
     is_dropped: bool = False  # the host cancelled it before an answer came
     mono_ns: int | None = None  # on the tap's own clock
-    number: int = 0  # its place among the messages of a batch
-
-    @property
-    def line(self) -> Line:
-        """The frame's connection."""
-        return self.capture, self.connection
-
-    @property
-    def key(self) -> FrameKey:
-        """The frame's key."""
-        return self.capture, self.seq, self.number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

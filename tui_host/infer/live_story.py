@@ -16,25 +16,18 @@ from tui_host.infer.conversations.host_names import models_of, protocols_of
 from tui_host.infer.conversations.model_exchange import ExchangeKey
 from tui_host.infer.matching.by_hand import Pairing, pairings
 from tui_host.infer.matching.matcher import JoinedCall
-from tui_host.infer.merged_records import MergedRecords
 from tui_host.infer.stories import Stories
 from tui_host.infer.story import FoundLink, Story
 from tui_host.infer.story_chat import StoryChat
+from tui_host.infer.whole_story import MergedRecords
 
-TAPS_SECONDS = 1.0
-"""How often to look for taps that have begun or ended."""
-JOIN_SECONDS = 0.2
-"""The shortest time between two searches for links."""
-PATIENCE = 20
-"""The processor time of the last search, times this, must pass before the next search."""
-LONGEST_SECONDS = 10.0
-"""The longest time between two searches while records come."""
-PER_LINKS = 50
-"""The most links, and chat items, in one update: each changes a row on the screen."""
-AHEAD = 40
-"""The most updates in the queue; reading stops until some are taken."""
-_LINKS_FROM = 1 << 48
-"""The first number of the links' records: no capture has as many records."""
+TAPS_SECONDS = 1.0  # how often to look for taps that have begun or ended
+JOIN_SECONDS = 0.2  # the shortest time between two searches for links
+PATIENCE = 20  # the processor time of the last search, times this, must pass before the next search
+LONGEST_SECONDS = 10.0  # the longest time between two searches while records come
+PER_LINKS = 50  # the most links, and chat items, in one update: each changes a row on the screen
+AHEAD = 40  # the most updates in the queue; reading stops until some are taken
+_LINKS_FROM = 1 << 48  # the first number of the links' records: no capture has as many records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +43,9 @@ class StoryState:
     turns: int = 0
     whose: Mapping[int, str] = field(default_factory=dict[int, str])  # the host of each turn, where there are several
     has_calls: bool = False  # a server's tool was called
-    # Server and tool by the model's names.
-    names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    names: Mapping[str, tuple[str, str]] = field(
+        default_factory=dict[str, tuple[str, str]]
+    )  # tools by the model's names
     is_whole: bool = False  # everything recorded so far was handed over
     is_stale: bool = False  # something handed over turned out to be wrong: read the story anew
 
@@ -103,11 +97,7 @@ class LiveStory:
         return pairings(self._joined, list(self._story.frames.sent.values()), calls=calls, record=record)
 
     def read(self, seconds: float) -> None:
-        """Read new records, for about `seconds`. Blocks.
-
-        Raises:
-            StoreError: The file cannot be read; `version` changes soon, and another call reads the rest.
-        """
+        """Read new records, for about `seconds`. Blocks. After a `StoreError` `version` changes, and another call reads the rest."""
         try:
             self._read(time.monotonic() + seconds)
         except StoreError:
@@ -137,20 +127,17 @@ class LiveStory:
 
     def _hand_over_records(self, ready: Sequence[Record]) -> None:
         records = [self._story.feed(record) for record in ready]
-        before: dict[ExchangeKey, ExchangeKey] = {}
-        for record in records:
-            if record.wire == "llm" and record.kind == "request" and (key := self._story.before(record)) is not None:
-                before[record.capture, record.exchange or ""] = key
+        requests = [record for record in records if record.wire == "llm" and record.kind == "request"]
+        pairs = (((record.capture, record.exchange or ""), self._story.before(record)) for record in requests)
+        before = {key: earlier for key, earlier in pairs if earlier is not None}
         self.updates.append(StoryUpdate(records=records, before=before, state=self._state))
 
     def _change(self, state: StoryState) -> None:
-        """Hand over a state, if it is another."""
         if state != self._state:
             self._state = state
             self.updates.append(StoryUpdate(state=state))
 
     def _look_for_taps(self) -> None:
-        """Find the story's taps, and the running taps."""
         self._looked_for_taps, self._is_changed = time.monotonic(), False
         story = self._stories.get(self._session)
         self._merging.take(story)

@@ -190,10 +190,10 @@ def _links_of(joined: JoinedCall, *, is_over: bool) -> Iterator[tuple[str, Link]
         span = Span(exchange=asked.exchange, start=start, end=end, ranges=spans if len(spans) > 1 else ())
         yield asked.capture, replace(bare, span=span, words=line(asked.arguments, _WORDS))
     for sent in joined.sent:
-        yield sent.capture, replace(bare, relation="sent", span=Span(seq=sent.seq), known=joined.known)
+        yield sent.key[0], replace(bare, relation="sent", span=Span(seq=sent.key[1]), known=joined.known)
         if sent.answer is not None:
             span = Span(seq=sent.answer.seq)
-            yield sent.capture, replace(bare, relation="answered", span=span, known=joined.known)
+            yield sent.key[0], replace(bare, relation="answered", span=span, known=joined.known)
     for result in joined.results:
         span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
         words = f"{REPORTED_DIFFERENTLY}: {result.text}" if joined.is_reported_differently else result.text

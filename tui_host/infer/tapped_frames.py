@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -16,28 +16,19 @@ from tui_host.errors import JSON
 from tui_host.infer.call_values import READING, Answer, CallFrame, FrameKey, Line, block_texts, canonical, result_texts
 from tui_host.servers.tool_output import read_any
 
-MOST = 4 << 20
-"""The largest frame that is parsed."""
+MOST = 4 << 20  # the largest frame that is parsed
 _Key: TypeAlias = tuple[str, str, str]
 """Capture, connection or HTTP exchange, and id of a request or of a task."""
 
 
 class TappedFrames:
-    """Reads the frames of each connection in order.
-
-    Attributes:
-        sent: The calls, in order.
-        tools: Server and own name of each tool that was listed or called, with the defaults of its arguments.
-        peers: The server of each connection.
-        clients: The client's name on each connection: hosts may share a tap.
-        revision: Grows with each change that matters for joining.
-    """
+    """Reads the frames of each connection in order. `revision` grows with each change that matters for joining."""
 
     def __init__(self) -> None:
-        self.sent: dict[FrameKey, CallFrame] = {}
-        self.tools: dict[tuple[str, str], Mapping[str, str]] = {}
-        self.peers: dict[Line, str] = {}
-        self.clients: dict[Line, str] = {}
+        self.sent: dict[FrameKey, CallFrame] = {}  # the calls, in order
+        self.tools: dict[tuple[str, str], Mapping[str, str]] = {}  # listed or called: with the defaults of arguments
+        self.peers: dict[Line, str] = {}  # the server of each connection
+        self.clients: dict[Line, str] = {}  # the client's name on each connection: hosts may share a tap
         self.revision = 0
         self._calls: dict[_Key, FrameKey | None] = {}  # by request and by task; None where several wait under one id
         self._lists: set[_Key] = set()
@@ -51,16 +42,15 @@ class TappedFrames:
                 answer = Answer(seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, is_error=head.is_error)
                 self._answered(self._called(_keys(record, head.id)), answer)
             return
-        for number, message in enumerate(_messages(record.data)):
-            identity = message.get("id")
-            keys: Sequence[_Key] = () if identity is None else _keys(record, canonical(identity))
-            if isinstance(message.get("method"), str):
-                if record.direction == "out":
-                    self._ask(record, at_ns, number, message, keys)
-            elif keys and record.direction == "in":
-                self._answer(record, at_ns, message, keys)
+        message = _message(record.data)
+        identity, is_asking = message.get("id"), isinstance(message.get("method"), str)
+        keys: Sequence[_Key] = () if identity is None else _keys(record, canonical(identity))
+        if is_asking and record.direction == "out":
+            self._ask(record, at_ns, message, keys)
+        elif keys and not is_asking and record.direction == "in":
+            self._answer(record, at_ns, message, keys)
 
-    def _ask(self, record: Record, at_ns: int, number: int, message: Mapping[str, JSON], keys: Sequence[_Key]) -> None:
+    def _ask(self, record: Record, at_ns: int, message: Mapping[str, JSON], keys: Sequence[_Key]) -> None:
         params, line, method = mapping(message.get("params")), _line(record), message["method"]
         client = _client(message)
         if client is not None and line not in self.clients:
@@ -71,10 +61,8 @@ class TappedFrames:
                 is_reading = method == READING
                 meta = mapping(params.get("_meta")).values()
                 sent = CallFrame(
-                    capture=record.capture,
-                    seq=record.seq,
-                    number=number,
-                    connection=line[1],
+                    key=(record.capture, record.seq),
+                    line=line,
                     server=record.peer,
                     tool=READING if is_reading else said(params.get("name")),
                     arguments=canonical({"uri": params.get("uri")} if is_reading else params.get("arguments")),
@@ -100,7 +88,6 @@ class TappedFrames:
                 pass
 
     def _wait(self, sent: CallFrame, keys: Sequence[_Key]) -> None:
-        """Note under which ids a call's answer comes."""
         self._calls.update(dict.fromkeys(keys[:1], sent.key))
         for key in keys[1:]:  # hosts may share a connection without a session, and each count from 1
             before = self.sent.get(self._calls.get(key) or sent.key, sent)
@@ -123,7 +110,7 @@ class TappedFrames:
             self._calls[*_line(record), f"task {task}"] = call
             return
         held = members.get("result") if "taskId" in members else result
-        if held is None and result is not None:  # a task that still works
+        if call is None or (held is None and result is not None):  # of no call, or of a task that still works
             return
         error = said(mapping(message.get("error")).get("message"))
         texts = result_texts(held) if held is not None else tuple(filter(None, [error]))
@@ -167,7 +154,7 @@ def _keys(record: Record, identity: str) -> Sequence[_Key]:
 
 def client_in(data: bytes) -> str:
     """Return the client's name in a frame; empty if the frame states none."""
-    return next((client for message in _messages(data) if (client := _client(message))), "")
+    return _client(_message(data)) or ""
 
 
 def _client(message: Mapping[str, JSON]) -> str | None:
@@ -176,10 +163,8 @@ def _client(message: Mapping[str, JSON]) -> str | None:
     return said(client.get("name")) if client else None
 
 
-def _messages(data: bytes) -> Iterator[Mapping[str, JSON]]:
-    """Yield the messages of a frame or batch; none if the frame is not JSON."""
+def _message(data: bytes) -> Mapping[str, JSON]:
     try:
-        value = read_json(data)
+        return mapping(read_json(data))
     except (ValueError, UnicodeError):
-        return
-    yield from (message for message in (value if isinstance(value, list) else [value]) if isinstance(message, dict))
+        return {}

@@ -12,8 +12,7 @@ from tui_host.errors import TuiHostError
 from tui_host.infer.call_values import CallFrame
 from tui_host.infer.matching.matcher import JoinedCall
 
-MOST = 9
-"""The most pairs to choose among: a digit each."""
+MOST = 9  # the most pairs to choose among: a digit each
 _ARGUMENTS = 60
 _REMEDY = "name a call as 1.1.2, a frame as math#4, or both as the JSON lines of `sessions export` do"
 
@@ -37,8 +36,8 @@ def pairings(
     joined: Sequence[JoinedCall], frames: Sequence[CallFrame], *, calls: Container[str] = (), record: tuple[str, int]
 ) -> Sequence[Pairing]:
     """Return the pairs of the frame that a record is or answers, or else of the calls with these keys, the likeliest first."""
-    answers = {(frame.capture, frame.answer.seq): frame.key for frame in frames if frame.answer is not None}
-    own = [frame for frame in frames if frame.key[:2] == record or answers.get(record) == frame.key]
+    answers = {(frame.key[0], frame.answer.seq): frame.key for frame in frames if frame.answer is not None}
+    own = [frame for frame in frames if frame.key in {record, answers.get(record)}]
     asked = joined if own else [call for call in joined if call.key in calls]
     pairs = [(call, frame) for call in asked for frame in own or frames]
     pairs.sort(key=lambda pair: (_rank(*pair), abs(pair[1].at_ns - pair[0].call.at_ns)))
@@ -46,13 +45,9 @@ def pairings(
 
 
 def pairing_named(joined: Sequence[JoinedCall], frames: Iterable[CallFrame], call: str, frame: str) -> Pairing:
-    """Return the pair of a call, by its key, and a frame, as `CAPTURE:NUMBER` or `SERVER#ID`.
-
-    Raises:
-        TuiHostError: There is no such call, no such frame, or several.
-    """
+    """Return the pair of a call, by its key, and a frame, as `CAPTURE:NUMBER` or `SERVER#ID`; each must be one alone."""
     asked = [asked for asked in joined if asked.key == call]
-    sent = [sent for sent in frames if frame in {f"{sent.capture}:{sent.seq}", f"{sent.server}#{sent.rpc_id}"}]
+    sent = [sent for sent in frames if frame in {"{}:{}".format(*sent.key), f"{sent.server}#{sent.rpc_id}"}]
     if len(asked) != 1:
         raise TuiHostError("there is no such call of a model", call, _REMEDY)
     if len(sent) != 1:
@@ -73,4 +68,4 @@ def _pairing(call: JoinedCall, frame: CallFrame) -> Pairing:
     state = f" (joined, {call.known})" if is_joined else ""
     arguments, seconds = line(call.call.arguments, _ARGUMENTS), (frame.at_ns - call.call.at_ns) / 1e9
     words = f"{call.call.name} {arguments} - {frame.server} #{frame.rpc_id} {frame.tool}, {seconds:+.1f} s{state}"
-    return Pairing(call=call.key, frame=frame.key[:2], words=words, is_joined=is_joined)
+    return Pairing(call=call.key, frame=frame.key, words=words, is_joined=is_joined)

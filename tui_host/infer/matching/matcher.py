@@ -6,23 +6,30 @@ time leave. Of what remains, the likeliest pairs are joined as «maybe».
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeAlias
 
 from tui_host.capture.link import Known
 from tui_host.capture.wall_clock import WallClock
-from tui_host.infer.call_values import Call, CallFrame, FrameKey, Line, Result
-from tui_host.infer.matching.pairs import PossiblePairs, result_groups
-from tui_host.infer.matching.reports import DISTINCTIVE, repeats
-from tui_host.infer.matching.tool_names import names_server
+from tui_host.infer.call_values import Call, CallFrame, FrameKey, Line, Result, lean
+from tui_host.infer.conversations.host_names import host_named, is_host
+from tui_host.infer.matching.reports import DISTINCTIVE, is_failure, repeats
+from tui_host.infer.matching.tool_names import Tool, meant, names_server, tools_named
 from tui_host.infer.tapped_frames import TappedFrames
 
-REPORTED_DIFFERENTLY = "reported differently"
-"""The remark on a call whose result differs from the server's answer."""
+REPORTED_DIFFERENTLY = "reported differently"  # the remark on a call whose result differs from the server's answer
+_SURE_NS = 20_000_000  # the most by which the clocks of two processes on one machine differ
+_PATIENCE_NS = 3000 * 1_000_000_000  # how long after a call its frame may be sent if the conversation does not continue
+_SAME_BOOT_NS = 1_000_000_000
+_MOST_UNTIMED = 100  # the most frames of one kind among which a call's frame is looked for without times
 Choices: TypeAlias = Mapping[tuple[str, str, int], bool]
 """A person's choices: whether a call, by its key, is joined with a frame, by capture and record, or parted from it."""
+_Kind: TypeAlias = tuple[str, str, str]
+"""Server, tool, and arguments in `lean` form."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +48,6 @@ class JoinedCall:
 
     @property
     def key(self) -> str:
-        """The call's key."""
         return self.call.key
 
     def result_known(self, result: Result) -> Known:
@@ -67,26 +73,72 @@ def match(
 
 class _Matching:
     def __init__(self, calls: Sequence[Call], tapped: TappedFrames, clock: WallClock) -> None:
-        self._frames = tapped.sent
+        self._frames, self._tools = tapped.sent, tapped.tools
         self._calls = {call.key: call for call in calls}
-        self._pairs = PossiblePairs(calls, tapped, clock)
+        self._texts: dict[str, Sequence[str]] = {}  # the results of which one is the call's
+        for group in _result_groups(calls):
+            self._texts.update(dict.fromkeys((call.key for call in group), _texts(group)))
+        self._evidence: dict[tuple[FrameKey, str], bool | None] = {}
+        self._named: dict[str, frozenset[Tool]] = {}  # the tools that each call's name may stand for
+        self._calls_of: dict[FrameKey, list[str]] = {key: [] for key in self._frames}  # that each frame may carry
+        self._frames_of: dict[str, list[FrameKey]] = {call.key: [] for call in calls}
         self._sent: dict[str, list[FrameKey]] = {}
         self._known: dict[str, Known] = {}
         self._taken: set[FrameKey] = set()
         self._lines = Counter(tapped.peers.values())  # how many connections each server has
         self._used: set[tuple[object, ...]] = set()  # the connections that hosts are known to use
+        self._find_possible(tapped, clock)
+
+    # What is possible: by name, arguments, host and time.
+
+    def _find_possible(self, tapped: TappedFrames, clock: WallClock) -> None:
+        timed: dict[_Kind, list[CallFrame]] = defaultdict(list)
+        untimed: dict[_Kind, list[CallFrame]] = defaultdict(list)
+        other_clocks = _with_other_clocks({key[0] for key in self._frames}, self._calls.values(), clock)
+        for key, frame in sorted(self._frames.items(), key=lambda pair: pair[1].at_ns):
+            kind = self._kind((frame.server, frame.tool), frame.arguments)
+            (untimed if key[0] in other_clocks else timed)[kind].append(frame)
+        tools: dict[tuple[str, tuple[str, ...]], frozenset[Tool]] = {}
+        clients, at_ns = {line: host_named(name) for line, name in tapped.clients.items()}, attrgetter("at_ns")
+        for call in self._calls.values():
+            name, arguments = meant(call)
+            if (name, call.offered) not in tools:
+                tools[name, call.offered] = tools_named(name, self._tools, call.offered)
+            self._named[call.key] = tools[name, call.offered]
+            if arguments is None:
+                continue
+            until_ns = call.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
+            for tool in self._named[call.key]:
+                kind = self._kind(tool, arguments)
+                frames, timeless = timed.get(kind, []), untimed.get(kind, [])
+                first = bisect_left(frames, call.at_ns - _SURE_NS, key=at_ns)
+                frames = frames[first : bisect_right(frames, until_ns + _SURE_NS, key=at_ns)]
+                for frame in (*frames, *(timeless if len(timeless) <= _MOST_UNTIMED else ())):
+                    client = clients.get(frame.line, "")
+                    if client == call.host or not (is_host(client) and is_host(call.host)):
+                        self._calls_of[frame.key].append(call.key)
+                        self._frames_of[call.key].append(frame.key)
+
+    def _kind(self, tool: Tool, arguments: str) -> _Kind:
+        return *tool, lean(arguments, self._tools.get(tool, {}))
+
+    def _repeats(self, key: FrameKey, call: str) -> bool | None:
+        """Return whether a call's result repeats a frame's answer; None if nothing speaks for or against it."""
+        if (key, call) not in self._evidence:
+            self._evidence[key, call] = _grade(self._frames[key], self._texts.get(call, ()))
+        return self._evidence[key, call]
 
     # Certain.
 
     def take_chosen(self, choices: Choices) -> None:
         """Take and forget the pairs that a person joined and parted."""
         for (call, capture, seq), is_joined in choices.items():
-            for key in [key for key in self._frames if key[:2] == (capture, seq)]:
-                if is_joined and call in self._calls and key not in self._taken:
-                    self._take(key, call, "hand")
-                elif not is_joined and call in self._pairs.calls[key]:
-                    self._pairs.calls[key].remove(call)
-                    self._pairs.frames[call].remove(key)
+            key = capture, seq
+            if is_joined and call in self._calls and key in self._frames and key not in self._taken:
+                self._take(key, call, "hand")
+            elif not is_joined and call in self._calls_of.get(key, ()):
+                self._calls_of[key].remove(call)
+                self._frames_of[call].remove(key)
 
     def take_named(self) -> None:
         """Take the frames that hold a call's id."""
@@ -94,10 +146,10 @@ class _Matching:
         owners = {call.wire_id: call.key for call in self._calls.values() if counts[call.wire_id] == 1}
         named: set[Line] = set()
         for key, frame in self._frames.items():
-            of_ids = [owners[identity] for identity in frame.ids if identity in owners]
-            if len(of_ids) == 1 and key not in self._taken:
-                if self._known.get(of_ids[0], "id") == "id":
-                    self._take(key, of_ids[0], "id")
+            calls = [owners[identity] for identity in frame.ids if identity in owners]
+            if len(calls) == 1 and key not in self._taken:
+                if self._known.get(calls[0], "id") == "id":
+                    self._take(key, calls[0], "id")
                 named.add(frame.line)
         # Where some frames hold calls' ids, the ids in others are of calls that were not captured.
         self._taken |= {key for key, frame in self._frames.items() if frame.ids and frame.line in named}
@@ -106,34 +158,32 @@ class _Matching:
         """Take the pairs whose text nothing else explains; where there are none, those that are the only ones left."""
         possible = self._open_pairs()
         counts = Counter(call for calls in possible.values() for call in calls)
-        repeated = [(key, call) for key, calls in possible.items() if (call := self._told(key, calls))]
-        alone = [
+        pairs = [(key, call) for key, calls in possible.items() if (call := self._told(key, calls))]
+        pairs = pairs or [
             (key, calls[0])
             for key, calls in possible.items()
             if len(calls) == 1 and counts[calls[0]] == 1 and self._is_credible(key, calls[0])
         ]
-        for key, call in repeated or alone:
+        for key, call in pairs:
             self._take(key, call, "value")
-        return bool(repeated or alone)
+        return bool(pairs)
 
     def _told(self, key: FrameKey, calls: Sequence[str]) -> str:
         """Return the call whose result can only be a frame's answer; a short text is so only without other calls."""
-        telling = [call for call in calls if self._pairs.evidence(key, call)]
+        telling = [call for call in calls if self._repeats(key, call)]
         if len(telling) != 1:
             return ""
-        rivals = [rival for rival in self._pairs.frames[telling[0]] if rival != key]
-        if any(self._pairs.evidence(rival, telling[0]) is not False for rival in rivals):
-            return ""
+        rivals = [rival for rival in self._frames_of[telling[0]] if rival != key]
+        is_free = all(self._repeats(rival, telling[0]) is False for rival in rivals)
         answer = self._frames[key].answer
         is_distinctive = answer is not None and len(next(iter(answer.texts), "")) >= DISTINCTIVE
         rest = [call for call in calls if call != telling[0]]
-        if rest and not (is_distinctive and all(self._pairs.evidence(key, call) is False for call in rest)):
-            return ""
-        return telling[0]
+        is_own = not rest or (is_distinctive and all(self._repeats(key, call) is False for call in rest))
+        return telling[0] if is_free and is_own else ""
 
     def _is_credible(self, key: FrameKey, call: str) -> bool:
         """Return whether the result repeats an answer, or at least does not differ where nobody else can have sent a frame."""
-        frame, evidence = self._frames[key], self._pairs.evidence(key, call)
+        frame, evidence = self._frames[key], self._repeats(key, call)
         is_own = self._lines[frame.server] == 1 or (*_host(self._calls[call]), frame.line) in self._used
         return evidence is True or (evidence is None and is_own)
 
@@ -143,20 +193,19 @@ class _Matching:
         """Join what remains in order: first where the result repeats the answer."""
         for is_repeated in (True, False):
             for key in sorted(self._open_pairs(), key=lambda key: self._frames[key].at_ns):
-                calls = [call for call in self._pairs.calls[key] if call not in self._sent]
-                likely = [call for call in calls if self._pairs.evidence(key, call) or not is_repeated]
+                calls = [call for call in self._calls_of[key] if call not in self._sent]
+                likely = [call for call in calls if self._repeats(key, call) or not is_repeated]
                 if likely:
                     self._take(key, likely[0], "maybe")
 
     def take_earlier_tries(self) -> None:
         """Take the frames without an answer that only a call with a later frame may have sent."""
-        for key, calls in self._pairs.calls.items():
-            if key in self._taken or len(calls) != 1 or calls[0] not in self._sent:
-                continue
-            frame, last = self._frames[key], self._frames[self._sent[calls[0]][-1]]
-            degree = self._known[calls[0]]
-            if (frame.answer is None or frame.is_dropped) and frame.at_ns < last.at_ns and degree != "hand":
-                self._take(key, calls[0], degree)
+        for key, calls in self._calls_of.items():
+            if key not in self._taken and len(calls) == 1 and calls[0] in self._sent:
+                frame, last = self._frames[key], self._frames[self._sent[calls[0]][-1]]
+                degree, is_unanswered = self._known[calls[0]], frame.answer is None or frame.is_dropped
+                if is_unanswered and frame.at_ns < last.at_ns and degree != "hand":
+                    self._take(key, calls[0], degree)
 
     def _take(self, key: FrameKey, call: str, known: Known) -> None:
         self._sent.setdefault(call, []).append(key)
@@ -165,55 +214,45 @@ class _Matching:
         self._used.add((*_host(self._calls[call]), self._frames[key].line))
 
     def _open_pairs(self) -> dict[FrameKey, list[str]]:
-        """Return the frames and calls that are not joined yet."""
         return {
             key: [call for call in calls if call not in self._sent]
-            for key, calls in self._pairs.calls.items()
+            for key, calls in self._calls_of.items()
             if calls and key not in self._taken
         }
 
     # What was found.
 
     def joined(self) -> Iterator[JoinedCall]:
-        """Yield the calls with what was found."""
         results = dict(self._results())
         certain = {frame for call, own in self._sent.items() if self._known[call] != "maybe" for frame in own}
         for key, call in self._calls.items():
-            own = self._sent.get(key, ())
-            sent = tuple(sorted((self._frames[frame] for frame in own), key=lambda frame: frame.at_ns))
-            server, tool = (sent[-1].server, sent[-1].tool) if sent else self._named(call)
+            own = sorted(self._sent.get(key, ()), key=lambda frame: self._frames[frame].at_ns)
+            sent = tuple(self._frames[frame] for frame in own)
+            named = [tool for tool in self._named[key] if names_server(call.name, *tool)]
+            server, tool = named[0] if len(named) == 1 else ("", call.name)
             places, is_by_order = results.get(key, ((), False))
-            answer = sent[-1].answer if sent else None
+            answer = sent[-1].answer if sent and places else None
+            rivals = [frame for frame in self._frames_of[key] if frame not in certain and frame not in own]
             yield JoinedCall(
                 call=call,
-                server=server,
-                tool=tool,
+                server=sent[-1].server if sent else server,
+                tool=sent[-1].tool if sent else tool,
                 sent=sent,
                 known=self._known.get(key, "value"),
                 results=places,
                 is_by_order=is_by_order,
-                is_reported_differently=bool(places)
-                and answer is not None
-                and repeats(places[0].text, answer) is False,
-                rivals=tuple(
-                    self._frames[frame] for frame in self._pairs.frames[key] if frame not in certain.union(own)
-                ),
+                is_reported_differently=answer is not None and repeats(places[0].text, answer) is False,
+                rivals=tuple(self._frames[frame] for frame in rivals),
             )
 
-    def _named(self, call: Call) -> tuple[str, str]:
-        """Return server and tool that a call's name states; the name as it is if it states no server for certain."""
-        named = [tool for tool in self._pairs.tools[call.key] if names_server(call.name, *tool)]
-        return named[0] if len(named) == 1 else ("", call.name)
-
     def _results(self) -> Iterator[tuple[str, tuple[tuple[Result, ...], bool]]]:
-        """Yield the places of each call's result: by its frame's answer where results have only an order, else by order."""
-        for group in result_groups(self._calls.values()):
+        """Yield the places of each call's result, and whether only order says so: by its frame's answer where results have only an order, else by order."""
+        for group in _result_groups(self._calls.values()):
             fitting = {call.key: [place for place in group if self._reports(place, call.key)] for call in group}
             is_whole = len({places[0].key for places in fitting.values() if len(places) == 1}) == len(group)
-            is_same = len({call.results[0].text for call in group}) == 1
             for call in group:
                 place = fitting[call.key][0] if is_whole else call
-                is_told = is_same or (is_whole and self._known[call.key] != "maybe")
+                is_told = len(_texts(group)) == 1 or (is_whole and self._known[call.key] != "maybe")
                 yield call.key, (place.results, not is_told)
 
     def _reports(self, place: Call, call: str) -> bool:
@@ -222,6 +261,44 @@ class _Matching:
         return answer is not None and repeats(place.results[0].text, answer) is True
 
 
+def _grade(frame: CallFrame, texts: Sequence[str]) -> bool | None:
+    if not texts:
+        return None
+    if frame.answer is None or frame.is_dropped:
+        return None if any(map(is_failure, texts)) else False
+    grades = {repeats(text, frame.answer) for text in texts}
+    if True in grades:
+        return True
+    return None if None in grades else False
+
+
 def _host(call: Call) -> tuple[object, ...]:
     """Return what tells a call's host from others."""
     return call.capture, call.host, call.agent
+
+
+def _result_groups(calls: Iterable[Call]) -> Iterable[Sequence[Call]]:
+    """Return the calls with results, those together whose results only the order tells apart."""
+    groups: dict[tuple[str, ...], list[Call]] = defaultdict(list)
+    for call in calls:
+        if call.results and call.results[0].by_id:
+            groups[call.key,].append(call)
+        elif call.results:
+            groups[call.capture, call.exchange, call.name if call.results[0].by_name else ""].append(call)
+    return groups.values()
+
+
+def _texts(group: Iterable[Call]) -> Sequence[str]:
+    return tuple(dict.fromkeys(call.results[0].text for call in group))
+
+
+def _with_other_clocks(captures: set[str], calls: Iterable[Call], clock: WallClock) -> set[str]:
+    """Return the captures of frames whose times say nothing beside the models', as of logs of two machines.
+
+    Captures of one machine since it booted have one clock, and so have those of one file.
+    """
+    models = {call.capture for call in calls}
+    boots = [clock.boot_ns(capture) or 0 for capture in models]
+    own = {capture: clock.boot_ns(capture) or 0 for capture in captures}
+    alike = {name for name, boot in own.items() if all(abs(boot - begun) < _SAME_BOOT_NS < begun for begun in boots)}
+    return captures - alike - (models if len(models) == 1 else set())

@@ -12,16 +12,12 @@ from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON
 from tui_host.infer.call_values import Answer, canonical
 
-DISTINCTIVE = 24
-"""The length from which two equal texts are no chance."""
-_ENDS = 200
-"""How much of a long text hosts keep at least when they cut it."""
-_LONG = 1000
-"""The length from which hosts summarise results in words of their own."""
+DISTINCTIVE = 24  # the length from which two equal texts are no chance
+_ENDS = 200  # how much of a long text hosts keep at least when they cut it
+_LONG = 1000  # the length from which hosts summarise results in words of their own
 _MOST_READ = 1 << 20
 _DEPTH = 6
-_MOST_WORDS = 600
-"""The longest text that is taken for a host's own words."""
+_MOST_WORDS = 600  # the longest text that is taken for a host's own words
 _FAILED = re.compile(r"(?i:time[d-]?[ -]?out|error|fail|no (?:answer|response)|closed|connect|lost|超时|错误|失败)")
 
 

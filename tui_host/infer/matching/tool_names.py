@@ -13,19 +13,14 @@ from tui_host.infer.call_values import READING, Call, canonical, canonical_text
 
 Tool: TypeAlias = tuple[str, str]
 """Server and own name of a tool."""
-_HUB = "invoke"
-"""The end of the name of a hub's tool, whose arguments hold the actual call."""
+_HUB = "invoke"  # the end of the name of a hub's tool, whose arguments hold the actual call
 _NO_WORD = re.compile(r"[\W_]+")
-_KEY = r"(?=[a-z]*\d)[0-9a-f]{6,}"
-"""A digest that hosts put in place of what they cut, or of a server's name."""
+_KEY = r"(?=[a-z]*\d)[0-9a-f]{6,}"  # a digest that hosts put in place of what they cut, or of a server's name
 _NO_SERVER = re.compile(rf"[0-9a-z]*0mcp0|mcp|server|claudeai|plugin|(?:(?<=_)|^){_KEY}(?=_|$)|_")
 """What identifies no server."""
-_SERVER = 7
-"""How many characters of a server's name hosts keep at least."""
-_LIMIT = 40
-"""The length from which a name may have been shortened."""
-_ALIKE = 12
-"""How many characters a shortened name shares with the full name at the beginning."""
+_SERVER = 7  # how many characters of a server's name hosts keep at least
+_LIMIT = 40  # the length from which a name may have been shortened
+_ALIKE = 12  # how many characters a shortened name shares with the full name at the beginning
 _READING = re.compile(r"access_mcp_resource|read_?(?:mcp_?)?resource(?:_?tool)?\Z", re.IGNORECASE)
 _WHERE = ("server_name", "server", "serverName", "extension_name")
 
