@@ -90,7 +90,6 @@ def _only(talk: Generator[int, None, str]) -> Generator[int]:
 
 
 def _late_answers(world: World) -> Generator[int]:
-    """Answers that come after nobody waits for them any more."""
     for _ in range(2000):
         yield 50 * MS
         for late in [late for late in world.later if late[0] <= world.now]:
@@ -117,7 +116,6 @@ class Impatience:
     _merged: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
 
     def instead(self, asked: Asked, said: str) -> str | None:
-        """What is told of a call that is not sent; None of one that is."""
         answer = (*asked[:2], said)
         if self.merges and answer in self._merged:
             return "Same call as the one before: see its result."
@@ -129,19 +127,16 @@ class Impatience:
         return None
 
     def tells(self, said: str, told: str) -> str:
-        """What the model is told of what a server brought."""
         is_known = self._known.get(said) == told
         self._known[said] = told
         is_short = is_known and self.chance.random() < self.caches / 2
         return "[nothing has changed since the last call]" if is_short else told
 
     def waits(self) -> int:
-        """Nanoseconds until it gives a frame up, or an answer comes late."""
         return self.chance.randint(50, 1500) * MS
 
 
 def impatience(seed: int, name: str, number: int) -> Impatience:
-    """Some host's; most have all the time in the world."""
     chance = random.Random(f"tries {seed} {name} {number}")  # noqa: S311 - the same each time
     if chance.random() >= 0.3:
         return Impatience(chance)
@@ -207,7 +202,6 @@ class Host:
         return self.models[-1]
 
     def wait(self, low: int, high: int) -> int:
-        """Some milliseconds."""
         return self.chance.randint(low, high) * MS
 
     # One conversation.
@@ -238,7 +232,6 @@ class Host:
         return last.text
 
     def _works(self, talk: Talk) -> Generator[int, None, bool]:
-        """An answer with calls, and these; false if the person left it at that."""
         before = talk.entries[-2] if len(talk.entries) > 1 else None
         if isinstance(before, Answer) and before.calls and talk.chance.random() < 0.1:  # it asks for the same once more
             answer = replace(before, calls=[self._anew(call) for call in before.calls])
@@ -350,7 +343,6 @@ class Host:
         return ways[self.habits.tells]
 
     def _one(self, asked: Asked, call: Call) -> Generator[int, None, str]:
-        """One call; gives what the model is told of it."""
         if call.name == "access_mcp_resource":
             return (yield from self._resource(asked, call))
         server, tool = self._meant[call.id]
@@ -443,7 +435,6 @@ class Host:
         tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
 
     def _task(self, tap: ServerTap, identity: int, text: str) -> Generator[int, None, str]:
-        """A call whose result is fetched when it is there."""
         self.counter += 1
         name = f"task-{self.counter}"
         tap.answer(identity, {"task": {"taskId": name, "status": "working", "ttl": 60000}}, self.connection)
@@ -498,7 +489,6 @@ class Host:
 
 
 def _wanted(chance: random.Random, of: str = "") -> tuple[str, str, dict[str, JSON]]:
-    """Some call, of one server if that is given."""
     tools = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
     server, tool = chance.choice([pair for pair in tools if not of or pair[0] == of])
     arguments: dict[str, JSON] = {}

@@ -37,7 +37,6 @@ class Tap:
         self._seq = self._exchanges = 0
 
     def keep(self, draft: Record) -> int:
-        """A record, now."""
         self._seq += 1
         now = self._world.now + self._world.now * self._drift // 1_000_000
         times = {"time_ns": BEGAN + now + self._off, "mono_ns": self._boot + now}
@@ -45,7 +44,6 @@ class Tap:
         return self._seq
 
     def exchange(self) -> str:
-        """A new exchange's id."""
         self._exchanges += 1
         return str(self._exchanges)
 
@@ -70,7 +68,6 @@ class ModelTap(Tap):
         self._draft("end", exchange, data=Ending(size=1, kept=1).to_bytes())
 
     def fail(self, exchange: str) -> None:
-        """No response at all."""
         self._draft("error", exchange, data=Ending(reason="cut by peer").to_bytes())
 
     def answer(self, form: Form, exchange: str, answer: Answer, *, cut: bool = False) -> Generator[int]:
@@ -132,11 +129,9 @@ class ServerTap(Tap):
         return self.answer(identity, {"content": [{"type": "text", "text": text}], "isError": is_error}, connection)
 
     def answer(self, identity: int, result: JSON, connection: str = "c1") -> int:
-        """Any result's frame."""
         return self.frame("in", {"id": identity, "result": result}, connection)
 
     def frame(self, direction: Literal["out", "in"], message: Mapping[str, JSON], connection: str = "c1") -> int:
-        """Any message."""
         exchange = f"{connection} {message['id']}" if self.has_no_sessions and "id" in message else None
         connection = "c" if self.has_no_sessions else connection
         draft = Record(wire="mcp", kind="frame", peer=self.name, connection=connection, exchange=exchange)
@@ -174,7 +169,6 @@ class World:
         return ServerTap(self, f"mcp-{self.taps}", name, has_no_sessions=has_no_sessions, **clock)
 
     def carried(self, call: Asked, frame: Frame) -> None:
-        """This frame carries this call."""
         self.truth.add(("sent", call, frame))
 
     def told(self, call: Asked, capture: str, exchange: str, text: str) -> None:

@@ -34,7 +34,6 @@ class Call:
     arguments: str
     at_ns: int  # when its last byte arrived
     spans: tuple[tuple[int, int], ...]  # in the decoded response
-    conversation: tuple[str, str] = ("", "")  # its first exchange
     host: str = ""  # empty if unknown
     agent: Hashable = ""  # what tells the host's requests from others, as its headers
     until_ns: int | None = None  # when the conversation continued

@@ -136,7 +136,7 @@ class Conversations:
                 is_open = is_open and child.has_failed
             for call in calls:
                 places = tuple(results.get(call.key, ()))
-                yield replace(call, conversation=exchange.root.key, until_ns=until_ns, results=places)
+                yield replace(call, until_ns=until_ns, results=places)
 
     def _has_twin(self, exchange: ModelExchange) -> bool:
         """Return whether the same request had another answer with the same calls: then nobody knows which of the two went on."""
