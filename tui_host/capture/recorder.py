@@ -50,14 +50,7 @@ SYSTEM = SystemClock()
 
 
 class Recorder(Recording):
-    """Records one capture. Callable from any thread; only `flush`, `close` and reading old records use the disk.
-
-    Attributes:
-        fault: Why records are not stored now; empty if they are. As long as there is no store, it is what `without` says.
-        revision: Grows when a record becomes visible, or when other attributes change.
-        last: Number of the last visible record.
-        reached: Number of the last record, visible or not.
-    """
+    """Records one capture. Callable from any thread; only `flush`, `close` and reading old records use the disk."""
 
     def __init__(
         self,
@@ -71,8 +64,9 @@ class Recorder(Recording):
         without: str = NOT_RECORDED,
     ) -> None:
         super().__init__(capture, redactor)
-        self.fault: str = without
-        self.revision = self.last = self.reached = 0
+        self.fault: str = without  # why records are not stored now; empty if they are
+        self.revision = 0  # grows when a record becomes visible, or another attribute changes
+        self.last = self.reached = 0  # numbers of the last visible record, and of the last one
         self._kind: CaptureKind = kind
         self._store: Store | None = None
         self._wall_ns, self._mono_ns = clock.wall_ns, clock.mono_ns
@@ -140,7 +134,6 @@ class Recorder(Recording):
         return not self.unkept
 
     def close(self, timeout: float = 5.0) -> bool:
-        """End the capture; the result is as for `flush`. Blocks."""
         if self._store is not None:
             self._store.end_capture(self.capture, self._wall_ns())
         return self.flush(timeout)

@@ -11,10 +11,8 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.capture.redact.redaction import Redactor
 
-OVERHEAD = 700
-"""Bytes that a record takes in memory in addition to its data, roughly."""
-SEARCHED_AT_ONCE = 4 << 20
-"""Largest number of bytes to search for secrets at once: they are copied for the search."""
+OVERHEAD = 700  # bytes that a record takes in memory in addition to its data, roughly
+SEARCHED_AT_ONCE = 4 << 20  # bytes, at most: they are copied for the search
 
 
 class Slot:

@@ -30,19 +30,17 @@ Part: TypeAlias = "tuple[int, int, int, Kind, str | None, bytes]"
 
 LONGEST, SPAN = 1024, 1 << 14
 """Records in one row, and keys from its first to its last, at most: where a record may stand is looked for no farther."""
-KINDS: Final[Sequence[Kind]] = ("response", "chunk", "end", "error")
-"""The order is part of the form."""
+KINDS: Final[Sequence[Kind]] = ("response", "chunk", "end", "error")  # the order is part of the form
 _HEADER = Struct("<BHqqII")
 """The kind's place in `KINDS`; the distances to the record before in key, in monotonic clock, and how much farther the wall clock
 went; the bytes of its head, 0 without one; the bytes of its data."""
 _COUNT = Struct("<I")
 
-SMALL = 512
-"""Bytes of a request's body below which packing gains nothing."""
-LARGE = 16 << 10
-"""Bytes from which anything else is packed too, by itself."""
-GREAT = 16 << 20
-"""Bytes from which a body stands by itself: to pack it against another takes several times the memory of both."""
+SMALL = 512  # bytes of a request's body below which packing gains nothing
+LARGE = 16 << 10  # bytes from which anything else is packed too, by itself
+GREAT = (
+    16 << 20
+)  # bytes from which a body stands by itself: packed against another it takes several times the memory of both
 WORTH, ALIKE = 0.9, 0.25
 """The part of itself to which something must shrink, else it is kept as it is; and to which a body that repeats its prefix does."""
 GROUP, WHOLE = 4, 64
@@ -68,7 +66,6 @@ class Bodies:
         self._recent: OrderedDict[int, bytes] = OrderedDict()
 
     def hold(self, key: int, data: bytes) -> None:
-        """Remember a body."""
         self._held += len(data) - len(self._recent.pop(key, b""))
         self._recent[key] = data
         while self._held > RECENT and len(self._recent) > 1:
@@ -117,7 +114,6 @@ class Packer:
         self._chains.clear()
 
     def pack(self, data: bytes) -> Packed:
-        """Compress data by itself."""
         return Packed(data) if len(data) < LARGE else _packed(data)
 
     def pack_answer(self, key: int, session: str | None, data: bytes) -> Packed:
@@ -155,12 +151,11 @@ class Packer:
         return chain
 
     def _prefix(self, key: int) -> bytes:
-        """Return the bytes of an earlier body; empty without one, and where it is damaged or was deleted meanwhile."""
         row: tuple[bytes, int | None, int | None] | None = self._connection.execute(_PACKED, (key,)).fetchone()
         try:
             return b"" if row is None else self._bodies.unpack(self._connection, key, Packed(*row))
         except ValueError:
-            return b""
+            return b""  # it is damaged; without a row, it was deleted meanwhile
 
 
 def _packed(data: bytes, prefix: bytes = b"", base: int | None = None) -> Packed:

@@ -33,7 +33,6 @@ class Lock:
         unnamed.rename(self._path)  # only now: a file that is not locked is taken for one left behind
 
     def release(self) -> None:
-        """Free the lock."""
         with suppress(OSError):  # the folder has gone, or cannot be written: the next process removes what is left
             self._path.unlink()
         os.close(self._file)
@@ -92,7 +91,6 @@ class DiskReserve:
         self.hold()
 
     def hold(self) -> None:
-        """Reserve space, as much as is available."""
         with suppress(OSError):  # none there, or none to be had on this kind of disk: then there is none to give up
             held = self._path.stat().st_size if self._path.exists() else 0
             size = min(HELD, self._free() + held - LEAST)
@@ -117,7 +115,6 @@ class DiskReserve:
         return False
 
     def is_full(self) -> bool:
-        """Return whether the disk is almost full."""
         with suppress(OSError):
             return self._free() < LEAST
         return False

@@ -23,10 +23,8 @@ Text = TypeVar("Text", str, "str | None")
 PlaceKey: TypeAlias = "tuple[str, Place, str | None, str | None, str, Wire]"
 """What makes a place: capture, place in the conversation, exchange, connection, peer and wire."""
 
-NO_TIME = -1
-"""Stands in a row for a time that is not known; none that is known is negative."""
-KNOWN = 512
-"""Places remembered at most."""
+NO_TIME = -1  # stands in a row for a time that is not known; none that is known is negative
+KNOWN = 512  # places remembered at most
 
 _CAPTURE = "INSERT INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO"
 _TAKE_OVER = f"{_CAPTURE} UPDATE SET pid = excluded.pid, owner = excluded.owner"
@@ -36,15 +34,13 @@ _PLACE = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _PLAIN = "key, place, time, mono, kind, direction, encoding, head, data"
-_AT_ONCE = 110
-"""SQLite's older limit is 999 values; few enough rows, too, that a statement is soon over."""
+_AT_ONCE = 110  # SQLite's older limit is 999 values; few enough rows, too, that a statement is soon over
 _WHOLE = f"INSERT INTO records ({_PLAIN}, malformed, redacted, base, size, last) VALUES ({', '.join('?' * 14)})"  # noqa: S608 - constants alone
 _STREAMED = f"""
     SELECT {_PLAIN} FROM records
     WHERE place = ? AND direction = 'in' AND malformed IS NULL AND redacted IS NULL AND size IS NULL AND length(data) < {LARGE}
     ORDER BY key
-"""  # noqa: S608 - constants alone
-"""Without large ones: they have been packed by themselves, or were found not to shrink."""
+"""  # noqa: S608 - constants alone; without large ones, which were packed by themselves or found not to shrink
 
 
 def storable(text: Text) -> Text:
@@ -117,7 +113,6 @@ class RecordTable:
         self._insert_plain()
 
     def _capture(self, name: str) -> int:
-        """Return the key of a capture, made if nobody has begun the capture."""
         key = self._captures.get(name)
         if key is None:
             self._connection.execute(_LEAVE, (name, "app", time.time_ns(), os.getpid(), self._owner))
@@ -143,7 +138,6 @@ class RecordTable:
         return key
 
     def _insert_plain(self) -> None:
-        """Insert the gathered rows."""
         # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
         for start in range(0, len(self._plain), _AT_ONCE):
             rows = self._plain[start : start + _AT_ONCE]
@@ -151,7 +145,6 @@ class RecordTable:
         self._plain.clear()
 
     def _insert_whole(self, row: PlainRow, record: Record) -> None:
-        """Insert a record that may be packed, or has marks."""
         head: SQLValue = row[7]
         if record.kind == "request" and record.wire == "llm":
             text = (head or "").encode()

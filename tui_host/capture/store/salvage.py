@@ -92,7 +92,6 @@ def _copied(damaged: Path, fresh: Path) -> str:
 
 
 def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
-    """Copy the damaged file and its log, with the pages of the schema from a new file."""
     make_private(mended)
     shutil.copyfile(damaged, mended)
     log = damaged.with_name(damaged.name + "-wal")
@@ -111,7 +110,7 @@ def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
 
 
 def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
-    """Copy the readable rows of a table; returns whether these are all."""
+    """Copy the rows that can be read; returns whether these are all."""
     columns: list[tuple[str, str]] = [(row[1], row[2].lower()) for row in target.execute(f"PRAGMA table_info({table})")]
     names = ", ".join(name for name, _ in columns)
     insert = f"INSERT OR IGNORE INTO {table} (rowid, {names}) VALUES ({', '.join('?' * (len(columns) + 1))})"  # noqa: S608

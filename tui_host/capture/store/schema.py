@@ -13,17 +13,12 @@ import sqlite3
 from functools import partial
 from pathlib import Path
 
-APPLICATION_ID = 0x74756968
-"""SQLite's application id of our files: the letters `tuih`."""
-
+APPLICATION_ID = 0x74756968  # SQLite's id of our files: the letters `tuih`
 FORM = 6
-
-SEQ_BITS = 40
-"""A record's key is its capture's key, shifted left by this many bits, plus the record's number in the capture."""
-
-BUSY_SECONDS = 5.0
-"""How long SQLite waits for other processes."""
-
+SEQ_BITS = (
+    40  # a record's key is its capture's key, shifted left by this many bits, plus the record's number in the capture
+)
+BUSY_SECONDS = 5.0  # so long SQLite waits for other processes
 damaged_text = partial(str, encoding="utf-8", errors="backslashreplace")
 """A text factory that reads damaged texts too, with the bytes that are no UTF-8 as escapes. Takes twice as long."""
 

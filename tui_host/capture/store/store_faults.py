@@ -6,12 +6,10 @@ import sqlite3
 
 from tui_host.errors import StoreError
 
-LOCKS = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
-"""The codes of an error where another program holds the file."""
+LOCKS = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))  # the codes where another program holds the file
 DAMAGED = "the database is damaged"
 LOCKED = "another process holds the database locked"
-READ_FAULTS = (sqlite3.Error, UnicodeDecodeError)
-"""What reading raises. The second comes from SQLite's own message, where it quotes a damaged name."""
+READ_FAULTS = (sqlite3.Error, UnicodeDecodeError)  # the second comes from SQLite's message, which quotes a damaged name
 
 
 class LockedError(StoreError):

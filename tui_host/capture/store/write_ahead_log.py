@@ -10,9 +10,7 @@ from pathlib import Path
 
 from tui_host.capture.store.companion_files import is_any_live
 
-LOOKED_AT = 64 << 20
-"""Bytes of a log that are checked: it has 16 MB, unless somebody read for long."""
-
+LOOKED_AT = 64 << 20  # bytes of a log that are checked: it has 16 MB, unless somebody read for long
 _NETWORK = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "9p", "fuse.sshfs", "fuse.glusterfs")
 )
@@ -58,7 +56,7 @@ def words_of_lost_log(database: Path) -> str:
 
 
 def _lost_bytes(log: bytes) -> int:
-    """Return the length of what stands behind damage. Source: SQLite, WAL-mode File Format."""
+    # Source: SQLite, WAL-mode File Format
     if len(log) < _HEADER:
         return 0
     magic, _, page_size = struct.unpack_from(">3I", log)

@@ -250,7 +250,6 @@ class Writer:
             raise StoreError(GONE)
 
     def _refuse_jobs(self) -> None:
-        """Refuse the jobs that wait, but for those that make room."""
         jobs = [item for item in self._pending if isinstance(item, _Job)]
         self._pending = deque(item for item in self._pending if not isinstance(item, _Job))
         for job in jobs:
@@ -270,7 +269,6 @@ class Writer:
 
     @staticmethod
     def _settle(items: Iterable[Statement | _Job], fault: str) -> None:
-        """Tell the sources of records that these are stored, or wait for a reason."""
         newest = {item.source: item.slots[-1].seq for item in items if isinstance(item, _Batch)}
         for source, seq in newest.items():
             source.settled(seq, fault)
