@@ -134,7 +134,7 @@ async def names_what_matters(app: Running) -> None:
 
 async def is_deleted(app: Running) -> None:
     assert app.host.store is not None
-    for tap in app.host.store.sessions.taps():
+    for tap in app.host.store.sessions.list():
         delete_session(app.host.store, tap.id)
     await app.until_shown("These records were deleted", "No requests or frames", "0 LLM")
 

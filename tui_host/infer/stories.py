@@ -216,7 +216,7 @@ class Stories:
 
     def _with(self, tap: str) -> Sequence[TapStory]:
         """Return the stories with a tap: several for a shared server, none for an unknown id."""
-        stories = self._stories(info for info in self.store.sessions.taps() if not info.imported)
+        stories = self._stories(info for info in self.store.sessions.list() if not info.imported)
         return [story for story in stories if any(mate.id == tap for mate in story.known)]
 
     def _stories(self, sessions: Iterable[SessionInfo]) -> Sequence[TapStory]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from tui_host.capture.store.bodies import SPAN, Bodies
 from tui_host.capture.store.companion_files import Lock, doubt, is_live
 from tui_host.capture.store.database import Connect, connect_to_read, damage_to_tell, open_to_write
 from tui_host.capture.store.reading import SELECT, Keyed, StoredRow, from_row, in_order
-from tui_host.capture.store.rows import SQLValue, begin_capture
+from tui_host.capture.store.rows import TAKE_OVER, SQLValue
 from tui_host.capture.store.schema import SEQ_BITS, connect, damaged_text
 from tui_host.capture.store.session_records import select_records
 from tui_host.capture.store.store_faults import is_damage
@@ -133,9 +134,8 @@ class OpenDatabase:
         return self.run(perform, makes_room=True)
 
     def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
-        """Begin a capture of this process."""
-        sql, row = begin_capture(capture, kind, time_ns, self.owner)
-        self.put(Write(sql=sql, row=row))
+        """Begin a capture of this process, or make one that is continued its own."""
+        self.put(Write(sql=TAKE_OVER, row=(capture, kind, time_ns, os.getpid(), self.owner)))
 
     def end_capture(self, capture: str, time_ns: int) -> None:
         """End a capture."""

@@ -27,7 +27,7 @@ NO_TIME = -1  # stands in a row for a time that is not known; none that is known
 KNOWN = 512  # places remembered at most
 
 _CAPTURE = "INSERT INTO captures (id, kind, started, pid, owner) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO"
-_TAKE_OVER = f"{_CAPTURE} UPDATE SET pid = excluded.pid, owner = excluded.owner"
+TAKE_OVER = f"{_CAPTURE} UPDATE SET pid = excluded.pid, owner = excluded.owner"
 _LEAVE = f"{_CAPTURE} NOTHING"
 _PLACE = """
     INSERT INTO places (capture, wire, peer, session, turn, step, call, connection, exchange)
@@ -51,11 +51,6 @@ def storable(text: Text) -> Text:
 def _head_to_json(head: Head) -> str:
     # in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8
     return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
-
-
-def begin_capture(capture: str, kind: str, time_ns: int, owner: str) -> tuple[str, Row]:
-    """Return the statement and values that make a capture this process's own, whether new or continued."""
-    return _TAKE_OVER, (capture, kind, time_ns, os.getpid(), owner)
 
 
 class RecordTable:

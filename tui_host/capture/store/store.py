@@ -128,10 +128,6 @@ class StoredSessions:
         """Return the sessions with a turn whose process ended without releasing them."""
         return [info for info in self._infos(_LEFT_OPEN, self._store.owner) if not info.live]
 
-    def taps(self) -> Sequence[SessionInfo]:
-        """Return the sessions of taps."""
-        return self._infos(f"{_INFO} WHERE source = 'tap'")
-
     def get(self, session: str) -> SessionInfo | None:
         """Return one session by the whole id, with or without a turn."""
         return next(iter(self._infos(f"{_INFO} WHERE id = ?", session)), None)
