@@ -100,29 +100,23 @@ def host_asking(headers: Iterable[tuple[str, str]], system: str) -> tuple[str, s
 
 @lru_cache(maxsize=64)
 def _host_by_traits(agent: str, title: str, system: str) -> str:
-    for name, (sign, _, _) in _HOSTS.items():
-        if sign and re.search(sign, agent, re.IGNORECASE):
-            return name
-    for name, (_, sign, _) in _HOSTS.items():
-        if sign and re.search(sign, system):
-            return name
-    if title:
-        return next((name for name in _HOSTS if name.lower() == title.lower()), title[:40])
-    for name, (sign, _) in _LIBRARIES.items():
-        if sign and re.search(sign, agent):
-            return name
+    titled = next((name for name in _HOSTS if name.lower() == title.lower()), title[:40])
+    named = _first(_HOSTS, 0, "(?i:{})", agent) or _first(_HOSTS, 1, "{}", system) or titled
     # Of programs in a browser's window, the one that is no browser's.
     products = [part.partition("/")[0][:40] for part in re.sub(r"\([^()]*\)", " ", agent).split()]
-    return next((name for name in products if not _OF_BROWSERS.fullmatch(name)), "a browser" if products else "")
+    product = next((name for name in products if not _OF_BROWSERS.fullmatch(name)), "a browser" if products else "")
+    return named or _first(_LIBRARIES, 0, "{}", agent) or product
 
 
 @lru_cache(maxsize=64)
 def host_named(client: str) -> str:
     """Return the host for a client's name, or the name itself if no host is known."""
-    for name, (_, _, sign) in _HOSTS.items():
-        if sign and re.fullmatch(sign, client, re.IGNORECASE):
-            return name
-    return next((name for name, (_, sign) in _LIBRARIES.items() if sign and re.fullmatch(sign, client)), client[:40])
+    return _first(_HOSTS, 2, r"\A(?i:{})\Z", client) or _first(_LIBRARIES, 1, r"\A(?:{})\Z", client) or client[:40]
+
+
+def _first(table: Mapping[str, tuple[str, ...]], column: int, form: str, text: str) -> str:
+    signs = ((name, patterns[column]) for name, patterns in table.items() if patterns[column])
+    return next((name for name, sign in signs if re.search(form.format(sign), text)), "")
 
 
 def is_host(name: str) -> bool:

@@ -180,9 +180,6 @@ def _content_of(name: str, data: bytes, *, is_list: bool) -> tuple[int, Sequence
     return len(before), messages, [tool.name for part in parts for tool in part.walk() if tool.kind == "tool"]
 
 
-# What a protocol of plain text puts into messages, by its place in the body.
-
-
 def results_of(body: bytes, protocol: str, message: RequestMessage) -> Sequence[MessagePart]:
     """Return the results in a message of a request under a protocol: those of the vendor's API, else those in words."""
     results, parts = message.of("result"), _worded(body, protocol, message)
