@@ -119,11 +119,8 @@ def test_a_name_alone_says_what_becomes_of_its_value(place: Place, level: Sensit
     assert {name: sensitivity(name, place=place) for name in names} == dict.fromkeys(names, level)
 
 
-def test_a_value_decides_under_a_name_that_may_mean_anything() -> None:
+def test_a_value_decides_under_a_name_that_may_mean_anything_and_kinds_of_names_are_told_apart() -> None:
     assert {row: sensitivity(row[1], row[2], row[0]) for row in VALUES} == VALUES
-
-
-def test_the_kinds_of_a_name_are_told_apart() -> None:
     names = "cookie session-token x-otp-token api-keys max-tokens usage-tokens several_keys"
     assert {name: sorted(kinds_of(name)) for name in names.split()} == {
         "cookie": ["key", "session", "sound"],

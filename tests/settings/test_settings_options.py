@@ -15,26 +15,20 @@ from tui_host.settings.model_options import (
 )
 from tui_host.tui.screens.field_screen import WORDS
 
-
-@pytest.mark.parametrize(
-    ("name", "typed", "value"),
-    [
-        ("temperature", " 0.25 ", 0.25),
-        ("max_tokens", "4096", 4096),
-        ("reasoning_effort", "high", "high"),
-        ("stop", "END, ###", ["END", "###"]),
-        ("stop", r'"a, \"b\"\n" , " ","c"', ['a, "b"\n', " ", "c"]),
-        ("extra_body", '{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}),
-    ],
-)
-def test_an_option_is_read_as_it_is_typed(name: str, typed: str, value: JSON) -> None:
-    assert option_of(name, typed) == value
-    assert option_of(name, text_of(value)) == value
+TYPED: list[tuple[str, str, JSON]] = [
+    ("temperature", " 0.25 ", 0.25),
+    ("max_tokens", "4096", 4096),
+    ("reasoning_effort", "high", "high"),
+    ("stop", "END, ###", ["END", "###"]),
+    ("stop", r'"a, \"b\"\n" , " ","c"', ['a, "b"\n', " ", "c"]),
+    ("extra_body", '{"a": {"b": [1, null]}}', {"a": {"b": [1, None]}}),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "typed", "told"),
-    [
+def test_an_option_is_read_as_it_is_typed_and_what_is_no_value_is_told() -> None:
+    for name, typed, value in TYPED:
+        assert option_of(name, typed) == option_of(name, text_of(value)) == value
+    for name, typed, told in (
         ("temperature", "warm", "a number"),
         ("temperature", "nan", "a number"),
         ("max_tokens", "1.5", "a whole number"),
@@ -42,18 +36,14 @@ def test_an_option_is_read_as_it_is_typed(name: str, typed: str, value: JSON) ->
         ("stop", ",", "texts"),
         ("extra_body", "[1]", "a JSON object"),
         ("extra_body", '{"a": NaN}', "a JSON object"),
-    ],
-)
-def test_what_is_no_value_is_told(name: str, typed: str, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
-        option_of(name, typed)
+    ):
+        with pytest.raises(ValueError, match=told):
+            option_of(name, typed)
 
 
 def test_an_option_is_set_and_taken_away_and_all_others_stay() -> None:
     options = Options(temperature=0.5, top_p=0.9, stop=("END",), others={"k": 1})
-
     changed = with_value(options, "temperature", 0)
-
     assert (changed.temperature, changed.top_p, changed.stop, changed.others) == (0, 0.9, ("END",), {"k": 1})
     without = with_value(changed, "temperature", None)
     assert without == Options(top_p=0.9, stop=("END",), others={"k": 1})

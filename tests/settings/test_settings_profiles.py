@@ -31,9 +31,7 @@ def test_a_profile_is_read_whole_from_the_file_or_from_one_of_its_own(tmp_path: 
     extra_body = { k = "${V:-v}" }
     """
     path = write(tmp_path, own, "profiles.d/助手.toml")
-
     settings = read(tmp_path, "[profiles.quiet]\nservers = []")
-
     assert settings.profiles["quiet"] == Profile(name="quiet", servers=(), file=str(tmp_path / "config.toml"))
     found = settings.profiles["助手"]
     assert found.system == Template(text="now {time}, {not this}")
@@ -61,8 +59,6 @@ def test_what_was_typed_wins_over_the_profile_and_that_over_what_is_below_it(
     path = write(tmp_path, config + NAMING)
     save_state(load(Overrides(config=path, data_dir=tmp_path), {}), dict(state))
     model, protocol, profile = (typed.get(key) for key in ("model", "protocol", "profile"))
-
     settings = load(Overrides(config=path, data_dir=tmp_path, model=model, protocol=protocol, profile=profile), {})
-
     assert (settings.profile, str(settings.model), settings.protocol) == expected
     assert any('no profile "gone"' in notice for notice in settings.notices) == ("gone" in state.values())

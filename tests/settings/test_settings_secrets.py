@@ -39,7 +39,7 @@ def provider(
     )
 
 
-def test_references_are_filled_in_once_and_nothing_else_is() -> None:
+def test_references_are_filled_in_once_and_nothing_else_is_and_one_that_is_not_set_is_named() -> None:
     environment = {"A": "one", "B": "two", "EMPTY": "", "NESTED": "${A}"}
     no_references = "$A $(touch x) ${input:key} ${A:?x} ${} ${"
     for text, filled in {
@@ -52,9 +52,6 @@ def test_references_are_filled_in_once_and_nothing_else_is() -> None:
         assert resolve(Template(text=text), environment, where="").text == filled
     typed = Template(text="${HOME}", literal=True)
     assert (resolve(typed, {"HOME": "/h"}, where="").text, typed.references) == ("${HOME}", ())
-
-
-def test_a_variable_that_is_not_set_is_named_with_its_place_and_remedy() -> None:
     spec = ServerSpec(name="s", env={"TOKEN": Template(text="${NOPE}")})
     with pytest.raises(SettingsError) as caught:
         child_environment(spec, {})
@@ -127,9 +124,6 @@ def test_a_configured_key_that_is_missing_or_that_no_header_can_hold_is_refused_
         with pytest.raises(SettingsError, match="check the environment variable K") as caught:
             credential(provider("${K}"), {"K": value})
         assert "canary" not in repr(caught.value)
-
-
-def test_headers_are_resolved_and_checked() -> None:
     headers = provider(headers={"A": "x ${V}", "B": "b"}).headers
     assert resolve_headers(headers, {"V": "1"}, where="p") == {"A": "x 1", "B": "b"}
     with pytest.raises(SettingsError, match=r"p\.A: ") as caught:

@@ -190,26 +190,21 @@ def test_what_is_not_there_is_told_with_what_is(desk: Desk) -> None:
         known_host("zed")
 
 
-@pytest.mark.parametrize(
-    ("name", "platform", "environment", "expected"),
-    [
+def test_files_are_looked_for_where_each_platform_has_them() -> None:
+    cases: tuple[tuple[str, str, dict[str, str], str], ...] = (
         ("claude-desktop", "linux", {}, "/h/.config/Claude/claude_desktop_config.json"),
         ("claude-desktop", "linux", {"XDG_CONFIG_HOME": "/c"}, "/c/Claude/claude_desktop_config.json"),
         ("claude-desktop", "darwin", {}, "/h/Library/Application Support/Claude/claude_desktop_config.json"),
         ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/cc"}, "/cc/.claude.json"),
         ("cline", "linux", {}, "/h/.cline/data/settings/cline_mcp_settings.json"),
         ("gemini-cli", "linux", {"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"),
-    ],
-)
-def test_files_are_looked_for_where_each_platform_has_them(
-    name: str, platform: str, environment: dict[str, str], expected: str
-) -> None:
-    assert files_of(known_host(name), {"HOME": "/h", **environment}, platform)[0] == Path(expected)
+    )
+    for name, platform, environment, expected in cases:
+        assert files_of(known_host(name), {"HOME": "/h", **environment}, platform)[0] == Path(expected)
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
+def test_what_looks_like_a_secret_is_not_shown() -> None:
+    for words, shown in (
         ("npx -y @scope/server-github", "npx -y @scope/server-github"),
         ("x --api-key abc --port 80", "x --api-key ••• --port 80"),
         ("x --token=abc API_KEY=abc", "x --token=••• API_KEY=•••"),
@@ -219,10 +214,8 @@ def test_files_are_looked_for_where_each_platform_has_them(
         ("x DB=postgres://u:p@h/d", "x DB=postgres://•••@h/d"),
         ("x sk-proj-0123456789abcdef ghp_0123456789abcdef", "x ••• •••"),
         ("x 0123456789abcdef0123456789abcdef", "x •••"),
-    ],
-)
-def test_what_looks_like_a_secret_is_not_shown(words: str, shown: str) -> None:
-    assert " ".join(hide(words.split(" "))) == shown
+    ):
+        assert " ".join(hide(words.split(" "))) == shown
     assert [*hide(["Authorization: Bearer a.b.c", "X-Team: a"])] == ["Authorization: •••", "X-Team: a"]
 
 

@@ -17,9 +17,7 @@ from tui_host.tap.http_messages import MessageHead, read_request, read_response,
 from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
 
-ENDED_EARLY = "the tap was ended"
-REMEMBERED = 1000
-"""Largest number of client sessions to remember."""
+REMEMBERED = 1000  # sessions of clients
 
 
 class Connections:
@@ -105,7 +103,7 @@ class TappedExchanges:
 
     def finish(self) -> None:
         """Record that exchanges in progress were cut off when the relay ended."""
-        self._cut(ENDED_EARLY)
+        self._cut("the tap was ended")
 
     def _cut(self, words: str) -> None:
         for number, exchange in self._open.items():

@@ -196,7 +196,6 @@ def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn |
     leave_no_core()
     gc.enable()
     _share_processor(NICE)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the relay blocks those that it passes on
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     ring_file, wire, name, data_dir, log_name, log_file, began_ns, seed, *command = words

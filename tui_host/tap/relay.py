@@ -19,7 +19,6 @@ from struct import Struct
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from subprocess import Popen
     from typing import NoReturn
 
 # Kinds of items, one letter each. What a count of bytes or a code is, is in ASCII.
@@ -151,19 +150,18 @@ class RecorderChild:
         self._tell = tell
         self._tell_once = told_once(tell)
         self._is_ending, self._is_over = threading.Event(), threading.Event()
-        self._process = self._started()
-        threading.Thread(target=self._run, daemon=True).start()
+        self._lifeline = self._notices = open(os.devnull, "rb", 0)  # noqa: PTH123, SIM115 - until one is started
+        threading.Thread(target=self._run, args=(self._start(),), daemon=True).start()
 
     def end(self) -> None:
         """End reporting. Waits only for a log, or if recording is not known to work, and tells the user what is missing."""
         words, has_log = self._ring.words, self._words[3] != ""
         words[IS_ENDED] = 1
         self._is_ending.set()
-        self._close_lifeline()
+        self._lifeline.close()
         began = time.monotonic()
         while not self._is_over.wait(0.01) and (late := time.monotonic() - began) < NEWS_SECONDS:
-            is_there = self._process is not None and self._process.poll() is None
-            is_well = words[IS_WELL] and not has_log and is_there
+            is_well = words[IS_WELL] and not has_log and not ready(self._notices.fileno(), 0, 0)  # else it has died
             if is_well and (not self._ring.left or late > REST_SECONDS):
                 break
         missing = words[LOST]
@@ -174,16 +172,17 @@ class RecorderChild:
         if missing:
             self._tell(f"up to {missing:,} bytes of the traffic are not recorded")
 
-    def _run(self) -> None:
+    def _run(self, process: int | None) -> None:
         """Pass on what a recorder writes until it ends, and start another one unless it has done all."""
         is_last, began = False, time.monotonic()
         while True:
             code = BEGIN_AGAIN
-            if self._process is not None and self._process.stderr is not None:
+            if process is not None:
                 # Through the relay: whoever reads the tap's standard error would else wait for the recorder's end too.
-                while words := read(self._process.stderr.fileno()):
+                while words := read(self._notices.fileno()):
                     write(2, words)
-                code = self._process.wait()
+                code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+                self._lifeline.close()
             self._ring.words[IS_WELL] = 0  # a dead recorder can no longer take it back
             if self._is_ending.is_set() and (is_last or code == 0):
                 break
@@ -196,35 +195,39 @@ class RecorderChild:
             self._is_ending.wait(max(began + RESTART_SECONDS - time.monotonic(), 0))
             is_last = self._is_ending.is_set()  # one that dies while the relay ends is replaced once
             began = time.monotonic()
-            self._process = self._started()
-            if self._is_ending.is_set():
-                self._close_lifeline()
+            process = self._start()
         self._is_over.set()
 
-    def _started(self) -> Popen[bytes] | None:
-        """Start a recorder; None if the system has no room for it."""
-        from subprocess import DEVNULL, PIPE, Popen  # only now: the server has been started
-
-        files = [file for file in (self._ring.file, int(self._words[4])) if file >= 0]
+    def _start(self) -> int | None:
+        """Start a recorder; returns its process, or None if the system has no room for it."""
+        pipes: list[int] = []
         program = [sys.executable, "-P", "-m", "tui_host", "tap-recorder", "--", str(self._ring.file), *self._words]
         try:
-            return Popen(  # noqa: S603 - this program
-                program,
-                bufsize=0,
-                stdin=PIPE,
-                stdout=DEVNULL,
-                stderr=PIPE,
-                env=environment(),
-                pass_fds=files,
-                start_new_session=True,  # signals sent to the tap's process group spare it
+            pipes += os.pipe()
+            pipes += os.pipe()
+            for file in (
+                self._ring.file,
+                int(self._words[4]),
+            ):  # only now: no server gets them, which was started before
+                if file >= 0:
+                    os.set_inheritable(file, True)  # noqa: FBT003 - the system's own form
+            actions = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+            actions += [(os.POSIX_SPAWN_DUP2, pipes[0], 0), (os.POSIX_SPAWN_DUP2, pipes[3], 2)]
+            # Of a session of its own: signals sent to the tap's process group spare it.
+            process = os.posix_spawn(
+                sys.executable, program, environment(), file_actions=actions, setsigmask=(), setsid=True
             )
         except OSError as error:
             self._tell_once(f"no recorder can be started: {error.strerror or error}; another try follows each second")
+            for descriptor in pipes:
+                os.close(descriptor)
             return None
-
-    def _close_lifeline(self) -> None:
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
+        os.close(pipes[0])
+        os.close(pipes[3])
+        self._lifeline, self._notices = os.fdopen(pipes[1], "wb", 0), os.fdopen(pipes[2], "rb", 0)
+        if self._is_ending.is_set():
+            self._lifeline.close()
+        return process
 
 
 # Descriptors, also nonblocking ones: another process that shares a descriptor may have made it so.

@@ -225,9 +225,9 @@ class ClientLink:
             side.peer, self.client.peer = self.client, side
             self._answers.take()
             self._connecting = asyncio.get_running_loop().create_task(self._connect(server, side))
-        exchange = self._exchange = RelayedExchange(head, body, relay.report, next(relay.numbers))
+        asked = server.origin.encode() + b"\n" + passed.block
+        exchange = self._exchange = RelayedExchange(head, body, asked, relay.report, next(relay.numbers))
         self._route = route
-        exchange.begin(passed, server.origin)
         self._pass_request(exchange, form + self._requests.take(), server.head_bytes(passed))
 
     async def _connect(self, server: Upstream, side: Side) -> None:

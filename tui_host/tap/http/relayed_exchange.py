@@ -43,9 +43,9 @@ def for_next_hop(head: MessageHead, *, upgrades: bool = False) -> MessageHead:
 
 
 class RelayedExchange:
-    """A request, and then its answer."""
+    """A request, which is reported as the upstream gets it (`asked`), and then its answer."""
 
-    def __init__(self, head: MessageHead, body: SizedBody, report: Report, number: int) -> None:
+    def __init__(self, head: MessageHead, body: SizedBody, asked: bytes, report: Report, number: int) -> None:
         self.head = head
         self.request = body
         self.answer: SizedBody | None = None  # until the answer's head has come
@@ -56,10 +56,7 @@ class RelayedExchange:
         self._passed: MessageHead | None = None  # the answer's head, until it is passed on with the body's beginning
         self._change: BodyChange | None = None
         self._held = b""
-
-    def begin(self, passed: MessageHead, origin: str) -> None:
-        """Report the request's head, as the upstream gets it."""
-        self._report(kinds.REQUEST, self._number, origin.encode() + b"\n" + passed.block)
+        report(kinds.REQUEST, number, asked)
 
     def feed_request(self, data: bytes) -> int:
         """Take bytes from the client; returns how many of them belong to the request."""
