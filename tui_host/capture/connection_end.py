@@ -10,8 +10,6 @@ from tui_host.capture.record import NOWHERE, Place, Record
 
 CLOSED = "closed by tui-host"
 """The reason where the host disconnected."""
-_ORDERLY = frozenset({CLOSED, "exited 0", "ended by SIGTERM", "ended by SIGINT"})
-_OF_PROCESS = ("exited ", "ended by ", "closed its ")
 
 
 def connection_end(peer: str, connection: str, reason: str, place: Place = NOWHERE) -> Record:
@@ -27,9 +25,9 @@ def reason_of_end(draft: Record) -> str:
 
 def is_orderly(reason: str) -> bool:
     """Whether a connection ended as hosts end connections."""
-    return reason in _ORDERLY
+    return reason in {CLOSED, "exited 0", "ended by SIGTERM", "ended by SIGINT"}
 
 
 def why_unanswered(peer: str, reason: str) -> str:
     """Say why the open requests of an ended connection have no answer: `lab exited 134`."""
-    return f"{peer} {reason}" if reason.startswith(_OF_PROCESS) else reason
+    return f"{peer} {reason}" if reason.startswith(("exited ", "ended by ", "closed its ")) else reason

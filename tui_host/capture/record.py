@@ -19,7 +19,6 @@ Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame
 WIRES: Mapping[str, Wire] = {wire: wire for wire in get_args(Wire)}
 KINDS: Mapping[str, Kind] = {kind: kind for kind in get_args(Kind)}
 DIRECTIONS: Mapping[str, Direction] = {direction: direction for direction in get_args(Direction)}
-"""The directions by name, to check a text from a file or a row."""
 Shift: TypeAlias = tuple[int, int, int]
 """Where a secret was removed from a body: first byte, one past the last byte, and length of the mark."""
 
@@ -64,25 +63,17 @@ class Redaction:
     @property
     def coding(self) -> str:
         """The content coding that was undone; empty for a secret."""
-        return self.name[len(_WAS) :] if self.name.startswith(_WAS) else ""
-
-
-_WAS = "was "
+        return self.name[4:] if self.name.startswith("was ") else ""
 
 
 def decoded_mark(coding: str, length: int) -> Redaction:
     """Return the mark for data that is stored decoded, with the number of its coded bytes."""
-    return Redaction(where="data", name=f"{_WAS}{coding}", length=length)
+    return Redaction(where="data", name=f"was {coding}", length=length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A place in a conversation; every field may be unknown.
-
-    Attributes:
-        turn: The turn's number in its session, from 1.
-        step: The step's number in its turn, from 1.
-    """
+    """A place in a conversation; every field may be unknown. Turns of a session and steps of a turn are numbered from 1."""
 
     session: str | None = None
     turn: int | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from tui_host.errors import TuiHostError
@@ -21,7 +21,7 @@ async def reported(
     *,
     known: Collection[str] = (),
 ) -> tuple[Reported, ...]:
-    """Ask providers for their models, and return one entry per provider.
+    """Ask providers for their models, and return one entry per provider, in the order of the settings.
 
     Args:
         host: The host, ready or opening.
@@ -29,9 +29,6 @@ async def reported(
             model lists are used unasked, and presets without a key and silent local servers are left out.
         told: Called with each provider's entry when it arrives.
         known: Providers not to ask again, unless `names` lists them.
-
-    Returns:
-        One entry per provider, in the order of the settings.
     """
     import anyio
 
@@ -43,18 +40,22 @@ async def reported(
             told(answer)
 
     async with anyio.create_task_group() as group:
-        for provider in _chosen(host, names):
-            if provider.name in known and provider.name not in names:
-                continue
-            group.start_soon(_ask, host, provider, bool(names), take)
+        for name, provider in host.settings.providers.items():
+            # A preset without a key variable is a server on this machine; `local_servers` tries its usual port.
+            is_local = bool(provider.preset) and provider.key_variable is None and not provider.embedded
+            if name in names or not (names or is_local or name in known):
+                group.start_soon(_ask, host, provider, bool(names), take)
         if not names:
             group.start_soon(_look_around, host, take)
     return tuple(answers[name] for name in host.settings.providers if name in answers)
 
 
 async def _ask(host: Host, provider: Provider, is_named: bool, take: Callable[[Reported], None]) -> None:  # noqa: FBT001 - started by place
-    if not is_named and provider.preset and not await _has_key(host, provider):
-        return
+    if not is_named and provider.preset:
+        try:
+            check_provider(await host.with_key(provider), host.settings.environment)
+        except TuiHostError:  # a key or a setting is missing: reported only when the user asks for the provider by name
+            return
     if not is_named and provider.models:
         take(Reported(provider=provider.name, models=provider.models))
         return
@@ -74,21 +75,3 @@ async def _look_around(host: Host, take: Callable[[Reported], None]) -> None:
         provider = host.settings.providers.get(server.provider)
         if provider is not None and provider.preset:
             take(Reported(provider=server.provider, models=server.models))
-
-
-def _chosen(host: Host, names: Sequence[str]) -> Iterator[Provider]:
-    for name, provider in host.settings.providers.items():
-        # A preset without a key variable is a server on this machine; `local_servers` tries its usual port.
-        if name in names or (
-            not names and not (provider.preset and provider.key_variable is None and not provider.embedded)
-        ):
-            yield provider
-
-
-async def _has_key(host: Host, provider: Provider) -> bool:
-    """Whether a preset has the key and settings that a request needs."""
-    try:
-        check_provider(await host.with_key(provider), host.settings.environment)
-    except TuiHostError:  # reported only when the user asks for the provider by name
-        return False
-    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -12,7 +13,6 @@ from tui_host.chat.conversation import NoteItem
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
-    from tui_host.capture.recorder import Recorder
     from tui_host.chat.session import Session
     from tui_host.chat.turn_result import TurnResult
     from tui_host.host.host import Host
@@ -24,17 +24,15 @@ async def measured(host: Host, session: Session, result: TurnResult) -> Compared
     Raises:
         StoreError: The records cannot be read.
     """
-    records = [] if host.recorder is None else await to_thread.run_sync(_records, host.recorder, session.id)
+    recorder = host.recorder
+
+    def records_of() -> list[Record]:
+        if recorder is None:
+            return []
+        recorder.flush()
+        return [record for record in recorder.since(0, limit=sys.maxsize) if record.place.session == session.id]
+
+    records = await to_thread.run_sync(records_of)
     notes = (item for item in session.conversation.items if isinstance(item, NoteItem) and item.kind == "note")
     figures = await to_thread.run_sync(figures_of, RecordedWires(records, host.settings.providers))
     return ComparedRun(session=session.id, result=result, figures=figures, notes=tuple(notes))
-
-
-def _records(recorder: Recorder, session: str) -> list[Record]:
-    recorder.flush()
-    records: list[Record] = []
-    last = 0
-    while new := recorder.since(last):
-        records += (record for record in new if record.place.session == session)
-        last = new[-1].seq
-    return records
