@@ -11,7 +11,7 @@ from tests.host.test_host import serving, until
 from tests.servers.running import sdk_configured
 from tui_host.host import server_watch
 from tui_host.host.host import Host
-from tui_host.host.server_watch import marks_of
+from tui_host.host.server_watch import watched_files
 from tui_host.servers.catalog import ServerStatus
 from tui_host.servers.catalog_changes import changes_between, offers_of
 from tui_host.settings.load import Overrides, load
@@ -131,4 +131,4 @@ def test_a_pattern_names_files_below_the_file_that_names_it(tmp_path: Path, patt
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     spec = ServerSpec(name="a", command=Template(text="a"), watch=(pattern,), file=str(tmp_path / "config.toml"))
-    assert [Path(path).name for path, _ in marks_of(spec, {})] == names
+    assert [path.name for path in watched_files(spec, {})] == names

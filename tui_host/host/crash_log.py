@@ -25,7 +25,7 @@ def write_crash(error: BaseException, folder: Path | None, redact: Callable[[str
     what = f"a bug in tui-host ({type(fault).__name__})"
     if folder is None:
         return TuiHostError(what, place_in(fault), "report it")
-    path = _free(folder / time.strftime("crash-%Y%m%d-%H%M%S.log"))
+    path = folder / f"{time.strftime('crash-%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06}.log"
     text = visible(_account(error, redact))
     try:
         ensure_private_dir(folder)
@@ -58,13 +58,3 @@ def _account(error: BaseException, redact: Callable[[str], str]) -> str:
     except Exception:  # noqa: BLE001 - the redactor itself may be what failed
         fault = innermost(error)
         return "".join([*traceback.format_tb(fault.__traceback__), type(fault).__name__])
-
-
-def _free(path: Path) -> Path:
-    """Return the path, or a numbered variant that does not exist yet."""
-    number = 1
-    free = path
-    while free.exists():
-        number += 1
-        free = path.with_stem(f"{path.stem}-{number}")
-    return free

@@ -56,13 +56,7 @@ CLOSE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """A provider's models.
-
-    Attributes:
-        provider: The provider's name.
-        models: The model names, in the provider's order.
-        error: Why the provider returned no list, None if it answered.
-    """
+    """A provider's models, in its order, or why it returned no list."""
 
     provider: str
     models: tuple[str, ...] = ()
@@ -138,8 +132,6 @@ class Host:
         self._stop = asyncio.Event()
         self._closing = AsyncExitStack()  # closes in reverse order, and closes the rest even if one fails
         self._keys: KeyringKeys | None = None
-
-    # From start to end.
 
     async def serve(self) -> None:
         """Open the store and the servers, run until `stop`, then end everything. Never raises; see `fault`."""
@@ -334,8 +326,6 @@ class Host:
         self.settings, words = reload_servers(self.settings, self.pool, self.redactor)
         return words
 
-    # Keys, and what providers have.
-
     @property
     def keys(self) -> KeyringKeys:
         """Keys from the system's keyring. The keyring library is imported on first use."""
@@ -357,15 +347,8 @@ class Host:
         await self.ready()  # the redactor exists only once the host is ready
         return await self.keys.filled(provider)
 
-    # Turns.
-
     def send(
-        self,
-        session: Session,
-        text: str,
-        attached: Sequence[Attached] = (),
-        *,
-        filled: FilledPrompt | None = None,
+        self, session: Session, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None
     ) -> None:
         """Begin a turn with a text and attached files, or with a server's prompt; does nothing while a turn is running."""
         if session.busy:
@@ -390,8 +373,6 @@ class Host:
         """Return the services for a turn, with the current approver."""
         self._services.approver = self.approver or self._services.approver
         return self._services
-
-    # Mistakes and secrets.
 
     def mistake(self, error: BaseException) -> TuiHostError:
         """Describe an unexpected error; details go to a crash log, unless nothing is recorded."""

@@ -19,21 +19,13 @@ INSTALL = "install tui-host with the extra «images»: uv tool install 'tui-host
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A small picture.
+    """A small picture."""
 
-    Attributes:
-        width: Pixels of a line.
-        height: Number of lines.
-        rgb: Three bytes a pixel, line by line.
-        form: Name of the file's format.
-        original: Width and height of the image itself.
-    """
-
-    width: int
-    height: int
-    rgb: bytes
-    form: str
-    original: tuple[int, int]
+    width: int  # pixels of a line
+    height: int  # lines
+    rgb: bytes  # three bytes a pixel, line by line
+    form: str  # name of the file's format
+    original: tuple[int, int]  # width and height of the image itself
 
 
 async def decode_image(

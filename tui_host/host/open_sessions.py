@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
-
-from typing_extensions import override
 
 from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
 
 
-class OpenSessions(Mapping[str, "Session"]):
+class OpenSessions(dict[str, "Session"]):
     """The sessions open in this process by id, in the order of opening.
 
     Attributes:
@@ -35,6 +32,7 @@ class OpenSessions(Mapping[str, "Session"]):
     """
 
     def __init__(self, settings: Settings, *, source: Source, allow_all: bool, redact: Callable[[str], str]) -> None:
+        super().__init__()
         self.model = settings.model or DEFAULT_MODEL
         self.protocol = settings.protocol
         self.profile = settings.profile
@@ -43,27 +41,14 @@ class OpenSessions(Mapping[str, "Session"]):
         self._allow_all = allow_all
         self._redact = redact
         self._store: Store | None = None
-        self._opened: dict[str, Session] = {}
         self._policies: dict[str, Policy] = {}  # also of sessions that were left, for reopening
-
-    @override
-    def __getitem__(self, name: str) -> Session:
-        return self._opened[name]
-
-    @override
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._opened)
-
-    @override
-    def __len__(self) -> int:
-        return len(self._opened)
 
     def keep_in(self, store: Store) -> None:
         """Store the sessions from now on, including everything that happened before."""
         from tui_host.host.session_storage import StoreKeeper
 
         self._store = store
-        for session in self._opened.values():
+        for session in self.values():
             session.keep_in(StoreKeeper(store))
 
     def _policy(self) -> Policy:
@@ -87,7 +72,7 @@ class OpenSessions(Mapping[str, "Session"]):
             policy=self._policy(),
             redact=self._redact,
         )
-        self._opened[session.id] = session
+        self[session.id] = session
         if self._store is not None:
             session.keep_in(StoreKeeper(self._store))
         return session
@@ -102,8 +87,8 @@ class OpenSessions(Mapping[str, "Session"]):
 
         if self._store is None:
             raise StoreError("nothing is stored here", remedy="start without --no-record")
-        if name in self._opened:
-            return self._opened[name]  # a new session may not be on the disk yet
+        if name in self:
+            return self[name]  # a new session may not be on the disk yet
         with suppress(StoreError):  # on a full disk, the sessions already stored can still be read
             self._store.run(lambda _: None)  # wait for pending writes of a session that was left a moment ago
         info = self._store.sessions.find(name)
@@ -111,17 +96,17 @@ class OpenSessions(Mapping[str, "Session"]):
             where = "imported from a file" if info.imported else "recorded by a tap"
             what = f"this session cannot be continued: it was {where}"
             raise TuiHostError(what, info.id, "press f5 in the app to look at it")
-        if info.id not in self._opened:
+        if info.id not in self:
             policy = self._policies.pop(info.id, None) or self._policy()
-            self._opened[info.id] = stored_session(self._store, info, policy, self._redact)
-        return self._opened[info.id]
+            self[info.id] = stored_session(self._store, info, policy, self._redact)
+        return self[info.id]
 
     def leave(self, session: Session) -> bool:
         """Free a session that is stored completely; reopening reads it from the disk. Returns whether it was freed."""
         store = self._store
-        if store is None or store.fault or session.busy or not session.turn or session.id not in self._opened:
+        if store is None or store.fault or session.busy or not session.turn or session.id not in self:
             return False
-        del self._opened[session.id]
+        del self[session.id]
         self._policies[session.id] = session.policy
         store.sessions.release(session.id)
         return True
@@ -131,7 +116,7 @@ class OpenSessions(Mapping[str, "Session"]):
         from tui_host.host.session_storage import finish_left
 
         if self._store is not None:
-            finish_left(self._store, self._policy(), self._redact, opened=self._opened)
+            finish_left(self._store, self._policy(), self._redact, opened=self)
 
     def foreign(self, info: SessionInfo) -> Session:
         """Return what a tap recorded, or a file brought, as a read-only session, which is not stored again."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -88,7 +89,7 @@ class ServerWatch:
             await anyio.sleep(SECONDS)
 
     async def _look_at_files(self, spec: ServerSpec) -> None:
-        marks = await to_thread.run_sync(lambda: dict(marks_of(spec, self._settings().environment)))
+        marks = await to_thread.run_sync(lambda: _marks(watched_files(spec, self._settings().environment)))
         before = self._watched.get(spec.name, marks)
         self._watched[spec.name] = marks
         changed = sorted(path for path in {*marks, *before} if marks.get(path) != before.get(path))
@@ -99,7 +100,7 @@ class ServerWatch:
             server.reconnect()
 
     async def _look_at_settings(self, settings: Settings) -> None:
-        marks = await to_thread.run_sync(lambda: dict(_configuration(settings)))
+        marks = await to_thread.run_sync(lambda: _marks(_configuration(settings)))
         before, self._configured = self._configured, marks
         if before is None or marks == before or not _is_from_files(settings):
             return
@@ -187,14 +188,13 @@ def _changes(before: Settings, fresh: Settings, pool: Pool) -> Iterator[str]:
             yield f"~ {name}"
 
 
-def _configuration(settings: Settings) -> Iterator[tuple[str, tuple[int, int]]]:
-    folder = settings.config_dir
-    own = settings.config_file or folder / CONFIG_FILE
-    for path in (own, folder / STATE_FILE, *sorted((folder / FOLDER).glob("*.toml"))):
-        yield from _mark(path)
+def _configuration(settings: Settings) -> Iterator[Path]:
+    yield settings.config_file or settings.config_dir / CONFIG_FILE
+    yield settings.config_dir / STATE_FILE
+    yield from (settings.config_dir / FOLDER).glob("*.toml")
 
 
-def marks_of(spec: ServerSpec, environment: Mapping[str, str]) -> Iterator[tuple[str, tuple[int, int]]]:
+def watched_files(spec: ServerSpec, environment: Mapping[str, str]) -> Iterator[Path]:
     """Yield the files that a server watches, at most `MOST_FILES`. In a pattern, `*` also matches slashes."""
     from tui_host.servers.server_endpoint import resolve_endpoint
 
@@ -206,26 +206,26 @@ def marks_of(spec: ServerSpec, environment: Mapping[str, str]) -> Iterator[tuple
     count = 0
     for watched in spec.watch:
         pattern = f"{watched}/**" if os.path.isdir(folder / watched) else watched.replace("**/", "*")  # noqa: PTH112 - as below
-        start = folder / pattern.partition("*")[0].rpartition("/")[0]
         if os.path.isfile(folder / pattern):  # noqa: PTH113 - the path's own method raises where a folder is closed
-            yield from _mark(folder / pattern)
+            yield folder / pattern
             continue
-        for inner, folders, files in os.walk(start):
+        for inner, folders, files in os.walk(folder / pattern.partition("*")[0].rpartition("/")[0]):
             folders[:] = sorted(name for name in folders if name not in SKIPPED)
             for path in (Path(inner, name) for name in sorted(files)):
                 count += 1
                 if count > MOST_FILES:
                     return
                 if fnmatchcase(str(path), str(folder / pattern)):
-                    yield from _mark(path)
+                    yield path
 
 
-def _mark(path: Path) -> Iterator[tuple[str, tuple[int, int]]]:
-    try:
-        status = path.stat()
-    except OSError:
-        return  # the file has gone, which is a change
-    yield str(path), (status.st_mtime_ns, status.st_size)
+def _marks(paths: Iterable[Path]) -> Marks:
+    marks: Marks = {}
+    for path in paths:
+        with suppress(OSError):  # the file has gone, which is a change
+            status = path.stat()
+            marks[str(path)] = status.st_mtime_ns, status.st_size
+    return marks
 
 
 def _stored(path: Path) -> Mapping[str, JSON] | None:
