@@ -198,7 +198,6 @@ class OpenDatabase:
                 yield record, is_preamble
 
     def _start_of(self, capture: str) -> int | None:
-        """Return the number below the keys of a capture's records; None without such a capture."""
         keys = self.read_as(int, "SELECT key FROM captures WHERE id = ?", capture)
         return keys[0] << SEQ_BITS if keys else None
 

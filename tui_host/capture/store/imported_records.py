@@ -61,12 +61,10 @@ class Intake(Recording):
 
     @override
     def now(self) -> int:
-        """Return the time that was set."""
         return self._time_ns
 
     @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
-        """Record what was seen at the time that was set; return its number."""
         self._keep(Slot(record, self._last + 1, self._time_ns, self._time_ns if self._is_timed else None))
         return self._last
 
@@ -95,8 +93,7 @@ class Intake(Recording):
             self._store.end_capture(self.capture, self._began_ns)
 
     def _give(self) -> None:
-        """Hand over the gathered records, once the records before are on the disk."""
-        self._wait()
+        self._wait()  # until the records before are on the disk
         self._given, self._gathered = self._gathered, []
         self._bytes, self._due = 0, time.monotonic() + AT_LEAST_SECONDS
         if not self._store.put(self):
@@ -104,14 +101,12 @@ class Intake(Recording):
         self._store.hurry()
 
     def _wait(self) -> None:
-        """Wait until the writer has done all that was put before; raises if it cannot."""
         self._store.run(lambda _: None, None)
 
     # For the writer, in its own thread.
 
     @override
     def take(self) -> list[Slot]:
-        """Return the new records, in order."""
         given, self._given = self._given, []
         return given
 
@@ -121,5 +116,4 @@ class Intake(Recording):
 
     @override
     def refused(self) -> None:
-        """Count a record that can never be stored."""
         self.refused_records += 1

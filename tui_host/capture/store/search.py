@@ -81,7 +81,6 @@ def _strings(value: JSON) -> Iterator[str]:
 
 
 def _excerpt(text: str, needles: frozenset[str]) -> str:
-    """Return the text around the first of some words, as one line."""
     folded = text.casefold()
     places = [(at, needle) for needle in needles if (at := folded.find(needle.casefold())) >= 0]
     at, needle = min(places, default=(0, ""))
@@ -135,7 +134,6 @@ class RecordSearch:
         return found
 
     def _with_texts(self, session: SessionInfo, needles: WantedTexts) -> Found | None:
-        """Find all texts anywhere in a session."""
         missing = needles.texts - needles.contained(session.title.encode())
         excerpt, turn = "", 0
         for body in self._bodies(session):
@@ -148,7 +146,6 @@ class RecordSearch:
         return None
 
     def _with_rows(self, session: SessionInfo, needles: WantedTexts) -> Found | None:
-        """Find the rows that match."""
         ladder = Ladder()
         bodies = [(body.key, needles.contained(body.data), body.tokens) for body in self._bodies(session, ladder)]
         ladder.close()
