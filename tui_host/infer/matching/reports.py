@@ -18,13 +18,17 @@ _LONG = 1000  # the length from which hosts summarise results in words of their 
 _MOST_READ = 1 << 20
 _DEPTH = 6
 _MOST_WORDS = 600  # the longest text that is taken for a host's own words
+# What says that a call was never sent does not stand for an answer that never came.
+_DENIED = re.compile(
+    r"(?i:\bden(?:y|ied)\b|reject|refus|declin|disallow|cancel|not (?:allow|permit|approv))|拒绝|不允许|取消"
+)
 _FAILED = re.compile(r"(?i:time[d-]?[ -]?out|error|fail|no (?:answer|response)|closed|connect|lost|超时|错误|失败)")
 
 
 @lru_cache(maxsize=1 << 12)
 def is_failure(reported: str) -> bool:
     """Return whether a result may state that no answer came."""
-    return len(reported) <= _MOST_WORDS and bool(_FAILED.search(reported))
+    return len(reported) <= _MOST_WORDS and bool(_FAILED.search(reported)) and not _DENIED.search(reported)
 
 
 @lru_cache(maxsize=1 << 15)
