@@ -8,8 +8,8 @@ from tests.answers.chained import steps_of
 from tests.capture.ladder_wires import Wires as BothWires
 from tests.capture.ladder_wires import at, call_of, result_of, whole_turn
 from tests.capture.wires import rpc
+from tests.llm.recorded.asks import EVERY
 from tests.llm.recorded.case import TEXT
-from tests.llm.recorded.every import EVERY
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body
 from tui_host.answers.bodies import Body
 from tui_host.answers.event_words import EventReader, Said

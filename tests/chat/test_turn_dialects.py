@@ -11,8 +11,8 @@ import pytest
 from tests.chat.bench import Answers, Bench, chain, made, text_output
 from tests.kit.peer import head, peer
 from tests.llm.recorded import anthropic
+from tests.llm.recorded.asks import EVERY
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
-from tests.llm.recorded.every import EVERY
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.chat.conversation import CallItem, SummaryItem
 from tui_host.chat.policy import Approver, Policy

@@ -1,14 +1,74 @@
-"""What the demo model makes of a question."""
+"""What the demo model makes of a question; what the bundled servers would say stands in a table."""
 
 from __future__ import annotations
 
-import json
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from tests.demo.played import TOOLS, play, told_by_servers
-from tui_host.demo.model.brain.arithmetic import find_expression, read_number, written
 from tui_host.demo.model.brain.rules import answer
 from tui_host.demo.model.conversation import DemoCall, DemoConversation, DemoMessage
-from tui_host.demo.model.prompts.respond import respond
+from tui_host.demo.model.json_values import parsed_object
+from tui_host.demo.model.plan import Plan
+
+OPERATIONS: dict[str, Callable[[float, float], float]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": lambda a, b: a / b,
+}
+TOOLS = (
+    *(f"math__{name}" for name in OPERATIONS),
+    *("weather__get_forecast", "weather__get_alerts", "orders__get_order", "orders__list_orders"),
+)
+
+
+def told_by_servers(call: DemoCall) -> str:
+    values = [str(value) for value in (parsed_object(call.arguments) or {}).values()]
+    name = call.name.partition("__")[2]
+    if name not in OPERATIONS or not values:
+        return f"{name} of {', '.join(values) or 'all'}"
+    try:
+        return f"{OPERATIONS[name](*map(float, values)):g}"
+    except ZeroDivisionError as error:
+        return f"Error: {error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    plans: tuple[Plan, ...]
+
+    @property
+    def asked(self) -> list[list[tuple[str, str]]]:
+        return [[(call.name, call.arguments) for call in plan.calls] for plan in self.plans[:-1]]
+
+    @property
+    def text(self) -> str:
+        return self.plans[-1].text
+
+
+def play(
+    question: str,
+    tools: Sequence[str] = TOOLS,
+    *,
+    told: Callable[[DemoCall], str] = told_by_servers,
+    parallel: bool = True,
+) -> Played:
+    messages: list[DemoMessage] = [DemoMessage(role="user", text=question)]
+    plans: list[Plan] = []
+    for step in range(60):
+        plan = answer(DemoConversation(messages=tuple(messages), tools=tuple(tools), parallel=parallel))
+        plans.append(plan)
+        if not plan.calls:
+            return Played(tuple(plans))
+        calls = tuple(
+            DemoCall(id=f"{step}.{index}", name=call.name, arguments=call.arguments)
+            for index, call in enumerate(plan.calls)
+        )
+        messages.append(DemoMessage(role="assistant", text=plan.text, calls=calls))
+        messages += [DemoMessage(role="tool", call_id=call.id, text=told(call)) for call in calls]
+    raise AssertionError("the demo model asks without end")
+
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, FORECAST, ALERTS, ORDER, ORDERS = TOOLS
 SEVERAL = 'call math.add {\n  "a": 1,\n  "b": 2\n}\ncall orders.list_orders\n调用 weather.get_alerts {"city":"巴黎"}'
@@ -27,17 +87,10 @@ TURNS: list[tuple[str, list[list[tuple[str, str]]], list[str]]] = [
         ],
         ["**16**"],
     ),
-    ("1 - (7 - -9)", [[(SUBTRACT, '{"a":7,"b":-9}')], [(SUBTRACT, '{"a":1,"b":16}')]], ["= **-15**"]),
     ("(2 + 3) * (2 + 3)", [[(ADD, '{"a":2,"b":3}')], [(MULTIPLY, '{"a":5,"b":5}')]], ["**25**"]),
     ("3 * 4 + 1 / 0", [[(MULTIPLY, '{"a":3,"b":4}'), (DIVIDE, '{"a":1,"b":0}')]], ["division by zero", "→ 12"]),
     ("think about 6 * 7", [[(MULTIPLY, '{"a":6,"b":7}')]], ["**42**"]),
-    ("你好，请计算 6 × 5", [[(MULTIPLY, '{"a":6,"b":5}')]], ["**30**"]),
     ("思考一下 6 * 7", [[(MULTIPLY, '{"a":6,"b":7}')]], ["**42**", "演示模型"]),
-    (
-        "weather in Paris and Tokyo",
-        [[(FORECAST, '{"city":"Paris"}'), (FORECAST, '{"city":"Tokyo"}')]],
-        ["of Paris", "of Tokyo"],
-    ),
     (
         "forecast for New York, São Paulo & Cairo, please",
         [[(FORECAST, f'{{"city":"{city}"}}') for city in ("New York", "São Paulo", "Cairo")]],
@@ -53,7 +106,6 @@ TURNS: list[tuple[str, list[list[tuple[str, str]]], list[str]]] = [
     ("where is order 1042?", [[(ORDER, '{"number":1042}')]], ["of 1042"]),
     ("orders 1038 and #1039", [[(ORDER, '{"number":1038}'), (ORDER, '{"number":1039}')]], ["of 1039"]),
     ("订单 1042 到哪了？", [[(ORDER, '{"number":1042}')]], ["of 1042"]),
-    ("1042 号订单呢", [[(ORDER, '{"number":1042}')]], ["of 1042"]),
     ("list all orders", [[(ORDERS, "{}")]], ["of all"]),
     ("列出所有订单", [[(ORDERS, "{}")]], ["of all"]),
     (SEVERAL, [[(ADD, '{\n  "a": 1,\n  "b": 2\n}'), (ORDERS, "{}"), (ALERTS, '{"city":"巴黎"}')]], ["answered `3`"]),
@@ -146,30 +198,9 @@ def test_a_tool_is_found_however_a_host_joins_server_and_tool() -> None:
     assert play("what is 2 + 3?", ("math__quick_add",)).asked == []
 
 
-def test_errors_come_on_request() -> None:
-    assert (play("error 429").plans[0].status, play("error 500 once").plans[0].once) == (429, True)
-    assert [play(f"error {kind}").plans[0].trouble for kind in ("stream", "cut", "hang")] == ["stream", "cut", "hang"]
+def test_an_answer_is_cut_or_empty_on_request() -> None:
     assert play("error length").plans[0].is_cut
     assert play("error empty").text == ""
-
-
-def test_through_the_hub_it_lists_inspects_and_invokes() -> None:
-    def hub(call: DemoCall) -> str:
-        values: dict[str, object] = json.loads(call.arguments)
-        if call.name == "list_tools":
-            return f"Total: {len(TOOLS)} tools\n\n" + "\n".join(f"- {name}: words" for name in TOOLS)
-        if call.name == "inspect_tool":
-            return f"{values['name']}: words"
-        return told_by_servers(DemoCall(name=str(values["name"]), arguments=json.dumps(values["params"])))
-
-    names = ("list_tools", "inspect_tool", "invoke_tool")
-    turn = play("what is (4 + 5) * 2?", names, told=hub, planned=respond)
-    assert [name for calls in turn.asked for name, _ in calls] == [
-        *("list_tools", "inspect_tool", "invoke_tool", "inspect_tool", "invoke_tool")
-    ]
-    assert turn.asked[2] == [("invoke_tool", '{"name":"math__add","params":{"a":4,"b":5}}')]
-    assert "**18**" in turn.text
-    assert "No tool `nobody.nothing`" in play("call nobody.nothing {}", names, told=hub, planned=respond).text
 
 
 def test_arithmetic_is_found_in_a_sentence() -> None:
@@ -181,15 +212,11 @@ def test_arithmetic_is_found_in_a_sentence() -> None:
         "seven plus? no: 7 plus 8 times 2": "7 + 8 × 2",
         "1,250.50 − 0.5": "1250.50 − 0.5",
         "-(2 + 3) * -4": "(0 − (2 + 3)) × (-4)",
-        "8 - (3 - 1)": "8 − (3 − 1)",
+        "8 - (3 - -1)": "8 − (3 − (-1))",
     }.items():
-        tree = find_expression(sentence)
-        assert tree is not None, sentence
-        assert written(tree) == shown
+        assert f"{shown} = **" in play(sentence).text
     for sentence in (
         *("", "hello", "what is 7?", "on 2026-11-21", "ping 127.0.0.1", "order 1042", "2 +", "(2 + 3", "2 ** 3"),
         *("((((", "+" * 9, "+".join("1" * 60), "(" * 150 + "1+1" + ")" * 140),
     ):
-        assert find_expression(sentence) is None, sentence
-    told = {"-0.5": "-0.5", "6 * 5 = 30": "30", '{"result": 18.5}': "18.5", "1e+21": "1e+21", "nothing": "None"}
-    assert {text: str(read_number(text)) for text in told} == told
+        assert " = **" not in play(sentence).text, sentence

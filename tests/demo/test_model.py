@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import re
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
+import httpx
 import pytest
 
-from tests.demo.running import Client, Reply, line_of, model_at, started
+from tests.demo.running import line_of, model_at, started
 from tests.kit.app import PATIENT, fast
 from tests.kit.bodies import DIALECTS as WRITERS
 from tests.kit.bodies import User
 from tests.kit.program import Programs, zygote
 from tests.ports import unused_port
+from tui_host.capture.json.narrowing import items, mapping
 from tui_host.demo.model.__main__ import main
+from tui_host.demo.servers.__main__ import main as servers
 from tui_host.errors import JSON
 
 
@@ -31,25 +34,20 @@ def model_port() -> Iterator[int]:
         assert (process.returncode, output, errors) == (0, b"", b"")
 
 
+def client_of(port: int, *, timeout: float = 90) -> httpx.Client:
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=timeout, trust_env=False)
+
+
 @pytest.fixture
-def client(model_port: int) -> Iterator[Client]:
-    with Client(model_port) as client:
+def client(model_port: int) -> Iterator[httpx.Client]:
+    with client_of(model_port) as client:
         yield client
 
 
 def _at(value: JSON, *places: str | int) -> JSON:
     for place in places:
-        if isinstance(value, dict) and isinstance(place, str):
-            value = value.get(place)
-        elif isinstance(value, list) and isinstance(place, int):
-            value = value[place] if place < len(value) else None
-        else:
-            return None
+        value = mapping(value).get(place) if isinstance(place, str) else next(iter(items(value)[place:]), None)
     return value
-
-
-def _openai(text: str, **more: JSON) -> dict[str, JSON]:
-    return {"messages": [{"role": "user", "content": text}], **more}
 
 
 PARTS = ("candidates", 0, "content", "parts", 0, "text")
@@ -65,39 +63,41 @@ DIALECTS: dict[str, tuple[tuple[str | int, ...], tuple[str | int, ...], dict[str
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_dialect_answers_refuses_and_breaks_off_in_the_vendors_form(
-    name: str, client: Client, model_port: int
+    name: str, client: httpx.Client, model_port: int
 ) -> None:
-    def sent(text: str, *, to: Client = client, stream: bool = True, more: dict[str, JSON] | None = None) -> Reply:
+    def sent(
+        text: str, *, to: httpx.Client = client, stream: bool = True, more: dict[str, JSON] | None = None
+    ) -> httpx.Response:
         body = {**json.loads(form.request([User(text)], model=name)), "stream": stream, **(more or {})}
-        return to.send("POST", path if stream else path_of_whole, json.dumps(body).encode())
+        return to.post(path if stream else path_of_whole, json=body)
 
     form, (place, piece, limit) = WRITERS[name], DIALECTS[name]
     path = form.path.replace("gemini-x", "gemini")
     path_of_whole = path.replace("streamGenerateContent?alt=sse", "generateContent")
     whole, stream = (sent("hello", stream=stream) for stream in (False, True))
-    assert (whole.status, whole.headers["content-type"]) == (200, "application/json")
+    assert (whole.status_code, whole.headers["content-type"]) == (200, "application/json")
     kind = "application/x-ndjson" if name == "ollama" else "text/event-stream"
     assert stream.headers["content-type"].startswith(kind)
-    answer = str(_at(json.loads(whole.body), *place))
-    lines = [line.removeprefix("data: ") for line in stream.body.decode().splitlines()]
+    answer = str(_at(whole.json(), *place))
+    lines = [line.removeprefix("data: ") for line in stream.text.splitlines()]
     events: list[JSON] = [json.loads(line) for line in lines if line.startswith("{")]
     # In Responses, `delta` is the text itself; in the others it stands further inside.
     assert answer == "".join(found for event in events if isinstance(found := _at(event, *piece), str))
     assert answer.startswith("I am the demo model")
     cut = sent("write 500 words", stream=False, more=limit)
-    assert 0 < len(str(_at(json.loads(cut.body), *place))) < 200
+    assert 0 < len(str(_at(cut.json(), *place))) < 200
 
     for status in (401, 429, 500, 529):
         reply = sent(f"error {status}")
-        error = _at(json.loads(reply.body), "error")
+        error = _at(reply.json(), "error")
         message = error if isinstance(error, str) else _at(error, "message")
-        assert (reply.status, message) == (status, f"Error {status}. (The demo model was asked for it.)")
-    assert sent(f"error 503 once in {name}").status == 503
-    assert sent(f"error 503 once in {name}").status == 200
-    assert b"The server had an error in mid-stream." in sent("error stream").body
-    with Client(model_port) as another, pytest.raises(http.client.IncompleteRead):
+        assert (reply.status_code, message) == (status, f"Error {status}. (The demo model was asked for it.)")
+    assert sent(f"error 503 once in {name}").status_code == 503
+    assert sent(f"error 503 once in {name}").status_code == 200
+    assert "The server had an error in mid-stream." in sent("error stream").text
+    with client_of(model_port) as another, pytest.raises(httpx.RemoteProtocolError):
         sent("error cut", to=another)
-    with Client(model_port, timeout_seconds=0.2) as another, pytest.raises(TimeoutError):
+    with client_of(model_port, timeout=0.2) as another, pytest.raises(httpx.ReadTimeout):
         sent("error hang", to=another)
 
     for asked, body, status, words in (
@@ -105,9 +105,8 @@ def test_a_dialect_answers_refuses_and_breaks_off_in_the_vendors_form(
         (path, b"[]", 400, "must be a JSON object"),
         (path.replace("gemini", "other"), b'{"model": "other"}', 404, 'The model \\"other\\" was not found'),
     ):
-        reply = client.send("POST", asked, body)
-        assert reply.status == status
-        assert words in reply.body.decode()
+        reply = client.post(asked, content=body)
+        assert (reply.status_code, words in reply.text) == (status, True)
 
 
 def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> None:
@@ -125,18 +124,29 @@ def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> No
 
 
 def test_a_wrong_use_ends_with_2(capfd: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["--port", "x"], ["--port", "70000"], ["--pace", "-1"], ["--pace", "nan"], ["more"]):
+    for wrong in ("", "time", "math --port x"):
         with pytest.raises(SystemExit, match="2"):
-            main(arguments)
+            servers(wrong.split())
+    capfd.readouterr()
+    for wrong in ("--port x", "--port 70000", "--pace -1", "--pace nan", "more"):
+        with pytest.raises(SystemExit, match="2"):
+            main(wrong.split())
         output, errors = capfd.readouterr()
         assert output == ""
         assert errors.startswith("tui-host: demo-model: ")
 
 
+@contextmanager
+def writing(port: int, words: int) -> Generator[httpx.Response]:
+    body = WRITERS["openai"].request([User(f"write {words} words")], model="openai")
+    with client_of(port) as client, client.stream("POST", "/v1/chat/completions", content=body) as stream:
+        yield stream
+
+
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, "lifeline"])
 def test_a_signal_or_its_lifeline_ends_it_with_0_also_in_mid_stream(ending: signal.Signals | str) -> None:
-    with model_at("--lifeline", "--pace", "9") as (process, port), Client(port) as client:
-        assert client.begin("/v1/chat/completions", _openai("write 5000 words", model="openai", stream=True)).read(20)
+    with model_at("--lifeline", "--pace", "9") as (process, port), writing(port, 5000) as stream:
+        assert next(stream.iter_raw(20))
         if isinstance(ending, signal.Signals):
             process.send_signal(ending)
         else:
@@ -145,7 +155,7 @@ def test_a_signal_or_its_lifeline_ends_it_with_0_also_in_mid_stream(ending: sign
         assert process.wait(90) == 0  # the answer takes some minutes
 
 
-def test_other_paths_and_names_are_refused_in_json(client: Client) -> None:
+def test_other_paths_and_names_are_refused_in_json(client: httpx.Client) -> None:
     for method, path, headers, status in (
         ("GET", "/v1/chat/completions", {}, 404),
         ("POST", "/v1/models", {}, 404),
@@ -153,15 +163,16 @@ def test_other_paths_and_names_are_refused_in_json(client: Client) -> None:
         ("GET", "/v1/models", {"Host": "evil.test"}, 403),
         ("GET", "/v1/models", {"Host": "localhost:80"}, 200),
     ):
-        reply = client.send(method, path, headers=headers)
-        assert (reply.status, "error" in json.loads(reply.body)) == (status, status != 200)
+        reply = client.request(method, path, headers=headers)
+        assert (reply.status_code, "error" in reply.json()) == (status, status != 200)
 
 
 def test_the_pace_is_a_models_and_can_be_set() -> None:
     def seconds(pace: str, words: int) -> float:
-        with model_at("--pace", pace) as (_, port), Client(port) as client:
+        with model_at("--pace", pace) as (_, port):
             begun = time.monotonic()
-            client.begin("/v1/chat/completions", _openai(f"write {words} words", model="openai", stream=True)).read()
+            with writing(port, words) as stream:
+                stream.read()
             return time.monotonic() - begun
 
     one = seconds("1", 50)

@@ -7,22 +7,19 @@ from collections.abc import Mapping
 import anyio
 import pytest
 
-from tests.llm.recorded.every import EVERY
+from tests.llm.recorded.asks import EVERY, user
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import ModelError
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import Ask, Message, Text
+from tui_host.llm.messages import Ask
 from tui_host.llm.model_client import ModelClient, Stream
-from tui_host.llm.outgoing import Target
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.settings.schema import Provider, Template
 
-TARGET = Target(provider="p")
-RECORDED = EVERY["openai"].tools.body
-"""A whole answer of Chat Completions: text, and a call."""
-ASK = Ask(model="m", messages=(Message(role="user", parts=(Text(text="what's 6 × 5?"),)),))
+RECORDED = EVERY["openai"].tools.body  # a whole answer of Chat Completions: text, and a call
+ASK = Ask(model="m", messages=(user("what's 6 × 5?"),))
 PLACE = Place(session="s", turn=1, step=2)
 KEY = "sk-canary-0123456789"
 

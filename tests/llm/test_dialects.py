@@ -12,41 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.llm.recorded.asks import NAMES, TOOLS, answered, asks, calls_of, loop, user
-from tests.llm.recorded.case import MODEL, PROVIDER, TEXT, Case, Recorded, events_of, fold_of, means, said
-from tests.llm.recorded.every import EVERY
+from tests.llm.recorded.asks import EVERY, NAMES, TOOLS, answered, asks, assistant, loop, told, user, written
+from tests.llm.recorded.case import MODEL, PROVIDER, Case, Recorded, events_of, fold_of, means, said
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.events import (
-    CallArguments,
-    CallStarted,
-    Failed,
     ModelEvent,
     Stopped,
-    TextDelta,
-    ThinkingDelta,
     UsageReported,
 )
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Image, Message, Text, ToolCall, ToolResult
-from tui_host.llm.outgoing import Target
 from tui_host.llm.outline import Part, PartKind
 
-TARGET = Target(provider=PROVIDER)
-CUTS_APART = 40
-"""Bytes: fewer than an event has."""
 GOLDEN = Path(__file__).parent.parent / "golden" / "requests"
 
-each_dialect = pytest.mark.parametrize("recorded", EVERY.values(), ids=EVERY)
-exhaustive = pytest.mark.exhaustive
-
-
-def written(recorded: Recorded, ask: Ask, target: Target = TARGET) -> bytes:
-    return dialect(recorded.dialect).write(ask, target).body
-
-
-def test_every_dialect_is_in_the_table() -> None:
-    assert set(EVERY) == set(DIALECTS)
+each_dialect = pytest.mark.parametrize("recorded", [EVERY[name] for name in DIALECTS], ids=DIALECTS)
 
 
 @each_dialect
@@ -57,14 +38,16 @@ def test_an_answer_says_what_it_says(recorded: Recorded) -> None:
 
 @each_dialect
 @pytest.mark.parametrize(
-    "what", ["thinking", *(pytest.param(what, marks=exhaustive) for what in ("text", "parallel", "failing"))]
+    "what",
+    ["thinking", *(pytest.param(what, marks=pytest.mark.exhaustive) for what in ("text", "parallel", "failing"))],
 )
 def test_a_stream_means_the_same_cut_at_every_byte(recorded: Recorded, what: str) -> None:
     body = recorded.cases()[what].body
     whole = events_of(recorded.dialect, [body])
 
-    for first in range(1, CUTS_APART + 1):  # each byte is a cut's place in one of the rounds
-        places = [0, *range(first, len(body), CUTS_APART), len(body)]
+    apart = 40  # bytes: fewer than an event has
+    for first in range(1, apart + 1):  # each byte is a cut's place in one of the rounds
+        places = [0, *range(first, len(body), apart), len(body)]
         assert events_of(recorded.dialect, [body[start:end] for start, end in pairwise(places)]) == whole
 
 
@@ -87,7 +70,7 @@ def test_whatever_stands_where_something_else_is_expected_the_answer_has_an_end(
             fold.add(event)
         answer = fold.message(turn=1)
         for name in EVERY:  # what came can be sent back, to whomever
-            dialect(name).write(Ask(model=MODEL, messages=(user("weather?"), answer, answered(answer))), TARGET)
+            written(name, Ask(model=MODEL, messages=(user("weather?"), answer, answered(answer))))
 
 
 def _changed(body: bytes, chance: random.Random) -> bytes:
@@ -97,7 +80,7 @@ def _changed(body: bytes, chance: random.Random) -> bytes:
 
 
 @each_dialect
-@pytest.mark.parametrize("whats", [("text", "parallel"), pytest.param((), id="all", marks=exhaustive)])
+@pytest.mark.parametrize("whats", [("text", "parallel"), pytest.param((), id="all", marks=pytest.mark.exhaustive)])
 def test_the_forms_of_streams_mean_the_same(recorded: Recorded, whats: tuple[str, ...]) -> None:
     cases = recorded.cases()
     for what, case in ((what, cases[what]) for what in whats or cases):
@@ -158,90 +141,58 @@ def test_each_event_points_at_the_bytes_that_it_came_from(recorded: Recorded, wh
 
 
 def _words_of(event: ModelEvent) -> list[str]:
-    match event:
-        case TextDelta() | ThinkingDelta() | CallArguments():
-            return [event.text]
-        case CallStarted():
-            return [event.name, event.wire_id]
-        case Failed():
-            return [event.message]
-        case UsageReported():
-            count = event.usage.reasoning or event.usage.output_total  # which one vendor counts in two
-            return [] if count is None else [str(count)]
-        case _:
-            return []
+    if isinstance(event, UsageReported):
+        count = event.usage.reasoning or event.usage.output_total  # which one vendor counts in two
+        return [] if count is None else [str(count)]
+    return [str(getattr(event, name, "")) for name in ("text", "name", "wire_id", "message")]
 
 
 @each_dialect
 @pytest.mark.parametrize("content_type", ["application/json", "text/event-stream", "application/x-ndjson", ""])
 def test_a_whole_answer_is_read_whatever_it_is_called(recorded: Recorded, content_type: str) -> None:
     body = recorded.whole.body
-    found = events_of(recorded.dialect, [body[:9], body[9:]], content_type)
-
-    assert "".join(one.text for one in found if isinstance(one, TextDelta)) == TEXT
-    assert isinstance(found[-1], Stopped)
-    assert found[-1].stop == "tools"
-
-
-NO_ANSWERS = (
-    (b"", "cut", ""),
-    (b"<html>Sign in</html>", "failed", "a page of HTML"),
-    (b"hello\n\n", "failed", "no answer can be read"),
-    (b'{"hello":1}\n', "failed", "no answer"),
-    (b'{"error":{"message":"it broke"}}', "failed", "it broke"),
-    (b'{"error":"it broke"}', "failed", "it broke"),
-    (b'{"type":"error","error":{"type":"api_error","message":"it broke"}}\n', "failed", "it broke"),
-    (b'{"choices', "cut", ""),
-)
+    assert events_of(recorded.dialect, [body[:9], body[9:]], content_type) == events_of(recorded.dialect, [body])
 
 
 @each_dialect
 def test_what_is_no_answer_is_told(recorded: Recorded) -> None:
-    for body, stop, words in NO_ANSWERS:
+    for body, stop, words in (
+        (b"", "cut", ""),
+        (b"<html>Sign in</html>", "failed", "a page of HTML"),
+        (b"hello\n\n", "failed", "no answer can be read"),
+        (b'{"hello":1}\n', "failed", "no answer"),
+        (b'{"error":{"message":"it broke"}}', "failed", "it broke"),
+        (b'{"error":"it broke"}', "failed", "it broke"),
+        (b'{"type":"error","error":{"type":"api_error","message":"it broke"}}\n', "failed", "it broke"),
+        (b'{"choices', "cut", ""),
+    ):
         fold = fold_of(recorded.dialect, body)
-
         assert (fold.stop, words in fold.failure) == (stop, True), body
 
 
 @each_dialect
 @pytest.mark.parametrize(("provider", "model"), [("other", MODEL), (PROVIDER, "other")])
 def test_what_is_demanded_back_goes_to_nobody_else(recorded: Recorded, provider: str, model: str) -> None:
-    ask = Ask(model=model, messages=loop(recorded), tools=TOOLS)
-
-    body = written(recorded, ask, Target(provider=provider))
+    body = written(recorded.dialect, Ask(model=model, messages=loop(recorded), tools=TOOLS), provider)
 
     assert not [echo for echo in recorded.thinking.echoes if echo in body]
     assert recorded.thinking.calls[0][0].encode() in body
 
 
 @each_dialect
-@pytest.mark.parametrize("what", ["parallel", "no ids", "one id for both"])
-def test_results_go_back_in_the_order_of_the_calls_and_one_for_each(recorded: Recorded, what: str) -> None:
-    case = recorded.cases().get(what)
-    if case is None:
-        return  # its vendor gives ids whatever happens
-    answer = fold_of(recorded.dialect, case.body).message(turn=1)
-    told = answered(answer)
-    body = written(recorded, Ask(model=MODEL, messages=(user("weather?"), answer, told)))
-
-    names = [part.name for part in _parts(recorded, body, "result")]
-    assert names == [name for name, _ in case.calls]
-    assert body.index(b"20 C") < body.index(b"21 C")
-    assert [part.name for part in _parts(recorded, body, "call")] == names
-    again = written(recorded, Ask(model=MODEL, messages=(user("weather?"), answer, told)))
-    assert again == body
-
-
-@each_dialect
 def test_ids_of_other_vendors_are_made_fit_and_lead_from_the_result_to_its_call(recorded: Recorded) -> None:
     wire_ids = ("", "call:1/2", "same", "same", "x" * 300)
-    calls = tuple(ToolCall(id=f"t1c{n}", wire_id=wire_id, name="t", arguments="") for n, wire_id in enumerate(wire_ids))
+    calls = tuple(
+        ToolCall(id=f"t1c{n}", wire_id=wire_id, name=f"t{n}", arguments="") for n, wire_id in enumerate(wire_ids)
+    )
     results = tuple(ToolResult(call=call, content=(Text(text=call.id),)) for call in calls)
-    asked, told = Message(role="assistant", parts=calls), Message(role="tool", parts=results)
-    body = written(recorded, Ask(model=MODEL, messages=(user("x"), asked, told)))
+    body = written(recorded.dialect, Ask(model=MODEL, messages=(user("x"), assistant(*calls), told(*results))))
 
     ids = [part.wire_id for part in _parts(recorded, body, "call")]
-    assert [part.wire_id for part in _parts(recorded, body, "result")] == ids
+    assert [(part.name, part.wire_id) for part in _parts(recorded, body, "result")] == [
+        (call.name, wire_id) for call, wire_id in zip(calls, ids, strict=True)
+    ]
+    assert recorded.dialect != "ollama" or not ids[0]  # which gives ids or does without
     given = [wire_id for wire_id in ids if wire_id]
     assert len(set(given)) == len(given) >= 4
     longest = 256 if recorded.dialect == "gemini" else 64
@@ -253,8 +204,8 @@ def test_ids_of_other_vendors_are_made_fit_and_lead_from_the_result_to_its_call(
 def test_an_image_that_its_service_would_refuse_is_told_of_in_its_place(recorded: Recorded) -> None:
     odd = Image(media_type="image/svg+xml", data="PHN2Zy8+")
     asked = Message(role="user", parts=(Text(text="and this?"), odd))
-    messages = *loop(recorded, odd), Message(role="assistant", parts=(Text(text="Here."),)), asked
-    body = written(recorded, Ask(model=MODEL, messages=messages))
+    messages = *loop(recorded, odd), assistant(Text(text="Here.")), asked
+    body = written(recorded.dialect, Ask(model=MODEL, messages=messages))
 
     assert b"PHN2Zy8+" not in body
     assert body.count(b"(an image of the type image/svg+xml, which this model's API does not take)") == 2
@@ -269,12 +220,10 @@ def _parts(recorded: Recorded, body: bytes, kind: PartKind) -> list[Part]:
 
 @each_dialect
 def test_a_request_is_read_as_what_it_was_written_from(recorded: Recorded) -> None:
-    body = written(recorded, Ask(model=MODEL, messages=loop(recorded), tools=TOOLS))
+    body = written(recorded.dialect, Ask(model=MODEL, messages=loop(recorded), tools=TOOLS))
     outline = dialect(recorded.dialect).outline(body, NAMES)
 
     assert outline is not None
-    assert outline.count("tools") == len(TOOLS)
-    assert outline.count("messages") >= 3
     assert [(part.name, part.origin) for part in outline.walk() if part.kind == "tool"] == [
         (tool.name, tool.server) for tool in TOOLS
     ]
@@ -283,8 +232,6 @@ def test_a_request_is_read_as_what_it_was_written_from(recorded: Recorded) -> No
     assert (call.name, call.origin, "Paris" in call.preview) == ("get_weather", "model", True)
     assert (result.name, result.origin, result.preview) == ("get_weather", "weather", "20 C")
     assert len(_parts(recorded, body, "thinking")) >= 1
-    keys = [part.key for part in outline.walk()]
-    assert len(set(keys)) == len(keys)
     for part in outline.walk():
         json.loads(outline.bytes_of(part))
         assert part.tokens > 0
@@ -292,20 +239,9 @@ def test_a_request_is_read_as_what_it_was_written_from(recorded: Recorded) -> No
 
 
 @each_dialect
-def test_the_next_step_begins_with_all_the_bytes_of_the_one_before(recorded: Recorded) -> None:
-    told = loop(recorded)
-    more = Message(role="assistant", parts=tuple(calls_of(told[1])))
-
-    first = written(recorded, Ask(model=MODEL, messages=told, tools=TOOLS))
-    second = written(recorded, Ask(model=MODEL, messages=(*told, more, answered(more)), tools=TOOLS))
-
-    assert second.startswith(first.rstrip(b"]}"))
-
-
-@each_dialect
 @pytest.mark.parametrize("name", ["first", "tools", "loop", "images", "errors", "whole"])
 def test_a_request_is_these_bytes(recorded: Recorded, name: str) -> None:
-    body = written(recorded, asks(recorded)[name])
+    body = written(recorded.dialect, asks(recorded)[name])
     golden = GOLDEN / f"{recorded.dialect}-{name}.json"
     if os.environ.get("UPDATE_REQUESTS"):
         golden.parent.mkdir(exist_ok=True)
@@ -323,4 +259,3 @@ def test_models_and_refusals_are_read(recorded: Recorded) -> None:
     error = spoken.error(404, (), recorded.refusal)
     assert "no such model" in error.what
     assert error.status == 404
-    assert "the credential" in spoken.error(401, (), b"").remedy

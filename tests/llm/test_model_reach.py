@@ -5,52 +5,44 @@ from __future__ import annotations
 import datetime as dt
 import ipaddress
 import ssl
+import subprocess
+import sys
 from pathlib import Path
 
+import anyio
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.kit.peer import head, peer
+from tests.kit.peer import PATIENCE, hangs, head, peer
 from tests.llm.asking import RECORDED, asked, recorder, refused
+from tui_host.llm.probe import LocalServer, local_servers, presets_with_keys
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Template
 
+HERE = "http://127.0.0.1:9/v1"
+
 
 @pytest.mark.parametrize(
-    ("more", "what"),
+    ("url", "more", "what"),
     [
-        ({"api_key": Template(text="${DEEPSEEK_API_KEY}")}, "DEEPSEEK_API_KEY is not set"),
-        ({"headers": {"X": Template(text="${TOKEN}")}}, "TOKEN is not set"),
-        ({"options": Options(extra_body={"a": ["${TOKEN}"]})}, "TOKEN is not set"),
-        ({"dialect": "smtp"}, "no dialect 'smtp'"),
+        (HERE, {"api_key": Template(text="${DEEPSEEK_API_KEY}")}, "DEEPSEEK_API_KEY is not set"),
+        (HERE, {"headers": {"X": Template(text="${TOKEN}")}}, "TOKEN is not set"),
+        (HERE, {"options": Options(extra_body={"a": ["${TOKEN}"]})}, "TOKEN is not set"),
+        (HERE, {"dialect": "smtp"}, "no dialect 'smtp'"),
+        ("http://192.0.2.1/v1", {}, "unencrypted"),
+        ("ftp://127.0.0.1", {}, "not an http or https URL"),
+        ("https://a.example/v1", {"key_variable": "K"}, "K is not set: set the environment variable K"),
     ],
 )
-async def test_what_cannot_be_resolved_is_told_and_nothing_is_sent(more: dict[str, object], what: str) -> None:
+async def test_what_cannot_be_resolved_or_must_not_travel_is_told_and_nothing_is_sent(
+    url: str, more: dict[str, object], what: str
+) -> None:
     kept = recorder()
-    async with peer([head(), RECORDED]) as there:
-        error = await refused(there.url, kept=kept, **more)
-
-    assert error.what == what
-    assert there.requests == []
-    assert kept.since(0) == []
-
-
-@pytest.mark.parametrize(
-    ("url", "what"), [("http://192.0.2.1/v1", "unencrypted"), ("ftp://127.0.0.1", "not an http or https URL")]
-)
-async def test_an_address_that_a_key_must_not_travel_to_is_refused(url: str, what: str) -> None:
-    kept = recorder()
-    assert what in (await refused(url, kept=kept)).what
-    assert kept.since(0) == []
-
-
-async def test_a_preset_without_its_key_is_not_asked() -> None:
-    error = await refused("https://api.deepseek.example/v1", key_variable="DEEPSEEK_API_KEY")
-    assert error.what == "DEEPSEEK_API_KEY is not set"
-    assert "set the environment variable DEEPSEEK_API_KEY" in error.remedy
+    error = await refused(url, kept=kept, **more)
+    assert (what in f"{error.what}: {error.remedy}", kept.since(0)) == (True, [])
 
 
 async def test_a_proxy_of_the_environment_is_used_for_another_machine_and_never_for_this_one() -> None:
@@ -110,3 +102,65 @@ async def test_a_file_that_is_no_certificate_is_told(tmp_path: Path) -> None:
     bad.write_text("no certificate")
 
     assert (await refused("https://127.0.0.1:1/v1", ca_file=bad)).remedy == "check ca_file and the proxy"
+
+
+TAGS = b'{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}'
+LIST = b'{"object":"list","data":[{"id":"qwen3:8b","object":"model"}]}'
+
+
+def test_keys_in_the_environment_are_found_by_their_presets() -> None:
+    environment = {"DEEPSEEK_API_KEY": "k", "OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": "k", "OTHER": "k"}
+    assert presets_with_keys(environment) == ("anthropic", "deepseek")
+
+
+async def test_servers_that_list_models_are_found_and_one_that_hangs_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tui_host.llm.probe._SECONDS", 1)  # a busy machine takes longer than a start has time for
+    async with (
+        peer([head(kind="application/json"), TAGS]) as tags,
+        peer([head(kind="application/json"), LIST]) as lists,
+        peer(hangs()) as hanging,
+    ):
+        urls = {"ollama": tags.url.removesuffix("/v1"), "llamacpp": hanging.url, "vllm": lists.url}
+        with anyio.fail_after(PATIENCE):
+            servers = await local_servers({**urls, "lmstudio": "http://127.0.0.1:9/v1"})
+
+    wanted = [LocalServer(provider=name, base_url=urls[name], models=("qwen3:8b",)) for name in ("ollama", "vllm")]
+    assert servers == tuple(wanted)
+    assert tags.requests[0].data.startswith(b"GET /api/tags HTTP/1.1\r\n")
+    assert lists.requests[0].data.startswith(b"GET /v1/models HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("pieces", [[head("404 Not Found"), LIST], [], [head(), b"x" * 3_000_000]])
+async def test_what_is_no_model_server_is_left_out(pieces: list[bytes]) -> None:
+    async with peer(pieces) as there:
+        assert await local_servers({"llamacpp": there.url}) == ()
+
+
+def printed(code: str) -> str:
+    """What it prints in a fresh interpreter."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_where_nobody_listens_nothing_that_speaks_http_is_imported() -> None:
+    code = """
+import sys, anyio
+from tui_host.llm.probe import local_servers
+print(anyio.run(local_servers, {"ollama": "http://127.0.0.1:9/v1"}), *{"httpx", "httpcore"} & set(sys.modules))
+"""
+    assert printed(code) == "()\n"
+
+
+def test_httpx_comes_without_its_command_line_which_can_still_be_had() -> None:
+    code = """
+import sys
+from tui_host.llm.httpx_import import import_httpx
+import_httpx()
+import tui_host.llm.model_client
+print(*sorted({"click", "rich"} & set(sys.modules)))
+import_httpx()
+import httpx._main
+print(tui_host.llm.model_client.httpx.AsyncClient.__name__, "click" in sys.modules)
+"""
+    assert printed(code).splitlines() == ["", "AsyncClient True"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.bodies import DONE, calls, chunk, event, fragment
-from tests.llm.recorded.asks import ADD, MULTIPLY, NAMES, TOOLS, asks, assistant, result, told, user
+from tests.llm.recorded.asks import ADD, MULTIPLY, NAMES, TOOLS, asks, assistant, result, told, user, written
 from tests.llm.recorded.case import THOUGHT, text
 from tests.llm.recorded.openai import RECORDED
 from tests.llm.recorded.openai_responses import REASONING
@@ -17,16 +17,11 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
 from tui_host.llm.messages import Ask, Image, Message, Text
-from tui_host.llm.outgoing import Target
-from tui_host.llm.outline import Comparison, Outline, Part, common_prefix, estimate_tokens, size_words
+from tui_host.llm.outline import Comparison, Outline, estimate_tokens, size_words
 
 CASES = asks(RECORDED)
 OFFERED = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add"), **NAMES, "f": ("s", "t")}
 ASKED = (user("6 × 5?"), assistant(MULTIPLY), told(result(MULTIPLY, Text(text="30"))))
-
-
-def written(ask: Ask, name: str = "openai") -> bytes:
-    return dialect(name).write(ask, Target(provider="p")).body
 
 
 def outline_of(body: bytes) -> Outline:
@@ -36,11 +31,7 @@ def outline_of(body: bytes) -> Outline:
 
 
 def asking(*messages: Message) -> Outline:
-    return outline_of(written(Ask(model="m", messages=messages, tools=TOOLS)))
-
-
-def by_key(outline: Outline) -> dict[str, Part]:
-    return {part.key: part for part in outline.walk()}
+    return outline_of(written("openai", Ask(model="m", messages=messages, tools=TOOLS)))
 
 
 def test_an_image_behind_several_results_is_of_one_of_their_servers() -> None:
@@ -48,7 +39,7 @@ def test_an_image_behind_several_results_is_of_one_of_their_servers() -> None:
     picture = result(call, Text(text="20"), Image(media_type="image/png", data="QUJD"))
     ask = Ask(model="m", messages=(user("?"), assistant(call, ADD), told(picture, result(ADD, Text(text="30")))))
     for name, image in (("openai", "messages/4/0"), ("ollama", "messages/4/images/0")):
-        parts = by_key(outline_of(written(ask, name)))
+        parts = {part.key: part for part in outline_of(written(name, ask)).walk()}
         assert [parts[key].origin for key in ("messages/4", image)] == ["weather or math"] * 2
 
 
@@ -132,11 +123,9 @@ def test_the_request_of_another_host_is_read_in_whatever_spelling(name: str) -> 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"<html>", b'{"a":\xff}', b"[" * 200_000])
 def test_what_is_no_request_has_no_outline_and_what_is_odd_has_one(body: bytes) -> None:
-    odd: JSON = [7, None, {"role": 7, "content": {"a": 1}}, {"content": [7, [], {}]}]
     assert dialect("openai").outline(body) is None
-    assert (
-        dialect("openai").outline(text({"messages": odd, "tools": {"a": 1}, "system": 7, "contents": {}})) is not None
-    )
+    odd: JSON = [7, None, {"role": 7, "content": {"a": 1}}, {"content": [7, [], {}]}]
+    assert outline_of(text({"messages": odd, "tools": {"a": 1}, "system": 7, "contents": {}})).parts
 
 
 def test_a_preview_is_one_line_cut_between_characters_and_escapes() -> None:
@@ -147,15 +136,6 @@ def test_a_preview_is_one_line_cut_between_characters_and_escapes() -> None:
             assert len(preview) <= 80
             assert "\n" not in preview
             assert preview.endswith("…")
-
-
-@settings(max_examples=15)
-@given(st.binary(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
-def test_the_common_prefix_is_common_and_no_longer(head: bytes, one: bytes, other: bytes) -> None:
-    size = common_prefix(head + one, head + other)
-
-    assert (head + one)[:size] == (head + other)[:size]
-    assert (head + one)[size : size + 1] != (head + other)[size : size + 1] or head + one == head + other
 
 
 def test_what_changed_between_two_requests_is_marked_and_told() -> None:
@@ -203,28 +183,24 @@ def words(*pieces: bytes, status: int = 200) -> str:
 
 
 def test_a_request_is_told_by_its_counts() -> None:
-    first = written(CASES["tools"])
+    first = written("openai", CASES["tools"])
     more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
 
     assert request_words(first) == "3 tools · 2 messages"
     assert request_words(more, first) == "+2 messages"
     assert request_words(more, b"{}") == "3 tools · +4 messages"
     assert request_words(b'{"messages":[{}]}') == "1 message"
-    assert request_words(written(CASES["tools"], "gemini")) == "3 tools · 1 message"
+    assert request_words(written("gemini", CASES["tools"])) == "3 tools · 1 message"
 
 
+UNKNOWN = calls(fragment(index=1, wire_id="2", name="unknown", arguments="{}"))
 MULTIPLIES = calls(fragment(index=0, wire_id="1", name="math__multiply", arguments='{"a":6,"b":5}'))
 
 
-@pytest.mark.parametrize(
-    ("pieces", "status", "said"),
-    [
+def test_a_response_is_told_by_what_it_asks_or_says() -> None:
+    for pieces, status, said in (
         ((MULTIPLIES, DONE), 200, 'asks math.multiply {"a":6,"b":5}'),
-        (
-            (MULTIPLIES, calls(fragment(index=1, wire_id="2", name="unknown", arguments="{}")), DONE),
-            200,
-            'asks math.multiply {"a":6,"b":5} and 1 more',
-        ),
+        ((MULTIPLIES, UNKNOWN, DONE), 200, 'asks math.multiply {"a":6,"b":5} and 1 more'),
         ((chunk({"content": "6 × 5\n+ 7 = 37"}), DONE), 200, '"6 × 5 + 7 = 37"'),
         ((chunk({"content": "6 ×"}),), 200, '"6 ×", cut off'),
         ((chunk({"reasoning": "hm"}),), 200, 'thinks "hm", cut off'),
@@ -232,10 +208,8 @@ MULTIPLIES = calls(fragment(index=0, wire_id="1", name="math__multiply", argumen
         ((event({"error": {"message": "overloaded"}}),), 200, "error: overloaded"),
         ((b'{"error":{"message":"slow down"}}',), 429, "slow down"),
         ((b"",), 200, "cut off"),
-    ],
-)
-def test_a_response_is_told_by_what_it_asks_or_says(pieces: tuple[bytes, ...], status: int, said: str) -> None:
-    assert words(*pieces, status=status) == said
+    ):
+        assert words(*pieces, status=status) == said
 
 
 def test_a_secret_that_is_spelt_in_several_events_is_taken_out_before_anything_is_cut() -> None:

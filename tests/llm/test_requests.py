@@ -10,19 +10,23 @@ from itertools import product
 
 import pytest
 
-from tests.llm.recorded.asks import MULTIPLY, answered, assistant, result, told, user
-from tests.llm.recorded.case import MODEL, PROVIDER, TIME, WEATHER, fold_of
-from tests.llm.recorded.every import EVERY
+from tests.kit.bodies import DONE, chunk
+from tests.llm.recorded.asks import MULTIPLY, assistant, result, told, user
+from tests.llm.recorded.case import MODEL, PROVIDER, fold_of
+from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic import MOST_TOKENS, MOST_TOKENS_THINKING
 from tui_host.llm.dialects.openai import ECHOED
-from tui_host.llm.dialects.table import DIALECTS, dialect
+from tui_host.llm.dialects.table import DIALECTS, dialect, dialect_at
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolSpec
-from tui_host.llm.model_request import model_request
+from tui_host.llm.model_request import credential_place, join, model_request, models_request
 from tui_host.llm.outgoing import Outgoing, Target
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import SETTABLE, Options, value_of, with_value
+from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import Provider, Template
+from tui_host.settings.system_keyring import with_key
+from tui_host.settings.urls import proxy_for
 
 
 def outgoing(name: str, *messages: Message, service: str = "", **more: object) -> Outgoing:
@@ -88,13 +92,10 @@ OPTIONS: Sequence[tuple[str, str, str, Options, Mapping[str, JSON]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "service", "model", "options", "members"), OPTIONS)
-def test_options_are_written_as_the_vendor_and_the_model_take_them(
-    name: str, service: str, model: str, options: Options, members: Mapping[str, JSON]
-) -> None:
-    body = body_of(name, service=service, model=model, options=options)
-
-    assert {key: body.get(key) for key in members} == members
+def test_options_are_written_as_the_vendor_and_the_model_take_them() -> None:
+    for name, service, model, options, members in OPTIONS:
+        body = body_of(name, service=service, model=model, options=options)
+        assert {key: body.get(key) for key in members} == members, (name, model, options)
 
 
 def test_what_the_person_adds_wins_and_the_conversation_is_found_in_the_bytes() -> None:
@@ -133,13 +134,13 @@ def test_where_a_request_goes_and_with_what(
     assert dialect(name).headers(None, target) == headers[1:]
 
 
+BASE = Template(text="https://a.example/v1")
 EVERY_OPTION = Options(temperature=0.1, top_p=0.2, max_tokens=9, reasoning_effort="low", seed=1, stop=tuple("abcdef"))
 UNSENT = {"openai": {"stop"}, "openai-responses": {"seed", "stop"}, "anthropic": {"seed"}, "gemini": {"stop"}}
 
 
-def asked_of(name: str, service: str, options: Options) -> Outgoing:
-    base = Template(text="http://127.0.0.1:9/v1", literal=True)
-    provider = Provider(name=service, dialect=name, base_url=base, allow_http=True)
+def asked_of(name: str, service: str, options: Options, own: Options | None = None) -> Outgoing:
+    provider = Provider(name=service, dialect=name, base_url=BASE, options=own or Options())
     return model_request(provider, Ask(model="gemini-2.5-pro", messages=(), options=options), {})
 
 
@@ -148,6 +149,8 @@ def test_an_option_that_is_not_sent_is_told_and_the_others_stand_in_for_every_ke
     name: str,
 ) -> None:
     assert set(asked_of(name, "p", EVERY_OPTION).unsent) == UNSENT.get(name, set())
+    raw = Options(extra_body={"temperature": 0.1})  # wins over what the provider names
+    assert json.loads(asked_of(name, "p", raw, Options(temperature=0.9)).body)["temperature"] == 0.1
     for service, option in product(("p", "openai", "mistral", "anthropic"), set(SETTABLE) - {"extra_body"}):
         one = with_value(Options(), option, value_of(EVERY_OPTION, option))
         for *outer, inner in _keys(asked_of(name, service, one)) - _keys(asked_of(name, service, Options())):
@@ -163,14 +166,6 @@ def _keys(request: Outgoing) -> set[tuple[str, ...]]:
     return {(key,) for key in body} | inner
 
 
-def test_what_the_session_says_in_extra_body_wins_over_what_the_provider_names() -> None:
-    base = Template(text="http://127.0.0.1:9/v1", literal=True)
-    provider = Provider(name="p", base_url=base, options=Options(temperature=0.9), allow_http=True)
-    ask = Ask(model="m", messages=(), options=Options(extra_body={"temperature": 0.1}))
-
-    assert json.loads(model_request(provider, ask, {}).body)["temperature"] == 0.1
-
-
 # Conversations
 
 
@@ -182,8 +177,7 @@ def test_mistral_gets_ids_of_nine_letters_and_digits_and_no_user_behind_results(
 
     _, asked, *back = sent("openai", user("q"), assistant(*calls), results, service="mistral")
 
-    assert isinstance(asked["tool_calls"], list)
-    ids = [call["id"] for call in asked["tool_calls"] if isinstance(call, dict)]
+    ids = [mapping(call)["id"] for call in items(asked["tool_calls"])]
     assert ids == [message["tool_call_id"] for message in back]
     assert len(set(ids)) == len(calls)
     assert all(re.fullmatch("[A-Za-z0-9]{9}", str(each)) for each in ids)
@@ -193,25 +187,19 @@ def test_mistral_gets_ids_of_nine_letters_and_digits_and_no_user_behind_results(
 
 
 def test_thinking_goes_back_to_services_of_chat_where_it_is_demanded_once_there_are_calls() -> None:
-    ours = Thinking(text="hm", provider=PROVIDER, model=MODEL, echo=ECHOED)
-    talk = (user("x"), assistant(ours, Text(text="a")))
+    called = (user("y"), assistant(MULTIPLY), told(result(MULTIPLY, Text(text="30"))))
+    for key, value, echoes in ((ECHOED, "hm", ["hm", ""]), (ECHOED, "", ["", ""]), ("reasoning", "hm", [None, None])):
+        answer = fold_of("openai", chunk({key: value, "content": "a"}), chunk(finish="stop"), DONE).message(turn=1)
+        before, after = sent("openai", user("x"), answer), sent("openai", user("x"), answer, *called)
 
-    before = sent("openai", *talk)
-    after = sent("openai", *talk, user("y"), assistant(MULTIPLY), told(result(MULTIPLY, Text(text="30"))))
-
-    assert ECHOED not in before[1]
-    assert [after[1][ECHOED], after[3][ECHOED]] == ["hm", ""]
+        assert ECHOED not in before[1]
+        assert [after[1].get(ECHOED), after[3].get(ECHOED)] == echoes
 
 
 def test_anthropic_gets_no_blank_texts_for_it_refuses_them() -> None:
     call = ToolCall(id="t1c0", wire_id="toolu_1", name="t", arguments='{"a":1}')
-    talk = (
-        user("x"),
-        assistant(Text(text=" \n"), call),
-        told(result(call, Text(text=""))),
-        assistant(Text(text="")),
-        user("y"),
-    )
+    blank = Text(text=" \n")
+    talk = (user("x"), assistant(blank, call), told(result(call, Text(text=""))), assistant(blank), user("y"))
 
     content = [message["content"] for message in sent("anthropic", *talk)]
 
@@ -223,31 +211,13 @@ def test_anthropic_gets_no_blank_texts_for_it_refuses_them() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("model", "signed"), [("gemini-3-pro", True), ("gemini-flash-latest", True), ("gemini-2.5-pro", False)]
-)
-def test_calls_that_others_made_are_signed_for_gemini_as_it_wants_it(model: str, *, signed: bool) -> None:
+def test_calls_that_others_made_are_signed_for_gemini_as_it_wants_it() -> None:
     calls = [ToolCall(id=f"t{n}", wire_id=f"call_{n}", name="f", arguments="{}") for n in (1, 2)]
+    dummy = "skip_thought_signature_validator"
 
-    parts = sent("gemini", user("x"), assistant(*calls), model=model)[1]["parts"]
-
-    assert isinstance(parts, list)
-    dummy = "skip_thought_signature_validator" if signed else None
-    assert [part.get("thoughtSignature") for part in parts if isinstance(part, dict)] == [dummy, None]
-
-
-def test_ids_go_back_to_ollama_where_they_came_and_are_not_made_up_where_none_came() -> None:
-    for case, ids in (
-        (EVERY["ollama"].parallel, ["call_abc", "call_def"]),
-        (EVERY["ollama"].odd["no ids"], [None, None]),
-    ):
-        answer = fold_of("ollama", case.body).message(turn=1)
-        _, asking, *results = sent("ollama", user("x"), answer, answered(answer))
-        calls = asking["tool_calls"]
-        assert isinstance(calls, list)
-        assert [call.get("id") for call in calls if isinstance(call, dict)] == ids
-        assert [message.get("tool_call_id") for message in results] == ids
-        assert [message["tool_name"] for message in results] == [WEATHER[0], TIME[0]]
+    for model, signature in (("gemini-3-pro", dummy), ("gemini-flash-latest", dummy), ("gemini-2.5-pro", None)):
+        parts = items(sent("gemini", user("x"), assistant(*calls), model=model)[1]["parts"])
+        assert [mapping(part).get("thoughtSignature") for part in parts] == [signature, None]
 
 
 def test_thinking_goes_back_to_ollama_within_the_turn_that_it_belongs_to_and_no_further() -> None:
@@ -262,12 +232,96 @@ def test_thinking_goes_back_to_ollama_within_the_turn_that_it_belongs_to_and_no_
     assert [message.get("thinking") for message in after] == [None] * 5
 
 
-@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
+@pytest.mark.parametrize("name", DIALECTS)
 def test_a_vendors_own_tool_in_the_extra_body_stands_behind_the_offered_ones(name: str) -> None:
     search: JSON = {"type": "web_search"}
     tool = ToolSpec(name="a__b", description="", schema={}, server="a", tool="b")
-    alone = body_of(name, tools=(tool,))["tools"]
+    alone = items(body_of(name, tools=(tool,))["tools"])
 
-    assert isinstance(alone, list)
     assert body_of(name, tools=(tool,), extra=(("tools", [search]),))["tools"] == [*alone, search]
     assert body_of(name, extra=(("tools", [search]),))["tools"] == [search]
+
+
+ASK = Ask(model="m", messages=())
+
+
+def test_a_path_is_joined_to_a_base_and_a_version_put_in_where_it_has_none() -> None:
+    for base, versions, joined in (
+        ("https://a.example/v1", (), "https://a.example/v1/models"),
+        ("https://a.example/v1/", (), "https://a.example/v1/models"),
+        ("https://a.example", (), "https://a.example/models"),
+        ("https://a.example/v1?api-version=7#top", (), "https://a.example/v1/models?api-version=7"),
+        ("https://h/", ("v1beta", "v1"), "https://h/v1beta/models"),
+        ("https://h/v1", ("v1beta", "v1"), "https://h/v1/models"),
+        ("https://h/proxy/v1beta", ("v1beta", "v1"), "https://h/proxy/v1beta/models"),
+    ):
+        assert join(base, "models", versions) == joined
+
+
+def test_no_repr_of_a_request_shows_a_key_and_a_header_of_the_provider_s_own_stands_in_for_ours() -> None:
+    key = Template(text="${MINE}")
+    own = {"api-key": key, "authorization": Template(text="none")}
+    base = Template(text="https://a.example/v1?key=${MINE}")
+    ours, theirs = (
+        model_request(Provider(name="mine", base_url=base, api_key=key, headers=headers), ASK, {"MINE": "canary-123"})
+        for headers in ({"X": key}, own)
+    )
+
+    assert "canary" not in repr(ours)
+    assert ours.origin == "https://a.example"
+    assert {("Authorization", "Bearer canary-123"), ("X", "canary-123")} <= set(ours.headers)
+    assert [value for name, value in theirs.headers if name.lower() == "authorization"] == ["none"]
+    assert ("api-key", "canary-123") in theirs.headers
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_key_of_the_keyring_is_sent_as_one_of_the_environment_is(name: str) -> None:
+    provider = PRESETS[name]
+    key = "k-${HOME}"  # whatever is in it
+
+    environment = {"AZURE_OPENAI_RESOURCE": "mine", "HOME": "nowhere"}
+    outgoing = model_request(with_key(provider, key), ASK, environment)
+    listed = models_request(with_key(provider, key), environment)
+
+    assert any(value.removeprefix("Bearer ") == key for _, value in outgoing.headers)
+    assert outgoing.url.startswith(listed.url.partition("/models")[0].removesuffix("/tags"))
+    assert outgoing.secret == Secret(f"{name}.api_key", key)
+    assert credential_place(with_key(provider, key)) == "the key in the system's keyring, which f4 stores and forgets"
+
+
+def test_the_place_of_a_key_is_named() -> None:
+    assert credential_place(Provider(name="a", base_url=BASE, api_key=BASE)) == "providers.a.api_key"
+    assert credential_place(Provider(name="a", base_url=BASE, key_variable="K")) == "the environment variable K"
+    assert credential_place(Provider(name="a", base_url=BASE)) == "providers.a.api_key, which is not set"
+
+
+def test_the_proxy_is_chosen_as_the_environment_says() -> None:
+    for url, environment, proxy in (
+        ("https://a.example/v1", {"https_proxy": "http://q:1", "HTTPS_PROXY": "http://p:1"}, "http://q:1"),
+        ("https://a.example/v1", {"HTTP_PROXY": "http://p:1"}, None),
+        ("http://a.example/v1", {"HTTP_PROXY": "p:1"}, "http://p:1"),
+        ("https://a.example/v1", {"ALL_PROXY": "http://p:1"}, "http://p:1"),
+        ("https://a.example/v1", {"ALL_PROXY": "http://p:1", "NO_PROXY": "*"}, None),
+        ("https://a.example/v1", {"ALL_PROXY": "http://p:1", "NO_PROXY": "b.example, example"}, None),
+        ("https://a.example:8/v1", {"ALL_PROXY": "http://p:1", "no_proxy": "a.example:8"}, None),
+        ("https://a.example:9/v1", {"ALL_PROXY": "http://p:1", "no_proxy": "a.example:8"}, "http://p:1"),
+        ("https://10.1.2.3/v1", {"ALL_PROXY": "http://p:1", "no_proxy": "10.0.0.0/8"}, None),
+        ("http://localhost:1/v1", {"ALL_PROXY": "http://p:1"}, None),
+    ):
+        assert proxy_for(url, environment) == proxy
+
+
+def test_a_request_s_dialect_is_known_by_its_address() -> None:
+    for url, name in (
+        ("https://api.openai.com/v1/chat/completions", "openai"),
+        ("https://r.openai.azure.com/openai/v1/responses?api-version=1", "openai-responses"),
+        ("https://api.deepseek.com/anthropic/v1/messages", "anthropic"),
+        ("http://127.0.0.1:11434/api/chat", "ollama"),
+        ("https://g.example/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "gemini"),
+        ("https://api.openai.com/v1/models", None),
+        ("", None),
+        ("http://[", None),
+    ):
+        found = dialect_at(url)
+
+        assert (None if found is None else found.name) == name

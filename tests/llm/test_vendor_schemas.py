@@ -12,11 +12,12 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.llm.protocols.answers import TOOLS
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS, adapt
-from tui_host.llm.tool_names import NameTable
+from tui_host.llm.tool_names import NameTable, nearest, resolve
 
 each_vendor = pytest.mark.parametrize("name", DIALECTS)
 OPENAI = (re.compile(r"[a-zA-Z0-9_-]{1,64}"), ("oneOf", "anyOf", "allOf", "enum", "not"))
@@ -119,3 +120,40 @@ def test_names_that_a_vendor_would_refuse_are_made_fit(name: str) -> None:
 
     assert list(names.values()) == tools
     assert all(map(RULES[name][0].fullmatch, names))
+
+
+def test_names_that_break_the_rule_or_collide_get_a_hash_and_stay_two() -> None:
+    long = [("s", "x" * 100), ("s", "x" * 101)]
+    tools = [("s", "a.b"), ("s", "a/b"), *long, ("s", "工具"), ("a", "_b"), ("a_", "b"), ("c", "d")]
+    names = [NameTable.make(tools).name(*tool) for tool in tools]
+
+    wanted = ["s__a_b_", "s__a_b_", f"s__{'x' * 52}_", f"s__{'x' * 52}_", "s_____", "a___b_", "a___b_"]
+    assert all(re.fullmatch(f"{start}[0-9a-f]{{8}}", name) for start, name in zip(wanted, names, strict=False))
+    assert (names[-1], len(set(names))) == ("c__d", len(tools))
+    rival = ("s", names[0].removeprefix("s__"))
+    table = NameTable.make([tools[0], rival])
+    assert table.name(*rival) == names[0] != table.name(*tools[0])
+
+
+def test_a_name_is_resolved_only_where_one_tool_remains() -> None:
+    tools = [("math", "add"), ("math", "add_"), ("math", "multiply"), ("a", "twice"), ("b", "twice")]
+    for name, meant in (
+        ("math__add", "math__add"),
+        ("math__multiply<|channel|>commentary", "math__multiply"),
+        ("functions.math__multiply:0", "math__multiply"),
+        ("math_multiply", "math__multiply"),
+        ("mcp__math__multiply", "math__multiply"),
+        ("'multiply'", "math__multiply"),
+        ("math_add", None),
+        ("add", "math__add"),
+        ("twice", None),
+        ("math__multiplies", None),
+        ("<|channel|>", None),
+        ("", None),
+    ):
+        assert resolve(name, NameTable.make(tools).known) == meant
+
+
+def test_the_nearest_names_are_offered_for_one_that_does_not_exist() -> None:
+    for name, first in {"math__multiplies": "math__multiply", "add": "math__add", "zzzzzzzzzzzz": None}.items():
+        assert next(iter(nearest(name, TOOLS)), None) == first

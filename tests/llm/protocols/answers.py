@@ -25,8 +25,7 @@ TOOLS = tuple(
 )
 WORD: JSON = {"type": "object", "properties": {"word": {"type": "string"}}}
 LOOK = ToolSpec(name="web__look", description="", schema=WORD, server="web", tool="look")
-PLAIN = ("cline", "cherry", "json", "function", "react", "hermes")
-"""The protocols of plain text."""
+PLAIN = ("cline", "cherry", "json", "function", "react", "hermes")  # the protocols of plain text
 SUM = '{"a": 6, "b": 5}'
 
 

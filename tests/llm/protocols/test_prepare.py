@@ -9,38 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call, read, speaking, text_of
-from tui_host.llm.messages import Image, Message, Part, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.table import PROTOCOLS
-from tui_host.llm.protocols.text_protocol import INSTRUCTIONS
-from tui_host.llm.protocols.text_protocol import TOOLS as LIST
-from tui_host.settings.paths import shipped
+from tests.llm.recorded.asks import ADD, MULTIPLY, SYSTEM, assistant, result, told, user
+from tui_host.errors import SettingsError
+from tui_host.llm.messages import Image, Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.protocols.table import PROTOCOLS, protocol
+from tui_host.llm.protocols.tool_protocol import NO_RESULT
 
 protocols = pytest.mark.parametrize("name", PLAIN)
-
-
-def user(text: str) -> Message:
-    return Message(role="user", parts=(Text(text=text),))
 
 
 def history(*results: str) -> list[Message]:
     """A question, an answer with a call for each result, and the results."""
     calls = [ToolCall(id=str(at), wire_id="", name="math__add", arguments=SUM) for at, _ in enumerate(results)]
-    told = [ToolResult(call=each, content=(Text(text=text),)) for each, text in zip(calls, results, strict=True)]
-    said: list[Part] = [Thinking(text="hm"), Text(text="Let me see.\n"), *calls]
-    return [
-        Message(role="system", parts=(Text(text="Be brief."),)),
-        user("what is 6 + 5?"),
-        Message(role="assistant", parts=tuple(said), stop="tools"),
-        Message(role="tool", parts=tuple(told)),
-    ]
-
-
-def test_every_protocol_but_native_has_a_shipped_prompt_with_both_places() -> None:
-    assert set(PLAIN) == set(PROTOCOLS) - {"native"}
-    for name in PLAIN:
-        template = shipped(f"protocols/{name}.md").read_text(encoding="utf-8")
-        assert (template.count(LIST), template.count(INSTRUCTIONS)) == (1, 1)
-        assert call(name).partition("math__add")[0].split("\n")[0][:8] in template, "it shows a call as it is read"
+    answers = [result(call, Text(text=text)) for call, text in zip(calls, results, strict=True)]
+    said = assistant(Thinking(text="hm"), Text(text="Let me see.\n"), *calls)
+    return [SYSTEM, user("what is 6 + 5?"), said, told(*answers)]
 
 
 @protocols
@@ -48,6 +31,7 @@ def test_the_prompt_lists_every_tool_and_has_the_persons_own_where_such_hosts_ha
     prepared = speaking(name).prepare(history("11"), TOOLS)
     system, said = text_of(prepared.messages[0]), text_of(prepared.messages[2])
     assert prepared.tools == ()
+    assert call(name).partition("math__add")[0].split("\n")[0][:8] in system, "it shows a call as it is read"
     assert all(tool.tool in system and tool.description in system for tool in TOOLS)
     assert (system.endswith if name in {"cline", "cherry"} else system.startswith)("Be brief.")
     assert [system[own.start : own.end] for own in prepared.places if own.source == "profile"] == ["Be brief."]
@@ -61,10 +45,10 @@ def test_places_slice_to_exactly_what_they_say(name: str, results: list[str]) ->
     prepared = speaking(name).prepare([*history(*results), user("and?")], TOOLS)
     texts = [text_of(message) for message in prepared.messages]
     results_told = [each for each in prepared.places if each.source == "told"]
-    told = [texts[each.message][each.start : each.end] for each in results_told]
+    heard = [texts[each.message][each.start : each.end] for each in results_told]
     assert [each.call for each in results_told] == [str(number) for number, _ in enumerate(results)]
-    for piece, result in zip(told, results, strict=True):
-        assert result in piece or name == "hermes"  # which tells it as a JSON string
+    for piece, words in zip(heard, results, strict=True):
+        assert words in piece or name == "hermes"  # which tells it as a JSON string
     put_in = sorted((each.message, each.start, each.end) for each in prepared.places if each.source != "profile")
     for (message, _, end), (other, start, _) in itertools.pairwise(put_in):
         assert message != other or end <= start, "nothing is in two places"
@@ -87,7 +71,8 @@ def test_what_the_host_and_the_model_said_goes_as_it_was(name: str) -> None:
 @protocols
 def test_a_correction_names_the_tool_and_shows_its_schema(name: str) -> None:
     found = read(name, call(name, "multiply", "[6, 5]"))
-    form = speaking(name).correction(found.malformed, TOOLS).partition("The exact form is:\n\n")[2]
+    why, _, form = speaking(name).correction(found.malformed, TOOLS).partition(" The exact form is:\n\n")
+    assert f"Your call could not be read: {found.malformed[0]}. Nothing of it was run." in why
     shown = call(name, "multiply", '{"key": "value"}')
     word = "parameters" if name == "function" else "input" if name == "react" else "arguments"
     assert form.startswith(f'{shown}\n\nwith {word} by this schema: {{"type": "object"')
@@ -124,9 +109,28 @@ def test_resources_are_listed_asked_for_and_told_in_clines_way() -> None:
 
     image = Image(media_type="image/png", data="AAAA")
     called = ToolCall(id="1", wire_id="", name="math__read", arguments=found.calls[0][1])
-    told = ToolResult(call=called, content=(Text(text="[image: image/png, 3 bytes]"), image))
-    messages = [user("look"), Message(role="assistant", parts=(called,)), Message(role="tool", parts=(told,))]
+    shown = told(result(called, Text(text="[image: image/png, 3 bytes]"), image))
+    messages = [user("look"), assistant(called), shown]
     prepared = speaking("cline").prepare(messages, tools).messages
     assert text_of(prepared[2]) == asks.format("math", "tables?a=<b>&c")
     assert text_of(prepared[3]).startswith("[access_mcp_resource for 'math'] Result:\n[image: image/png, 3 bytes]")
     assert prepared[3].parts[1:] == (image,)
+
+
+def test_every_call_has_one_result_directly_after_it_in_the_order_of_the_calls() -> None:
+    none = ToolResult(call=ADD, content=(Text(text=NO_RESULT),), is_error=True)
+    late = Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),), turn=1)
+    prepared = protocol("native").prepare((user("x"), assistant(MULTIPLY, ADD), user("y"), late), ())
+
+    assert [message.role for message in prepared.messages] == ["user", "assistant", "tool", "user"]
+    assert prepared.messages[2].parts == (result(MULTIPLY, Text(text="30")), none)
+
+
+def test_native_answers_are_the_text_and_an_unknown_protocol_is_told() -> None:
+    native = protocol("native")
+    assert set(PROTOCOLS) == {"native", *PLAIN}
+    assert read("native", "<tool_use>").text == "<tool_use>"
+    assert native.answer(assistant(Thinking(text="hm"), Text(text=" 37 "))) == " 37 "
+    assert native.answer(assistant(Thinking(text="hm"))) is None
+    with pytest.raises(SettingsError, match="one of: native"):
+        protocol("telepathy")

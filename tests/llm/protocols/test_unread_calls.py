@@ -15,22 +15,12 @@ DSML = (
 MARKERS = {
     KIMI: "Kimi's <|tool_call_begin|>",
     f"<|tool_calls_section_begin|><|tool_call_begin|>{KIMI}": "Kimi's <|tool_call_begin|>",
-    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>math__add\n```json\n{}\n```<｜tool▁call▁end｜>": (
-        "DeepSeek's special tokens"
-    ),
-    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>math__add<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>": (
-        "DeepSeek's special tokens"
-    ),
     DSML: "DeepSeek's special tokens",
     '<minimax:tool_call>\n<invoke name="math__add">\n</invoke>\n</minimax:tool_call>': "MiniMax's <tool_call>",
     '<tool_calls>\n{"name": "math__add", "arguments": {}}\n</tool_calls>': "MiniMax's <tool_call>",
     call("hermes"): "Qwen's or Hermes' <tool_call>",
-    "<tool_call>\n<function=math__add>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>": (
-        "Qwen's <tool_call><function=…>"
-    ),
-    "<tool_call>math__add\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>": (
-        "GLM's <tool_call> with <arg_key>"
-    ),
+    "<tool_call>\n<function=math__add>\n</function>\n</tool_call>": "Qwen's <tool_call><function=…>",
+    "<tool_call>math__add\n<arg_key>a</arg_key>\n</tool_call>": "GLM's <tool_call> with <arg_key>",
     '[TOOL_CALLS] [{"name": "math__add", "arguments": {}}]': "Mistral's [TOOL_CALLS]",
     "[TOOL_CALLS]math__add[ARGS]{}": "Mistral's [TOOL_CALLS]",
     '<|python_tag|>{"name": "math__add", "parameters": {}}': "Llama's <|python_tag|>",
@@ -60,20 +50,15 @@ def test_every_form_of_a_call_is_named_that_the_protocol_does_not_read(protocol:
                 assert unread.reason == f"it uses the form of {form}, not the agreed one"
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
+def test_an_explanation_of_markers_is_no_call() -> None:
+    for answer in (
         f"Kimi writes a call so:\n\n```\n{KIMI}\n```\n\nand Qwen in `<tool_call>`.",
         f"It writes\n{call('hermes')}\nand then it waits for the result.",
         call("hermes").replace("math__add", "hammer"),
         f"Hermes writes {' '.join(call('hermes').split())}",
-        '{"sum": 11}',
-        "The sum is 11.",
-        "",
-    ],
-)
-def test_an_explanation_of_markers_is_no_call(answer: str) -> None:
-    assert unread_call(answer, TOOLS) is None
+        *('{"sum": 11}', "The sum is 11.", ""),
+    ):
+        assert unread_call(answer, TOOLS) is None, answer
 
 
 def test_the_user_is_told_whose_markers_they_are_where_they_stand_and_what_helps() -> None:
@@ -91,20 +76,17 @@ def test_the_user_is_told_whose_markers_they_are_where_they_stand_and_what_helps
     )
 
 
-@pytest.mark.parametrize(
-    ("answer", "parser"),
-    [
-        (f"I will add. {' '.join(call('hermes').split())}", "hermes"),
-        (f"I will add.{call('hermes')}", "hermes"),
-        ("<｜tool▁call▁begin｜>function<｜tool▁sep｜>math__add\n```json\n{}\n```<｜tool▁call▁end｜>", "deepseek_v3"),
-        ("<｜tool▁call▁begin｜>math__add<｜tool▁sep｜>{}<｜tool▁call▁end｜>", "deepseek_v31"),
-        (DSML, "deepseek_v32"),
-    ],
-)
-def test_the_servers_parser_is_that_of_the_form_also_behind_a_sentence(answer: str, parser: str) -> None:
-    unread = unread_call(answer, TOOLS)
-    assert unread is not None
-    assert f"--tool-call-parser {parser};" in unread.remedy
+def test_the_servers_parser_is_that_of_the_form_also_behind_a_sentence() -> None:
+    for answer, parser in {
+        f"I will add. {' '.join(call('hermes').split())}": "hermes",
+        f"I will add.{call('hermes')}": "hermes",
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>math__add\n```json\n{}\n```<｜tool▁call▁end｜>": "deepseek_v3",
+        "<｜tool▁call▁begin｜>math__add<｜tool▁sep｜>{}<｜tool▁call▁end｜>": "deepseek_v31",
+        DSML: "deepseek_v32",
+    }.items():
+        unread = unread_call(answer, TOOLS)
+        assert unread is not None
+        assert f"--tool-call-parser {parser};" in unread.remedy
 
 
 def test_an_object_behind_words_in_its_line_is_told_to_stand_alone() -> None:

@@ -32,13 +32,7 @@ def placed(kind: str, index: int | None, **more: JSON) -> bytes:
 
 
 def began(usage: JSON = None) -> bytes:
-    message: dict[str, JSON] = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "content": [],
-        "stop_reason": None,
-    }
+    message: dict[str, JSON] = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
     return named({"type": "message_start", "message": message | ({} if usage is None else {"usage": usage})})
 
 
@@ -60,12 +54,11 @@ def finished(word: str | None, usage: JSON = None, **delta: JSON) -> bytes:
 
 
 STOP = named({"type": "message_stop"})
-PING = named({"type": "ping"})
 
 
 def words(index: int | None = 0, said: str = TEXT) -> bytes:
     pieces = [more(index, "text_delta", "text", piece) for piece in (said[:7], said[7:])]
-    return opened(index, {"type": "text", "text": ""}) + PING + b"".join(pieces) + closed(index)
+    return opened(index, {"type": "text", "text": ""}) + named({"type": "ping"}) + b"".join(pieces) + closed(index)
 
 
 def call_opened(index: int | None, wire_id: str, name: str) -> bytes:
@@ -100,8 +93,8 @@ MIXED = (
 """Two calls whose pieces come in turns."""
 
 
-def ended(word: str, stop: Stop = "end") -> Case:
-    return Case(body=began() + words() + finished(word) + STOP, text=TEXT, stop=stop, vendor=word)
+def ended(word: str, stop: Stop = "end", why: str = "", **delta: JSON) -> Case:
+    return Case(body=began() + words() + finished(word, **delta) + STOP, text=TEXT, stop=stop, vendor=word + why)
 
 
 def wants(*blocks: bytes, ids: tuple[str, ...] = IDS, text: str = "") -> Case:
@@ -118,6 +111,7 @@ def whole() -> bytes:
     return head + b', "content": [' + content + b'], "usage": ' + text(COUNTED) + b"}"
 
 
+NO_RECIPES: JSON = {"category": "bio", "explanation": "no recipes"}
 DETAILED: JSON = {"output_tokens": 48, "output_tokens_details": {"thinking_tokens": 16}}
 THIRD: JSON = {"type": "thinking", "thinking": "", "signature": "Third"}
 
@@ -154,13 +148,12 @@ RECORDED = Recorded(
         stop="failed",
         failure="it broke",
     ),
-    cut=Case(body=began(COUNTED) + words(), text=TEXT, stop="cut", usage=BEFORE),
     whole=replace(asking(whole(), "tool_use", ids=IDS, text=TEXT), usage=replace(BEFORE, output_total=1)),
     ends={
         "max_tokens": ended("max_tokens", "length"),
         "model_context_window_exceeded": ended("model_context_window_exceeded", "length"),
         "pause_turn": ended("pause_turn", "paused"),
-        "refusal": ended("refusal", "refused"),
+        "refusal": ended("refusal", "refused", ": bio, no recipes", stop_details=NO_RECIPES),
         "a word of tomorrow": ended("tired"),
         "without message_stop": Case(body=began() + words() + finished("end_turn"), text=TEXT, vendor="end_turn"),
         "without a reason": Case(body=began() + words() + STOP, text=TEXT, vendor="message_stop"),

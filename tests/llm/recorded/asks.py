@@ -1,15 +1,21 @@
-"""What every dialect is made to write: a first question, tools and options, results with an image, an answer that is not streamed."""
+"""What every dialect sends, and is made to write: a first question, tools and options, results with an image, an answer that is not streamed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.llm.recorded.case import MODEL, Recorded, fold_of
+from tests.llm.recorded import anthropic, gemini, ollama, openai, openai_responses
+from tests.llm.recorded.case import MODEL, PROVIDER, Recorded, fold_of
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.outgoing import Target
 from tui_host.settings.model_options import Options
 
-PIXEL, PHOTO = "iVBORw0KGgo=", "/9j/4AAQSkY="
-"""Two images: of a result, and of a person."""
+EVERY: Mapping[str, Recorded] = {
+    each.RECORDED.dialect: each.RECORDED for each in (openai, openai_responses, anthropic, gemini, ollama)
+}
+"""All that was recorded, by the dialect's name."""
+PIXEL, PHOTO = "iVBORw0KGgo=", "/9j/4AAQSkY="  # two images: of a result, and of a person
 TOOLS = (
     ToolSpec(
         name="get_weather",
@@ -52,13 +58,17 @@ def calls_of(message: Message) -> list[ToolCall]:
     return [part for part in message.parts if isinstance(part, ToolCall)]
 
 
+def written(name: str, ask: Ask, provider: str = PROVIDER) -> bytes:
+    return dialect(name).write(ask, Target(provider=provider)).body
+
+
 def answered(message: Message, *more: Text | Image) -> Message:
     """A result for each call of an answer; what is more stands in the first."""
     results = [
         ToolResult(call=call, content=(Text(text=f"{number + 20} C"), *(more if not number else ())))
         for number, call in enumerate(calls_of(message))
     ]
-    return Message(role="tool", parts=tuple(results))
+    return told(*results)
 
 
 def loop(recorded: Recorded, *more: Text | Image) -> tuple[Message, ...]:
@@ -71,12 +81,12 @@ def pictures(recorded: Recorded) -> tuple[Message, ...]:
     """An image in a result, and one from a person."""
     asked = Message(role="user", parts=(Text(text="and this?"), Image(media_type="image/jpeg", data=PHOTO)))
     before = loop(recorded, Image(media_type="image/png", data=PIXEL))
-    return *before, Message(role="assistant", parts=(Text(text="Here it is."),)), asked
+    return *before, assistant(Text(text="Here it is.")), asked
 
 
 def asks(recorded: Recorded) -> Mapping[str, Ask]:
     failed = fold_of(recorded.dialect, recorded.parallel.body).message(turn=1)
-    wrong = tuple(ToolResult(call=call, content=(Text(text="no"),), is_error=True) for call in calls_of(failed))
+    wrong = [ToolResult(call=call, content=(Text(text="no"),), is_error=True) for call in calls_of(failed)]
     return {
         "first": Ask(model=MODEL, messages=(user("what's 6 × 5 + 7?"),)),
         "tools": Ask(
@@ -89,6 +99,6 @@ def asks(recorded: Recorded) -> Mapping[str, Ask]:
         ),
         "loop": Ask(model=MODEL, messages=loop(recorded), tools=TOOLS),
         "images": Ask(model=MODEL, messages=pictures(recorded)),
-        "errors": Ask(model=MODEL, messages=(user("weather?"), failed, Message(role="tool", parts=wrong))),
+        "errors": Ask(model=MODEL, messages=(user("weather?"), failed, told(*wrong))),
         "whole": Ask(model=MODEL, messages=(user("hello"),), stream=False),
     }

@@ -13,14 +13,12 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Stop, Usage
 
 PROVIDER, MODEL = "p", "m"
-TEXT = "Let me see… 看\u0085 \u2028 🙂"
-"""What an answer says, with all that readers of lines stumble over."""
+TEXT = "Let me see… 看\u0085 \u2028 🙂"  # what an answer says, with all that readers of lines stumble over
 THOUGHT = "Two \u2028 cities, 两个"
 WEATHER = ("get_weather", '{"city":"Paris"}')
 TIME = ("get_time", '{"zone": "Asia/東京", "x": 1.0}')
 """Two calls: names, and arguments as the model wrote them."""
-NOW = ("now", "{}")
-"""A call without arguments, in whatever way the vendor says that there are none."""
+NOW = ("now", "{}")  # a call without arguments, in whatever way the vendor says that there are none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +52,6 @@ class Recorded:
     thinking: Case  # THOUGHT, TEXT and WEATHER, with all that the vendor wants back
     usage: Case  # TEXT with every count (and time) that the vendor can report
     failing: Case  # TEXT, then an error inside the response
-    cut: Case  # TEXT, then nothing
     whole: Case  # TEXT, WEATHER and TIME as the one answer that was not streamed
     ends: Mapping[str, Case]  # every reason for which an answer of this vendor ends
     odd: Mapping[str, Case]  # ids that miss or repeat, indexes that lie, whatever this vendor's services do
@@ -66,7 +63,7 @@ class Recorded:
         return dialect(self.dialect).framing == "lines"
 
     def cases(self) -> dict[str, Case]:
-        names = ("text", "tools", "parallel", "thinking", "usage", "failing", "cut")
+        names = ("text", "tools", "parallel", "thinking", "usage", "failing")
         named: dict[str, Case] = {name: getattr(self, name) for name in names}
         return {**named, **self.ends, **self.odd}
 

@@ -96,17 +96,13 @@ RECORDED = Recorded(
         stop="failed",
         failure="it broke",
     ),
-    cut=Case(body=SAID, text=TEXT, stop="cut"),
     whole=replace(asking(WHOLE, "STOP", text=TEXT), usage=USED),
     ends={
         "MAX_TOKENS": ended("MAX_TOKENS", "length"),
         **{word: ended(word, "refused") for word in ("SAFETY", "IMAGE_SAFETY", "OTHER")},
         "CONTINUATION": ended("CONTINUATION", "paused"),
-        "MALFORMED_FUNCTION_CALL": ended(
-            "MALFORMED_FUNCTION_CALL",
-            "bad call",
-            vendor="MALFORMED_FUNCTION_CALL: print(now(",
-            finishMessage="print(now(",
+        "a call that is malformed": ended(
+            "MALFORMED_FUNCTION_CALL", "bad call", vendor="MALFORMED_FUNCTION_CALL: now(", finishMessage="now("
         ),
         "a fault of the model": ended(
             "MALFORMED_RESPONSE",
@@ -125,7 +121,6 @@ RECORDED = Recorded(
         "no arguments": replace(wants(chunk(call((NOW[0], ""))), END, ids=("",)), calls=((NOW[0], ""),)),
         "with ids": wants(chunk(call(WEATHER, "a")), chunk(call(TIME, "b"), finish="STOP"), ids=("a", "b")),
         "one id for both": wants(chunk(call(WEATHER, "a")), chunk(call(TIME, "a"), finish="STOP"), ids=("a", "a")),
-        "text, calls and the end in one": wants(chunk(part(TEXT), call(WEATHER), call(TIME), finish="STOP"), said=TEXT),
         "parts of other kinds": wants(
             chunk(CODE, part(TEXT), '{"inlineData": {"data": "AA"}}'),
             chunk("7", call(WEATHER), finish="STOP"),

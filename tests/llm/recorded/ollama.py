@@ -74,7 +74,6 @@ RECORDED = Recorded(
     failing=Case(
         body=words() + b'{"error": "it broke", "status": 500}\n', text=TEXT, stop="failed", failure="it broke"
     ),
-    cut=Case(body=words(), text=TEXT, stop="cut"),
     whole=replace(
         asking(
             asked((IDS[0], WEATHER), (IDS[1], TIME), said=TEXT, done_reason="stop", done=True, **TIMES).rstrip(),
@@ -89,7 +88,6 @@ RECORDED = Recorded(
         "without a reason": Case(body=words() + done(None), text=TEXT, vendor="done"),
     },
     odd={
-        "empty arguments": replace(wants(asked(("", NOW)), ids=("",)), calls=(NOW,)),
         "no arguments": replace(wants(asked(("", (NOW[0], ""))), ids=("",)), calls=((NOW[0], ""),)),
         "index always 0, one call a line": wants(asked(BOTH[0]), asked(BOTH[1])),
         "no ids": wants(asked(*BOTH)),

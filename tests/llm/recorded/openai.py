@@ -40,9 +40,7 @@ def wants(*pieces: bytes, ids: tuple[str, ...] = IDS, said: str = "") -> Case:
     return asking(b"".join(pieces) + OVER, "tool_calls", ids=ids, text=said)
 
 
-BOTH_WHOLE = [
-    bodies.Call(wire_id, name, {}, arguments) for wire_id, (name, arguments) in zip(IDS, (WEATHER, TIME), strict=True)
-]
+BOTH_WHOLE = [bodies.Call(IDS[0], WEATHER[0], {}, WEATHER[1]), bodies.Call(IDS[1], TIME[0], {}, TIME[1])]
 
 RECORDED = Recorded(
     dialect="openai",
@@ -65,7 +63,6 @@ RECORDED = Recorded(
         stop="failed",
         failure="it broke",
     ),
-    cut=Case(body=SAID, text=TEXT, stop="cut"),
     whole=replace(
         asking(bodies.OpenAI().whole(bodies.Answer(TEXT, BOTH_WHOLE, usage=TOLD)), "tool_calls", ids=IDS, text=TEXT),
         usage=USED,
@@ -83,10 +80,6 @@ RECORDED = Recorded(
     },
     odd={
         "no arguments": replace(wants(calls(piece((NOW[0], ""), IDS[0], 0)), ids=IDS[:1]), calls=((NOW[0], ""),)),
-        "no ids": wants(
-            calls(*(fragment(name=name, arguments=given) for name, given in (WEATHER, TIME))), ids=("", "")
-        ),
-        "one id for both": wants(calls(piece(WEATHER, "a", 0)), calls(piece(TIME, "a", 1)), ids=("a", "a")),
     },
     models=b'{"object":"list","data":[{"id":"model-a","object":"model"},{"id":"model-b","object":"model"}]}',
     refusal=b'{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found"}}',
