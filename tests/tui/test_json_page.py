@@ -14,7 +14,7 @@ from tests.tui.inspector_wires import LONG, Inspecting, a_session
 from tests.tui.selecting import drag, row_of, selected
 from tests.tui.test_selection import Reading
 from tests.tui.waiting import at_work, until
-from tui_host.answers.sheet import Place, SheetLine
+from tui_host.answers.sheet import BodyPlace, SheetLine
 from tui_host.errors import JSON
 from tui_host.tui.widgets.details.search_input import SearchInput
 from tui_host.tui.widgets.lines.json_lines import highlight, json_lines
@@ -163,8 +163,8 @@ def test_whatever_is_pressed_lines_fit_and_places_agree(
 
 
 def test_a_tree_folds_its_texts_and_leads_paths_through_the_body() -> None:
-    place = Place("messages[1].calls[0]", b'{"name": "f\xff"}', is_decoded=False)
-    string = Place("messages[0].content", json.dumps(ARGUMENTS).encode(), is_decoded=True)
+    place = BodyPlace("messages[1].calls[0]", b'{"name": "f\xff"}', is_decoded=False)
+    string = BodyPlace("messages[0].content", json.dumps(ARGUMENTS).encode(), is_decoded=True)
     entries = [
         SheetLine(key="a", label="call", text=lambda: '{"name": {"x": 1}, "b": [2]}', place=lambda: place, opened=True),
         SheetLine(key="b", label="text", text=lambda: ARGUMENTS, place=lambda: string),

@@ -64,7 +64,7 @@ class Writing(App[None]):
         self.sent.append(message.text)
         self.attached.append([attachment.words for attachment in message.attached])
 
-    def on_prompt_picked(self, message: Prompt.Picked) -> None:
+    def on_prompt_quick_picked(self, message: Prompt.QuickPicked) -> None:
         self.sent.append(message.text)
 
     def on_prompt_command(self, message: Prompt.Command) -> None:

@@ -39,8 +39,8 @@ from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
 from tui_host.tui.screens.help_screen import DocumentScreen, HelpScreen, shipped_documents
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
-from tui_host.tui.screens.server_catalog import Chosen
-from tui_host.tui.screens.servers_detail import Flow, Parts
+from tui_host.tui.screens.server_catalog import ServerChoices
+from tui_host.tui.screens.servers_detail import FrameFlow, Parts
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.screens.sessions_screen import HELD_SECONDS, SessionsScreen
 from tui_host.tui.widgets.approval.approval_panel import Approval
@@ -50,7 +50,7 @@ from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.ladder.ladder_view import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.status_lines import Line
+from tui_host.tui.widgets.status_lines import StatusLine
 
 SECRET = "sk-nobody-may-see-this-4711"  # noqa: S105 - made up
 LATE_SERVER = """\
@@ -190,7 +190,7 @@ async def test_the_header_and_the_empty_chat_say_why_a_server_failed(app: Runnin
         "f3 shows messages and standard error",
     )
     assert os.environ["PATH"] not in "".join(app.text.split())
-    header = app.main.query_one("#header", Line)
+    header = app.main.query_one("#header", StatusLine)
     assert isinstance(header.tooltip, Content)
     assert "late failed: exited 3" in header.tooltip.plain
     await app.pilot.resize_terminal(200, 36)
@@ -235,7 +235,7 @@ async def test_a_tool_whose_schema_is_changed_or_not_sent_says_so_and_a_log_is_t
     broken = replace(status.tools[0], name="broken", problem="its schema is too deep")
     logged = LogLine(level="error", text="it broke", logger="db", mono_ns=1)
     status = replace(status, tools=(choice, broken), log=(logged,), log_counts=(("error", 1),))
-    entries = Parts(mask_of(app.host), dialect("openai")).of(status, Flow(""), Chosen())
+    entries = Parts(mask_of(app.host), dialect("openai")).of(status, FrameFlow(""), ServerChoices())
     tools, log = (next(entry for entry in entries if entry.key == key) for key in ("tools", "log"))
     assert (log.label, log.children[0].label) == (
         "log           1 error; the last 1, newest first",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from tui_host.answers.recorded_wires import session_wires
-from tui_host.answers.said_texts import Passage, Piece, RowText, RowTexts
+from tui_host.answers.said_texts import Passage, RowText, RowTexts, SaidPiece
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.markdown_export import code, fence, words
 from tui_host.capture.exports.parts import Records, keyless
@@ -79,7 +79,7 @@ def _said(text: RowText) -> Iterator[str]:
         yield from _piece(piece)
 
 
-def _piece(piece: Piece) -> Iterator[str]:
+def _piece(piece: SaidPiece) -> Iterator[str]:
     if all(passage.same_as for passage in piece.passages):
         yield f"*{words(piece.label)}*, {piece.size:,} bytes: = {words(', '.join(passage.same_as for passage in piece.passages))}"
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tui_host.answers.asked_again import later_attempts
 from tui_host.answers.asked_pieces import Characters, asked_pieces, call_of, text_pieces
 from tui_host.answers.bodies import Body, first_data, reading
-from tui_host.answers.chain_steps import CallChain, CallStep, Happened, Piece, why_missing, with_missing
+from tui_host.answers.chain_steps import CallChain, CallStep, Happened, StepPiece, why_missing, with_missing
 from tui_host.answers.chain_values import (
     MOST_BYTES,
     Content,
@@ -178,9 +178,13 @@ class _Chain:
             target=(row.capture, row.seq),
         )
 
-    def _pieces(self, data: bytes, ranges: Iterable[tuple[int, int]], body: Body | None = None) -> tuple[Piece, ...]:
+    def _pieces(
+        self, data: bytes, ranges: Iterable[tuple[int, int]], body: Body | None = None
+    ) -> tuple[StepPiece, ...]:
         return tuple(
-            Piece(start=start, end=end, text=self._text(data[start:end], body)) for start, end in ranges if start < end
+            StepPiece(start=start, end=end, text=self._text(data[start:end], body))
+            for start, end in ranges
+            if start < end
         )
 
     def _text(self, data: bytes, body: Body | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.answers.call_chain import chain_of
-from tui_host.answers.chain_steps import CallChain, CallStep, Piece
+from tui_host.answers.chain_steps import CallChain, CallStep, StepPiece
 from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line, tool_called
@@ -93,7 +93,7 @@ def _line(number: str, step: CallStep, place: int) -> SheetLine:
     )
 
 
-def _piece(number: int, piece: Piece, target: tuple[str, int] | None) -> SheetLine:
+def _piece(number: int, piece: StepPiece, target: tuple[str, int] | None) -> SheetLine:
     return SheetLine(
         key=str(number),
         label=f"{piece.part:<11}bytes {piece.start:,} to {piece.end:,}  {line(piece.text, 120)}",

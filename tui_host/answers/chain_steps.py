@@ -17,7 +17,7 @@ UNSENT = frozenset(("rejected", "invalid", "stopped"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class StepPiece:
     """Bytes that a step refers to.
 
     Attributes:
@@ -46,7 +46,7 @@ class CallStep:
     value: str = ""  # what was said, or why the step is missing
     state: str = ""  # whether the value is the same as in the step before
     repeats: tuple[str, ...] = ()  # values that come again, or that came from an earlier result
-    pieces: tuple[Piece, ...] = ()  # the bytes
+    pieces: tuple[StepPiece, ...] = ()  # the bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
 from tui_host.answers.recorded_wires import session_wires
-from tui_host.answers.said_texts import Passage, Piece, RowText, RowTexts
+from tui_host.answers.said_texts import Passage, RowText, RowTexts, SaidPiece
 from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.steps import made
@@ -234,7 +234,7 @@ def _related(wires: Wires, row: Row) -> Iterator[str]:
         yield f'<p class="m">belongs to: {" · ".join(links)}</p>'
 
 
-def _piece(piece: Piece, *, is_open: bool) -> Iterator[str]:
+def _piece(piece: SaidPiece, *, is_open: bool) -> Iterator[str]:
     label = f'{_line(piece.label)} <span class="m">{piece.size:,} bytes</span>'
     if all(passage.same_as for passage in piece.passages):
         yield f'<p id="p{piece.number}">{label} = {", ".join(map(_reference, piece.passages))}</p>'

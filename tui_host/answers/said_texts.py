@@ -46,7 +46,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class SaidPiece:
     """A message, a tool, the options, an answer, or a whole body."""
 
     number: int  # counts the pieces of a session, from 1
@@ -62,7 +62,7 @@ class RowText:
     row: Row
     name: str  # how the row is called: `LLM 3`, `math #4`
     words: str  # the row in a line; foreign text as it came
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SaidPiece, ...]
 
 
 class RowTexts:
@@ -108,7 +108,7 @@ class RowTexts:
         pieces = tuple(self._parts(outline, marks_of(self._wires, row), name))
         return RowText(row=row, name=name, words=words, pieces=pieces)
 
-    def _parts(self, outline: Outline, marks: Sequence[Link], name: str) -> Iterator[Piece]:
+    def _parts(self, outline: Outline, marks: Sequence[Link], name: str) -> Iterator[SaidPiece]:
         options = [part for part in outline.parts if part.kind == "option"]
         for part in outline.parts:
             if part.kind == "option":
@@ -130,7 +130,7 @@ class RowTexts:
         if options:
             yield self._piece(name, "options", "\n".join(_option(outline, part) for part in options))
 
-    def _known(self, outline: Outline, part: Part, name: str) -> Generator[Piece, None, int]:
+    def _known(self, outline: Outline, part: Part, name: str) -> Generator[SaidPiece, None, int]:
         """Yield one piece for many tools or messages that the request before began with; returns their number."""
         digests = [_digest(outline.bytes_of(child)) for child in part.children]
         before, earlier, at = self._lists.get(part.key, ("", [], 0))
@@ -183,19 +183,19 @@ class RowTexts:
         pieces.append(self._piece(name, "as it came", keyless(decode(body.data))))
         return RowText(row=row, name=name, words=f"{row.status} · {_answer_words(row, fold)}", pieces=tuple(pieces))
 
-    def _piece(self, name: str, label: str, text: str) -> Piece:
+    def _piece(self, name: str, label: str, text: str) -> SaidPiece:
         return self._made(
             f"{label} of {name}", label, len(text.encode("utf-8", "replace")), self._passages("", text), text
         )
 
-    def _made(self, words: str, label: str, size: int, passages: Iterable[Passage], whole: str) -> Piece:
+    def _made(self, words: str, label: str, size: int, passages: Iterable[Passage], whole: str) -> SaidPiece:
         texts = tuple(passages)  # before the piece is known: it is no repeat of itself
         self._count += 1
         self._seen.setdefault(_digest(whole), (words, self._count))
         for passage in texts:
             if len(passage.text) >= _REFERRED_FROM:
                 self._seen.setdefault(_digest(passage.text), (words, self._count))
-        return Piece(number=self._count, label=label, size=size, passages=texts)
+        return SaidPiece(number=self._count, label=label, size=size, passages=texts)
 
     def _passages(self, by: str, text: str) -> Iterator[Passage]:
         """Yield a text; what the model has just answered, alone or among other words, as a reference."""

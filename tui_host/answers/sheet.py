@@ -15,7 +15,7 @@ Style: TypeAlias = Literal["", "what", "note", "failed", "new", "key", "heading"
 Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
 
 
-class Place(NamedTuple):
+class BodyPlace(NamedTuple):
     """Where a text comes from."""
 
     path: str  # the path in the body
@@ -39,7 +39,7 @@ class SheetLine:
     mark: str = ""  # what is special, behind the figures; empty if nothing
     note: str = ""  # further words, drawn where there is room
     text: Callable[[], str] | None = None
-    place: Callable[[], Place] | None = None
+    place: Callable[[], BodyPlace] | None = None
     children: tuple[SheetLine, ...] = ()  # the lines below an open line
     opened: bool = False  # whether the line is open from the start
     style: Style = ""

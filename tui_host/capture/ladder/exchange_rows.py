@@ -21,7 +21,7 @@ _MARKS = {"text/event-stream": b"\ndata:", "application/x-ndjson": b"\n", "appli
 """With what an event begins or ends in the bodies that have events."""
 
 
-class Exchange:
+class LadderExchange:
     """An exchange in progress.
 
     Attributes:

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from tui_host.capture.connection_end import is_orderly, reason_of_end, why_unanswered
 from tui_host.capture.json.narrowing import WORDS, text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.exchange_rows import Exchange
+from tui_host.capture.ladder.exchange_rows import LadderExchange
 from tui_host.capture.ladder.frame_rows import FrameRows
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.rows import LadderRows, Value
@@ -31,7 +31,7 @@ class Ladder(LadderRows):
 
     def __init__(self, clock: str = "") -> None:
         super().__init__(clock)
-        self._open: dict[tuple[str, str], Exchange] = {}
+        self._open: dict[tuple[str, str], LadderExchange] = {}
         self._halves: dict[tuple[str, str], tuple[int, int]] = {}  # request and response of exchanges with models
         self._frames = FrameRows(self)
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}  # for the rows of their exchanges
@@ -87,7 +87,7 @@ class Ladder(LadderRows):
         key = record.capture, record.exchange or ""
         exchange = self._open.get(key)
         if exchange is None:
-            exchange = self._open[key] = Exchange(self)
+            exchange = self._open[key] = LadderExchange(self)
         exchange.take(record)
         if record.wire == "llm":
             self._halves[key] = exchange.request, exchange.response

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.tui.markdown.line_page import Page
+from tui_host.tui.markdown.line_page import MarkdownPage
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.wrap import clip
 
@@ -75,7 +75,7 @@ def language_of(info: str) -> str:
     return info.strip().split(maxsplit=1)[0].strip("{}.").lower()[:40] if info.strip() else ""
 
 
-def draw_code(page: Page, code: str, info: str, *, label: bool) -> None:
+def draw_code(page: MarkdownPage, code: str, info: str, *, label: bool) -> None:
     """Draw lines of code, below the language's name for a fence."""
     inks = page.inks
     base = inks["fence"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from tui_host.tui.markdown.markdown_blocks import is_tight, top_blocks
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.parser import parse, parse_blocks
-from tui_host.tui.markdown.source_pieces import Piece
+from tui_host.tui.markdown.source_pieces import SourcePiece
 from tui_host.tui.markdown.tables import Need, needs_of, read_table
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Cutter:
         self._mode: _Fence | _Table | _List | _Torn | None = None
         self._begun = False
 
-    def step(self, source: str, *, final: bool, pieces: list[Piece]) -> bool:
+    def step(self, source: str, *, final: bool, pieces: list[SourcePiece]) -> bool:
         """Cut a little more, adding to `pieces`; False if nothing more can be cut before the source grows.
 
         Args:
@@ -81,7 +81,7 @@ class Cutter:
             return self._cut_table(source, self._mode, final, pieces)
         return self._cut_blocks(source, final, pieces)
 
-    def rest(self, source: str) -> Piece | None:
+    def rest(self, source: str) -> SourcePiece | None:
         """Return the uncut rest as a temporary piece."""
         text = source[self.position :]
         if not text.strip() and not (isinstance(self._mode, _Fence) and (text or self._mode.begins)):
@@ -93,13 +93,15 @@ class Cutter:
             case _Table() as table:
                 return _table_piece(table, text, self.position)
             case _List(ordinal=ordinal, tight=tight):
-                return Piece(
+                return SourcePiece(
                     kind="markdown", source=text, gap=not tight, begins=False, ordinal=ordinal, start=self.position
                 )
             case _Torn():
-                return Piece(kind=self._kind, source=text, begins=False, start=self.position)
+                return SourcePiece(kind=self._kind, source=text, begins=False, start=self.position)
             case None:
-                return Piece(kind=self._kind, source=text, gap=self._begun and not self._plain, start=self.position)
+                return SourcePiece(
+                    kind=self._kind, source=text, gap=self._begun and not self._plain, start=self.position
+                )
 
     @property
     def _kind(self) -> Literal["text", "markdown"]:
@@ -107,20 +109,20 @@ class Cutter:
 
     # Text that is no Markdown.
 
-    def _cut_text(self, source: str, final: bool, pieces: list[Piece]) -> bool:
+    def _cut_text(self, source: str, final: bool, pieces: list[SourcePiece]) -> bool:
         lines = _some_lines(source, self.position, final=final)
         end = self.position + sum(map(len, lines))
         whole = len(lines) >= LINES or end - self.position >= WINDOW or (final and end == len(source))
         if not whole:
             return False
         text = source[self.position : end].removesuffix("\n")
-        pieces.append(Piece(kind="text", source=text, begins=False, start=self.position))
+        pieces.append(SourcePiece(kind="text", source=text, begins=False, start=self.position))
         self.position = end
         return True
 
     # Blocks.
 
-    def _cut_blocks(self, source: str, final: bool, pieces: list[Piece]) -> bool:
+    def _cut_blocks(self, source: str, final: bool, pieces: list[SourcePiece]) -> bool:
         end = _window(source, self.position)
         complete = end == len(source)
         if complete and not final:
@@ -155,7 +157,7 @@ class Cutter:
             parse_blocks(text, self.references)
         self.position += len(text)
 
-    def _finish(self, block: Sequence[Token], source: str, start: int, pieces: list[Piece]) -> None:
+    def _finish(self, block: Sequence[Token], source: str, start: int, pieces: list[SourcePiece]) -> None:
         mode, self._mode = self._mode, None
         gap = self._begun
         ordinal = None
@@ -163,11 +165,11 @@ class Cutter:
             gap = False
         elif isinstance(mode, _List) and (block[0].type, block[0].markup) == (mode.kind, mode.markup):
             gap, ordinal = not mode.tight, mode.ordinal
-        pieces.append(Piece(kind="markdown", source=source, gap=gap, ordinal=ordinal, start=start))
+        pieces.append(SourcePiece(kind="markdown", source=source, gap=gap, ordinal=ordinal, start=start))
         self._begun = True
 
     def _cut_open(
-        self, text: str, block: Sequence[Token], lines: list[str], *, complete: bool, pieces: list[Piece]
+        self, text: str, block: Sequence[Token], lines: list[str], *, complete: bool, pieces: list[SourcePiece]
     ) -> bool:
         """Cut inside a block that may still grow, and pass over blank lines before it."""
         first, last = _span(block)
@@ -201,7 +203,7 @@ class Cutter:
             return True
         return False
 
-    def _cut_list(self, block: Sequence[Token], text: str, lines: list[str], pieces: list[Piece]) -> bool:
+    def _cut_list(self, block: Sequence[Token], text: str, lines: list[str], pieces: list[SourcePiece]) -> bool:
         items = [token for token in block if token.type == "list_item_open" and token.level == block[0].level + 1]
         begins = items[-1].map
         if len(items) < 2 or begins is None:
@@ -215,7 +217,7 @@ class Cutter:
         self._mode = _List(block[0].type, block[0].markup, ordinal + len(items) - 1, is_tight(block))
         return True
 
-    def _tear(self, text: str, block: Sequence[Token], pieces: list[Piece]) -> None:
+    def _tear(self, text: str, block: Sequence[Token], pieces: list[SourcePiece]) -> None:
         """Cut where no block ends, as in a paragraph of many thousand words: at a line's end, else at a space."""
         reach = text.rfind("\n", len(text) // 2) + 1 or text.rfind(" ", len(text) // 2) + 1 or len(text)
         self._finish(block, text[:reach], self.position, pieces)
@@ -224,7 +226,7 @@ class Cutter:
 
     # Inside fences and tables.
 
-    def _cut_fence(self, source: str, mode: _Fence, final: bool, pieces: list[Piece]) -> bool:
+    def _cut_fence(self, source: str, mode: _Fence, final: bool, pieces: list[SourcePiece]) -> bool:
         lines = _some_lines(source, self.position, final=final)
         closing = next((number for number, line in enumerate(lines) if mode.closing.fullmatch(line.rstrip("\n"))), None)
         taken = lines if closing is None else lines[:closing]
@@ -238,7 +240,7 @@ class Cutter:
         self._mode = None if ended else replace(mode, begins=False)
         return True
 
-    def _cut_table(self, source: str, mode: _Table, final: bool, pieces: list[Piece]) -> bool:
+    def _cut_table(self, source: str, mode: _Table, final: bool, pieces: list[SourcePiece]) -> bool:
         lines = _some_lines(source, self.position, final=final)
         blocks = list(top_blocks(parse_blocks(mode.head + "".join(lines))))
         rows = _span(blocks[0])[1] - 2 if blocks else 0
@@ -253,8 +255,8 @@ class Cutter:
         return True
 
 
-def _fence_piece(fence: _Fence, code: str, start: int) -> Piece:
-    return Piece(
+def _fence_piece(fence: _Fence, code: str, start: int) -> SourcePiece:
+    return SourcePiece(
         kind="fence",
         source=code,
         gap=fence.begins and fence.gap,
@@ -265,8 +267,8 @@ def _fence_piece(fence: _Fence, code: str, start: int) -> Piece:
     )
 
 
-def _table_piece(table: _Table, rows: str, start: int) -> Piece:
-    return Piece(
+def _table_piece(table: _Table, rows: str, start: int) -> SourcePiece:
+    return SourcePiece(
         kind="table",
         source=table.head + rows,
         gap=table.begins and table.gap,

@@ -12,13 +12,13 @@ from textual.strip import Strip
 
 from tui_host.tui.markdown.cutter import Cutter
 from tui_host.tui.markdown.heights import Heights
-from tui_host.tui.markdown.line_page import Line, Page
+from tui_host.tui.markdown.line_page import DrawnLine, MarkdownPage
 from tui_host.tui.markdown.markdown_blocks import draw_piece
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.parser import loaded
-from tui_host.tui.markdown.source_pieces import Piece, estimate
+from tui_host.tui.markdown.source_pieces import SourcePiece, estimate
 
-EMPTY = Line(Strip([]))
+EMPTY = DrawnLine(Strip([]))
 Spot: TypeAlias = tuple[int, ...]
 
 
@@ -52,11 +52,11 @@ class Document:
     def _begin(self) -> None:
         self._as_text = self._plain or not loaded()
         self._cutter = Cutter(plain=self._as_text)
-        self._pieces: list[Piece] = []
-        self._lines: list[list[Line] | None] = []
+        self._pieces: list[SourcePiece] = []
+        self._lines: list[list[DrawnLine] | None] = []
         self._heights = Heights()
-        self._tail: list[Line] = []
-        self._tail_piece: Piece | None = None
+        self._tail: list[DrawnLine] = []
+        self._tail_piece: SourcePiece | None = None
         self._tail_drawn = False
         self._rest = estimate(self._source, self._width) if self._source else 0
         self._dirty = 0
@@ -103,7 +103,7 @@ class Document:
             self._begin()
         if self._tail_drawn:
             return
-        new_pieces: list[Piece] = []
+        new_pieces: list[SourcePiece] = []
         while self._cutter.step(self._source, final=self._final, pieces=new_pieces):
             for piece in new_pieces:
                 self._pieces.append(piece)
@@ -133,8 +133,8 @@ class Document:
         self._tail_drawn = True
         self._rest = 0
 
-    def _page(self, piece: Piece) -> Page:
-        page = Page(self._width, self._inks)
+    def _page(self, piece: SourcePiece) -> MarkdownPage:
+        page = MarkdownPage(self._width, self._inks)
         # A copy: what an open end seems to define must not outlive it.
         draw_piece(page, piece, deepcopy(self._cutter.references))
         return page
@@ -179,7 +179,7 @@ class Document:
         """The number of lines, as far as known."""
         return self._heights.total + (len(self._tail) + self._rest)
 
-    def line(self, number: int) -> Line:
+    def line(self, number: int) -> DrawnLine:
         """Return a line. Draws its piece if necessary, and heights may change then."""
         total = self._heights.total
         if number >= total:
@@ -197,7 +197,7 @@ class Document:
         """The source, with newlines as line ends."""
         return self._source
 
-    def lines_at(self, line: int) -> tuple[int, int, list[Line]]:
+    def lines_at(self, line: int) -> tuple[int, int, list[DrawnLine]]:
         """Return the piece at a line: number, line inside the piece, and all lines of the piece."""
         total = self._heights.total
         if line >= total:
@@ -205,7 +205,7 @@ class Document:
         number, inside = self._heights.find(line)
         return number, inside, self.piece_lines(number)
 
-    def piece_lines(self, number: int) -> list[Line]:
+    def piece_lines(self, number: int) -> list[DrawnLine]:
         """Return all lines of a piece."""
         self._make(number)
         return self._lines[number] or []

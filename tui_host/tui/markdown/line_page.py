@@ -25,7 +25,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnLine:
     """One drawn line.
 
     Attributes:
@@ -45,13 +45,13 @@ class RunRow(NamedTuple):
     place: int  # number of the first character in the text of the piece, whatever the width
 
 
-class Page:
+class MarkdownPage:
     """Draws texts as lines."""
 
     def __init__(self, width: int, inks: Inks) -> None:
         self.width = width  # cells of a whole line, prefixes included
         self.inks = inks  # styles and marks
-        self.lines: list[Line] = []  # the lines made so far
+        self.lines: list[DrawnLine] = []  # the lines made so far
         self.rows: list[str] = []  # the texts so far, up to hard line breaks
         self._rest: list[Segment] = []
         self._first: list[Segment] | None = None
@@ -87,13 +87,13 @@ class Page:
 
     def blank(self) -> None:
         """Add an empty line with prefixes."""
-        self.lines.append(Line(Strip(self._prefix())))
+        self.lines.append(DrawnLine(Strip(self._prefix())))
 
     def raw(self, segments: Sequence[Segment], runs: Sequence[Run] = (), *, is_label: bool = False) -> None:
         """Add a finished line; `runs` locate the block's own text, counted from behind the prefixes."""
         indent = self._indent if runs else 0
         moved = tuple(run._replace(x=run.x + indent) for run in runs)
-        self.lines.append(Line(Strip([*self._prefix(), *segments]), moved, is_label))
+        self.lines.append(DrawnLine(Strip([*self._prefix(), *segments]), moved, is_label))
 
     def take(self, segments: Sequence[Segment]) -> list[RunRow]:
         """Add a text to the texts of the piece, and return its visible rows for drawing."""
@@ -124,4 +124,4 @@ class Page:
 
     def _add(self, segments: list[Segment], place: int, text: str) -> None:
         run = Run(self._indent, place, text)
-        self.lines.append(Line(Strip([*self._prefix(), *segments]), (run,)))
+        self.lines.append(DrawnLine(Strip([*self._prefix(), *segments]), (run,)))

@@ -11,10 +11,10 @@ from rich.style import Style
 
 from tui_host.tui.markdown.code_blocks import draw_code
 from tui_host.tui.markdown.inline import words_of
-from tui_host.tui.markdown.line_page import Page
+from tui_host.tui.markdown.line_page import MarkdownPage
 from tui_host.tui.markdown.markdown_styles import UNDERLINED
 from tui_host.tui.markdown.parser import parse
-from tui_host.tui.markdown.source_pieces import Piece
+from tui_host.tui.markdown.source_pieces import SourcePiece
 from tui_host.tui.markdown.tables import Need, draw_table, read_table
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ HEADINGS = (
 TASKS = ("[ ] ", "[x] ", "[X] ")
 
 
-def draw_piece(page: Page, piece: Piece, references: MutableMapping[str, object] | None = None) -> None:
+def draw_piece(page: MarkdownPage, piece: SourcePiece, references: MutableMapping[str, object] | None = None) -> None:
     """Draw a piece. Kinds except `text` need the parser."""
     if piece.gap:
         page.blank()
@@ -59,14 +59,16 @@ def top_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
             yield tokens[start : number + 1]
 
 
-def _draw_blocks(page: Page, tokens: Sequence[Token], *, tight: bool = False, ordinal: int | None = None) -> None:
+def _draw_blocks(
+    page: MarkdownPage, tokens: Sequence[Token], *, tight: bool = False, ordinal: int | None = None
+) -> None:
     for number, block in enumerate(top_blocks(tokens)):
         if number and not tight:
             page.blank()
         _draw_block(page, block, ordinal if number == 0 else None)
 
 
-def _draw_block(page: Page, block: Sequence[Token], ordinal: int | None) -> None:
+def _draw_block(page: MarkdownPage, block: Sequence[Token], ordinal: int | None) -> None:
     head = block[0]
     match head.type:
         case "heading_open":
@@ -89,7 +91,7 @@ def _draw_block(page: Page, block: Sequence[Token], ordinal: int | None) -> None
             page.text([Segment(head.content, Style.null())])
 
 
-def _draw_heading(page: Page, block: Sequence[Token]) -> None:
+def _draw_heading(page: MarkdownPage, block: Sequence[Token]) -> None:
     level = int(block[0].tag[1:])
     words = words_of(block[1], page.inks, page.inks["heading"] + HEADINGS[level - 1])
     page.text(words)
@@ -98,7 +100,7 @@ def _draw_heading(page: Page, block: Sequence[Token]) -> None:
         page.raw([Segment(page.inks.glyphs.box[4] * cells, page.inks["rule"])])
 
 
-def _draw_list(page: Page, block: Sequence[Token], ordinal: int | None) -> None:
+def _draw_list(page: MarkdownPage, block: Sequence[Token], ordinal: int | None) -> None:
     ordered = block[0].type == "ordered_list_open"
     number = int(block[0].attrGet("start") or 1) if ordinal is None else ordinal
     bullets = page.inks.glyphs.bullets

@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class SourcePiece:
     """A block of Markdown, or a part of a long block.
 
     Attributes:

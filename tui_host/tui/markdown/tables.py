@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.inline import words_of
-from tui_host.tui.markdown.line_page import Page, Run
+from tui_host.tui.markdown.line_page import MarkdownPage, Run
 from tui_host.tui.markdown.markdown_styles import STRONG, Inks
 from tui_host.tui.markdown.wrap import cut, fill, longest_word
 
@@ -85,7 +85,7 @@ def allot(needs: Sequence[Need], room: int) -> tuple[int, ...] | None:
     return tuple(given)
 
 
-def draw_table(page: Page, table: Table, needs: Sequence[Need], *, head: bool) -> None:
+def draw_table(page: MarkdownPage, table: Table, needs: Sequence[Need], *, head: bool) -> None:
     """Draw a table, or more rows of a table; `needs` are the widths its first rows asked for."""
     own = needs_of(table)
     if needs:  # columns stay as wide as they began, unless a word would break
@@ -114,7 +114,7 @@ class _CellLine(NamedTuple):
 
 
 def _draw_row(
-    page: Page, table: Table, row: Sequence[Sequence[Segment]], widths: Sequence[int], between: Segment
+    page: MarkdownPage, table: Table, row: Sequence[Sequence[Segment]], widths: Sequence[int], between: Segment
 ) -> None:
     columns = [
         _lines(page, row[column] if column < len(row) else (), width, table.sides[column])
@@ -138,7 +138,7 @@ def _draw_row(
         page.raw(segments, runs)
 
 
-def _lines(page: Page, cell: Sequence[Segment], width: int, side: str) -> list[_CellLine]:
+def _lines(page: MarkdownPage, cell: Sequence[Segment], width: int, side: str) -> list[_CellLine]:
     lines: list[_CellLine] = []
     for row in page.take(cell):
         for start, end in fill(row.plain, width):
@@ -152,7 +152,7 @@ def _lines(page: Page, cell: Sequence[Segment], width: int, side: str) -> list[_
     return lines
 
 
-def _draw_records(page: Page, table: Table, *, head: bool) -> None:
+def _draw_records(page: MarkdownPage, table: Table, *, head: bool) -> None:
     """Draw one line per cell, named by the column's head, and an empty line between rows."""
     names = [_plain(cell).replace("\n", " ") for cell in table.rows[0]]
     room = min(max(map(cell_len, names), default=0), page.room // 3)
@@ -165,7 +165,7 @@ def _draw_records(page: Page, table: Table, *, head: bool) -> None:
         page.text([Segment(f" {page.inks.glyphs.dot} ".join(names), STRONG)])
 
 
-def _draw_named(page: Page, name: str, room: int, cell: Sequence[Segment]) -> None:
+def _draw_named(page: MarkdownPage, name: str, room: int, cell: Sequence[Segment]) -> None:
     """Draw a cell behind its name, or below a long name."""
     label = page.inks["dim"] + STRONG
     cells = cell_len(name)

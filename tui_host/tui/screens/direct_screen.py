@@ -27,7 +27,7 @@ from tui_host.tui.direct_items import DirectItem, DirectWork, ItemKind, KeptRequ
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.screens.question_overlay import QuestionOverlay
-from tui_host.tui.screens.servers_detail import Flow, frame_entry
+from tui_host.tui.screens.servers_detail import FrameFlow, frame_entry
 from tui_host.tui.widgets.asks.ask_panel import AskBody, AskButton
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
@@ -113,7 +113,7 @@ class DirectScreen(PageScreen):
         self._buttons: Sequence[AskButton] = ()
         self._arguments: Mapping[str, JSON] = {}  # what the form began with
         self._overlay: QuestionOverlay | None = None
-        self._flow = Flow("")
+        self._flow = FrameFlow("")
         self._seen = 0
         self._result: Sequence[SheetLine] = ()
         self._failed, self._state, self._is_running = "", "", False
@@ -329,7 +329,7 @@ class DirectScreen(PageScreen):
         else:
             self._say("")
             self._work.keep(self._server, request)
-            self._flow, self._seen = Flow(status.connection), recorder.last
+            self._flow, self._seen = FrameFlow(status.connection), recorder.last
             self._result, self._failed, self._is_running, self._state = (), "", True, "waiting for the server"
             self.start(self._run(item, request.arguments), group="direct")
 

@@ -115,7 +115,7 @@ class MainScreen(Covered, Screen[None]):
         self._is_settled = False
         self._draw_at = 0.0
         self._look_on_until = 0.0
-        self._lines = status.Lines(host, glyphs)
+        self._lines = status.StatusLines(host, glyphs)
 
     @override
     def compose(self) -> ComposeResult:
@@ -352,7 +352,7 @@ class MainScreen(Covered, Screen[None]):
 
         self.app.push_screen(FillScreen(self.host, form, filled))  # pyright: ignore[reportUnknownMemberType] - of any app
 
-    def on_prompt_picked(self, event: Prompt.Picked) -> None:
+    def on_prompt_quick_picked(self, event: Prompt.QuickPicked) -> None:
         self._pick(event.text)
 
     def _pick(self, text: str) -> None:

@@ -24,7 +24,7 @@ from tui_host.tui import textual_private
 from tui_host.tui.glyphs import Glyphs, glyphs_of
 from tui_host.tui.key_tables import HELP, LEAVE, PLACES, Key
 from tui_host.tui.widgets.choices import ChoiceList
-from tui_host.tui.widgets.status_lines import Line
+from tui_host.tui.widgets.status_lines import StatusLine
 
 _GAP = 3
 LOW = 8
@@ -107,7 +107,7 @@ class PageScreen(Screen[None]):
 
     @override
     def compose(self) -> ComposeResult:
-        heading = Line(id="page-heading")
+        heading = StatusLine(id="page-heading")
         heading.say(Content(self.HEADING))
         yield heading
         yield from self.body()
@@ -123,7 +123,7 @@ class PageScreen(Screen[None]):
 
     def say(self, heading: str) -> None:
         """Set the heading."""
-        self.query_one("#page-heading", Line).say(Content(heading))
+        self.query_one("#page-heading", StatusLine).say(Content(heading))
 
     def on_resize(self, event: events.Resize) -> None:
         keys = [key for key in (*PLACES[self.PLACE], LEAVE, HELP) if key.brief and (key, self.PLACE) != (HELP, "Help")]

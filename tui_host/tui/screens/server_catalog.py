@@ -19,7 +19,7 @@ _LABEL = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class ServerChoices:
     """What the person chose for a server."""
 
     off: frozenset[str] = frozenset()  # names of tools that are switched off

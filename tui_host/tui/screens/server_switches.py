@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui_host.chat.active_profile import offers
 from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.save import save_switches
-from tui_host.tui.screens.server_catalog import Chosen
+from tui_host.tui.screens.server_catalog import ServerChoices
 from tui_host.tui.screens.servers_detail import tokens_of
 
 if TYPE_CHECKING:
@@ -59,18 +59,18 @@ class ServerSwitches:
         profile = self._host.settings.profiles.get(self._session.profile)
         return profile is not None and profile.system is not None and _PLACE in profile.system.text
 
-    def chosen(self, status: ServerStatus, wanted: str) -> Chosen:
+    def chosen(self, status: ServerStatus, wanted: str) -> ServerChoices:
         """Return what was chosen for a server, for its details."""
         pool = self._host.pool
         if pool is None:
-            return Chosen(wanted=wanted)
+            return ServerChoices(wanted=wanted)
         cost = f"~{_tokens(status.instructions):,} tok"
         words = f"not sent, {cost}; i sends them"
         if pool.server(status.name).is_instructing:
             words = (
                 f"sent, {cost} in each request" if self._has_place else f"sent only by a system prompt with {_PLACE}"
             )
-        return Chosen(off=pool.server(status.name).tools_off, instructions=words, wanted=wanted)
+        return ServerChoices(off=pool.server(status.name).tools_off, instructions=words, wanted=wanted)
 
     def switch_server(self, pool: Pool, status: ServerStatus, *, for_good: bool) -> str:
         """Switch a server on or off; returns what was done, in words.

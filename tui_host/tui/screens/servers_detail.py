@@ -17,7 +17,7 @@ from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import decode, line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.llm.schema_adaptation import adapt
-from tui_host.tui.screens.server_catalog import Chosen, Lists, filtered
+from tui_host.tui.screens.server_catalog import Lists, ServerChoices, filtered
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
@@ -40,7 +40,7 @@ _SEVERE = ("error", "critical", "alert", "emergency")
 _LOG_STYLES: Mapping[str, Style] = {"debug": "note", "warning": "secret", **dict.fromkeys(_SEVERE, "failed")}
 
 
-class Flow:
+class FrameFlow:
     """The number of frames on a connection, and its last frames.
 
     Attributes:
@@ -67,7 +67,7 @@ class Frames:
 
     def __init__(self) -> None:
         self._seen = 0
-        self._flows: dict[str, Flow] = {}
+        self._flows: dict[str, FrameFlow] = {}
 
     def look(self, recorder: Recorder) -> None:
         """Read new frames, a limited number per look."""
@@ -77,13 +77,13 @@ class Frames:
                 continue
             flow = self._flows.get(record.peer)
             if flow is None or flow.connection != (record.connection or ""):
-                flow = self._flows[record.peer] = Flow(record.connection or "")
+                flow = self._flows[record.peer] = FrameFlow(record.connection or "")
             flow.add(record)
 
-    def of(self, status: ServerStatus) -> Flow:
+    def of(self, status: ServerStatus) -> FrameFlow:
         """Return the frames of a server's current connection."""
         flow = self._flows.get(status.name)
-        return flow if flow is not None and flow.connection == status.connection else Flow(status.connection)
+        return flow if flow is not None and flow.connection == status.connection else FrameFlow(status.connection)
 
 
 def failure_of(status: ServerStatus, mask: Mask) -> str:
@@ -117,7 +117,7 @@ class Parts:
         self._lists = Lists(mask)
         self._log: tuple[Sequence[LogLine], SheetLine] | None = None
 
-    def of(self, status: ServerStatus, frames: Flow, chosen: Chosen) -> list[SheetLine]:
+    def of(self, status: ServerStatus, frames: FrameFlow, chosen: ServerChoices) -> list[SheetLine]:
         """Return all entries of a server with its frames, filtered as the person wants them."""
         if self._listing is None or self._listing[0] is not status.tools or self._listing[1] != chosen.off:
             self._listing = status.tools, chosen.off
@@ -274,7 +274,7 @@ def _tool(tool: Tool, mask: Mask, adaptation: str, *, is_off: bool) -> SheetLine
     )
 
 
-def _frames(status: ServerStatus, flow: Flow) -> SheetLine:
+def _frames(status: ServerStatus, flow: FrameFlow) -> SheetLine:
     malformed = f", {status.malformed:,} malformed" if status.malformed else ""
     shown = f"; the last {KEPT}, newest first" if flow.sent + flow.received > KEPT else ""
     return SheetLine(

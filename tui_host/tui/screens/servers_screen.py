@@ -19,7 +19,7 @@ from tui_host.llm.dialects.table import dialect
 from tui_host.tui.glyphs import glyphs_of
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import LOW, PageScreen
-from tui_host.tui.screens.server_catalog import Chosen
+from tui_host.tui.screens.server_catalog import ServerChoices
 from tui_host.tui.screens.server_switches import ServerSwitches
 from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
@@ -98,10 +98,10 @@ class ServersScreen(PageScreen):
         self._mask = mask_of(host, glyphs_of(self))
         self._parts = Parts(self._mask, self._dialect)
         self._switches = ServerSwitches(host, session)
-        self._chosen_words = Chosen()
+        self._chosen_words = ServerChoices()
         self._due = 0.0
         self._flipped: dict[str, set[str]] = {}
-        self._shown: tuple[ServerStatus, int, Chosen] | None = None
+        self._shown: tuple[ServerStatus, int, ServerChoices] | None = None
         self._put: int | None = None  # the line that was chosen here, and by nobody
         self._is_chosen = False
         self._is_up = False

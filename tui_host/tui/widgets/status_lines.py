@@ -45,7 +45,7 @@ STATE_STYLES: dict[State, str] = {
 _AWAY = ("failed", "lost")
 
 
-class Line(Static):
+class StatusLine(Static):
     """A line that repaints only changed words."""
 
     DEFAULT_CSS = """
@@ -63,7 +63,7 @@ class Line(Static):
             self.update(words)
 
 
-class Lines:
+class StatusLines:
     """Header, waiting line and footer, each rebuilt only after changes.
 
     Attributes:
@@ -78,7 +78,7 @@ class Lines:
         self._in_header: tuple[object, ...] = ()
         self._hint, self._hint_end = "", 0.0
         self.failures: tuple[str, ...] = ()  # each failed server with its reason
-        self.header, self.waiting, self.keys = (Line(id=name) for name in ("header", "waiting", "keys"))
+        self.header, self.waiting, self.keys = (StatusLine(id=name) for name in ("header", "waiting", "keys"))
 
     def hint(self, words: str) -> None:
         """Show words in place of the footer for two seconds, a key's name at their beginning."""

@@ -9,7 +9,7 @@ from itertools import chain
 
 from tui_host.answers.event_words import EventReader, Said
 from tui_host.answers.masks import masked
-from tui_host.answers.sheet import Place, SheetLine
+from tui_host.answers.sheet import BodyPlace, SheetLine
 from tui_host.capture.content_codings import PlainBody, encoding_of
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.http.sse import SseDecoder, SseEvent
@@ -210,7 +210,7 @@ def _record_entry(record: Record, after: float | None, plain: bytes | None = Non
         text = partial(_decoded_text, data, record.encoding, record.redacted)
     style = "failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what"
     figures = _figures(after, len(record.data) if is_body else 0)
-    place = None if text is None or is_utf8(data) else partial(Place, "", data, is_decoded=False)
+    place = None if text is None or is_utf8(data) else partial(BodyPlace, "", data, is_decoded=False)
     return SheetLine(key=f"{record.seq}", label=label, figures=figures, text=text, place=place, style=style)
 
 

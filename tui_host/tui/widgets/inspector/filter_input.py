@@ -20,7 +20,7 @@ class FilterInput(KeysInOrder, Input):
     FilterInput.-open { display: block; }
     """
 
-    class Left(Message):
+    class FilterLeft(Message):
         """Posted when the user leaves the field; `cleared` if the filter is to be removed."""
 
         def __init__(self, *, cleared: bool) -> None:
@@ -86,13 +86,13 @@ class FilterInput(KeysInOrder, Input):
         event.stop()
         self._last = self.value or self._last
         self.value = ""
-        self.post_message(self.Left(cleared=True))
+        self.post_message(self.FilterLeft(cleared=True))
 
     def key_enter(self, event: events.Key) -> None:
         event.stop()
         event.prevent_default()
-        self.post_message(self.Left(cleared=False))
+        self.post_message(self.FilterLeft(cleared=False))
 
     def key_down(self, event: events.Key) -> None:
         event.stop()
-        self.post_message(self.Left(cleared=False))
+        self.post_message(self.FilterLeft(cleared=False))

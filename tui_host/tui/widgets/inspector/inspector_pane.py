@@ -322,7 +322,7 @@ class Inspector(Container):
     def on_descendant_blur(self) -> None:
         self.sync()
 
-    def on_ladder_view_moved(self, message: LadderView.Moved) -> None:
+    def on_ladder_view_title_changed(self, message: LadderView.TitleChanged) -> None:
         message.stop()
         self.sync()
 
@@ -478,7 +478,7 @@ class Inspector(Container):
         hint.set_class(bool(mistakes), "-mistake")
         hint.update(words)
 
-    def on_filter_input_left(self, message: FilterInput.Left) -> None:
+    def on_filter_input_filter_left(self, message: FilterInput.FilterLeft) -> None:
         message.stop()
         if message.cleared:
             self.ladder.filter("")

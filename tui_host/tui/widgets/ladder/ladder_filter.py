@@ -50,7 +50,7 @@ class TextReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class FilterChanges:
     """Rows that match now, in order, and rows that no longer match."""
 
     gained: list[int]
@@ -143,9 +143,9 @@ class Filtering:
             self._first.append(number)
         self._first.extend(new)
 
-    def look(self, ladder: Ladder) -> Changes:
+    def look(self, ladder: Ladder) -> FilterChanges:
         """Test more rows for a limited time."""
-        changes = Changes([], [])
+        changes = FilterChanges([], [])
         if not self.is_looking:
             return changes
         by_value, by_text = self._tests_of(ladder)
@@ -164,7 +164,7 @@ class Filtering:
         changes.gained.sort()
         return changes
 
-    def _look_at_values(self, by_value: Test, until: float, changes: Changes) -> None:
+    def _look_at_values(self, by_value: Test, until: float, changes: FilterChanges) -> None:
         kept, pending, gained = self._kept, self._pending, changes.gained
         while self._ahead:
             low = max(0, self._ahead - _BLOCK)
@@ -179,7 +179,7 @@ class Filtering:
             if self._clock() >= until:
                 return
 
-    def _read(self, rows: deque[int], by_text: Test, until: float, changes: Changes) -> None:
+    def _read(self, rows: deque[int], by_text: Test, until: float, changes: FilterChanges) -> None:
         """Test the next rows by their texts, as many as there is time for."""
         for count in range(len(rows)):
             if count and count % _AT_ONCE == 0 and self._clock() >= until:
@@ -194,7 +194,7 @@ class Filtering:
             rows.popleft()
             self._settle(number, verdict, changes)
 
-    def _settle(self, number: int, verdict: Verdict, changes: Changes) -> None:
+    def _settle(self, number: int, verdict: Verdict, changes: FilterChanges) -> None:
         if verdict is None:  # a description is to come
             self._unknown[number] = None
             return

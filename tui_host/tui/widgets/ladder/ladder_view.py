@@ -55,7 +55,7 @@ class LadderView(PieceView, SelectingView):
         Binding("right,l", "lane('mcp')", "MCP lane", show=False),
     ]
 
-    class Moved(Message):
+    class TitleChanged(Message):
         """Posted when the title's values have changed."""
 
     def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -177,13 +177,13 @@ class LadderView(PieceView, SelectingView):
         if source is None or text == self._filtering.text:
             return
         if self._filtering.rename(text):
-            self.post_message(self.Moved())
+            self.post_message(self.TitleChanged())
             return
         seen = self._index.rows(self.top, self.top + self.view_height)
         first = seen if self._selected is None or self._selected < 0 else [self._selected, *seen]
         self._index.fold_anew(folds_starts=self._may_fold(source) and read_filter(text).query is None)
         self._keep(self._filtering.begin(source.ladder, text, self._taken, first), is_more=False)
-        self.post_message(self.Moved())
+        self.post_message(self.TitleChanged())
 
     def select(self, number: int) -> None:
         """Select a row, in an open section."""
@@ -201,7 +201,7 @@ class LadderView(PieceView, SelectingView):
         """Stop following new rows, because the user reads the selected row."""
         if self.following:
             self.following = False
-            self.post_message(self.Moved())
+            self.post_message(self.TitleChanged())
 
     def sync(self) -> None:
         """Show what has changed, and describe visible rows. Takes time only for changes and visible rows."""
@@ -232,7 +232,7 @@ class LadderView(PieceView, SelectingView):
             self._grown(0, first=0)
         if changes.gained:
             self._extend(changes.gained, new=0)
-        self.post_message(self.Moved())  # the count
+        self.post_message(self.TitleChanged())  # the count
         if self._filtering.can_go_on and not self._is_coming_back:
             self._is_coming_back = True
             self.set_timer(_PAUSE, self._come_back)
@@ -270,7 +270,7 @@ class LadderView(PieceView, SelectingView):
         self.changed(0)  # the session's heading counts rows
         if not self._filtering.is_on:
             self._extend(new, new=len(new))
-        self.post_message(self.Moved())
+        self.post_message(self.TitleChanged())
 
     def _lay_out_anew(self, ladder: Ladder) -> None:
         """Begin the lines again, since rows have other sections; the selected row and the filter stay."""
@@ -422,12 +422,12 @@ class LadderView(PieceView, SelectingView):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
-            self.post_message(self.Moved())
+            self.post_message(self.TitleChanged())
 
     @override
     def on_resize(self) -> None:
         super().on_resize()
-        self.post_message(self.Moved())
+        self.post_message(self.TitleChanged())
 
     @override
     def move_cursor(self, number: int) -> None:
@@ -442,7 +442,7 @@ class LadderView(PieceView, SelectingView):
         self.show_line(number)
         self.following = number in {count - 1, self._index.newest_line(self._selected)}
         self._new = 0 if self.following else self._new
-        self.post_message(self.Moved())
+        self.post_message(self.TitleChanged())
 
     @property
     def is_filtered(self) -> bool:
@@ -478,7 +478,7 @@ class LadderView(PieceView, SelectingView):
         self._index.fold(home)
         self.following = False
         self._grown(0, first=0)
-        self.post_message(self.Moved())
+        self.post_message(self.TitleChanged())
 
     def to_heading(self, step: int) -> None:
         """Go to the heading above or below."""

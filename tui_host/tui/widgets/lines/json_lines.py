@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 )
 
 
-class Line(NamedTuple):
+class JsonLine(NamedTuple):
     """A line as a range of the text, with indentation depth."""
 
     start: int
@@ -38,21 +38,21 @@ def looks_like_json(text: str) -> bool:
     return text[start : start + 1] in _CLOSING
 
 
-def raw_lines(text: str, start: int = 0) -> Iterator[Line]:
+def raw_lines(text: str, start: int = 0) -> Iterator[JsonLine]:
     """Yield lines with line ends; only LF ends a line, since strings may contain others."""
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
-        yield Line(start, end, 0)
+        yield JsonLine(start, end, 0)
         start = end
 
 
-def plain_lines(text: str) -> Iterator[Line]:
+def plain_lines(text: str) -> Iterator[JsonLine]:
     """Yield lines without line ends, empty lines included."""
     for start, end, _ in raw_lines(text):
-        yield Line(start, end - 1 if text.endswith("\n", start, end) else end, 0)
+        yield JsonLine(start, end - 1 if text.endswith("\n", start, end) else end, 0)
 
 
-def json_lines(text: str) -> Iterator[Line]:
+def json_lines(text: str) -> Iterator[JsonLine]:
     """Yield the lines of JSON values, in linear time.
 
     What cannot be read as JSON (an open string, the rest behind a cut) comes as the raw lines it is made of; closing
@@ -67,28 +67,28 @@ def json_lines(text: str) -> Iterator[Line]:
             if text[inside : inside + 1] == _CLOSING[mark]:
                 place = inside + 1
                 if depth == 0:
-                    yield Line(start, place, 0)
+                    yield JsonLine(start, place, 0)
                     start = place = _after_space(text, place)
                 continue
-            yield Line(start, end, depth)
+            yield JsonLine(start, end, depth)
             depth += 1
             start = place = inside
         elif mark == ",":
-            yield Line(start, end, depth)
+            yield JsonLine(start, end, depth)
             start = place = _after_space(text, end)
         else:
             before = len(text[start : end - 1].rstrip(_WHITE))
             if before:
-                yield Line(start, start + before, depth)
+                yield JsonLine(start, start + before, depth)
             depth = max(0, depth - 1)
             start, place = end - 1, end
             if depth == 0:
-                yield Line(start, end, 0)
+                yield JsonLine(start, end, 0)
                 start = place = _after_space(text, end)
     for line in raw_lines(text, start):
         end = line.start + len(text[line.start : line.end].rstrip(_WHITE))
         if end > line.start:
-            yield Line(line.start, end, depth)
+            yield JsonLine(line.start, end, depth)
 
 
 def _after_space(text: str, place: int) -> int:

@@ -9,7 +9,7 @@ from tui_host.answers.bodies import Body, head_of, missing_words, reading
 from tui_host.answers.event_words import usage_words
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import fold_of, marks_of, outline_of, put_in
-from tui_host.answers.sheet import Place, SheetLine
+from tui_host.answers.sheet import BodyPlace, SheetLine
 from tui_host.answers.steps import Steps
 from tui_host.answers.wires import TakenRequest
 from tui_host.capture.json.reading import read_json
@@ -161,7 +161,7 @@ class _Drawing:
         new = sum(marks.get(child.key) == "+" for child in part.children) if part.kind in {"tools", "messages"} else 0
         return f"+{new}" if new else mark
 
-    def _place(self, part: Part) -> Place:
+    def _place(self, part: Part) -> BodyPlace:
         data = self.outline.bytes_of(part)
         return place_of(self.body, part.start, part.end, is_decoded=data.startswith(b'"'))
 
@@ -176,11 +176,11 @@ class _Drawing:
         return masked(text, self.body.redacted)
 
 
-def place_of(body: Body, start: int, end: int, *, is_decoded: bool) -> Place:
+def place_of(body: Body, start: int, end: int, *, is_decoded: bool) -> BodyPlace:
     """Return the place of some bytes of a body."""
     data = body.data[start:end]
     data = masked(decode(data), body.redacted).encode() if body.redacted else data
-    return Place(path_at(body.data, start), data, is_decoded)
+    return BodyPlace(path_at(body.data, start), data, is_decoded)
 
 
 def _label(part: Part) -> str:

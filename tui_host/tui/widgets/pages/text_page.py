@@ -15,7 +15,15 @@ from typing_extensions import override
 from tui_host.answers.sheet import Form
 from tui_host.capture.visible import visible
 from tui_host.tui.markdown.wrap import fill
-from tui_host.tui.widgets.lines.json_lines import Line, Piece, highlight, json_lines, key_end, plain_lines, raw_lines
+from tui_host.tui.widgets.lines.json_lines import (
+    JsonLine,
+    Piece,
+    highlight,
+    json_lines,
+    key_end,
+    plain_lines,
+    raw_lines,
+)
 from tui_host.tui.widgets.lines.selectable import CharacterSelection, Letters, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Match, Page, fitting, fitting_words, matches, with_pictures
 
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = tuple[int, int, int]
 """Start, end, indentation in cells; negative (less one) where it goes on with the line above."""
 
-_BREAKERS: dict[Form, Callable[[str], Iterator[Line]]] = {
+_BREAKERS: dict[Form, Callable[[str], Iterator[JsonLine]]] = {
     "raw": raw_lines,
     "json": json_lines,
     "plain": plain_lines,

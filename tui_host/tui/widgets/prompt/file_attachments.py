@@ -25,7 +25,7 @@ LOOKING, READING = "looking for files", "reading files"
 """Groups of workers: a newer look takes the place of an older one."""
 
 
-class Place(Protocol):
+class MarkedText(Protocol):
     """The text field in which marks are inserted."""
 
     @property
@@ -47,7 +47,7 @@ class Attaching:
         dropped: The files that a pasted text names, with that text; they are offered, no more.
     """
 
-    def __init__(self, prompt: TextArea, place: Place, offers: ServerOffers | None = None) -> None:
+    def __init__(self, prompt: TextArea, place: MarkedText, offers: ServerOffers | None = None) -> None:
         self.marks: Marks[Attached] = Marks()  # what was attached, by its marks
         self.reading = 0  # number of files and resources being read
         self.dropped: tuple[str, tuple[str, ...]] = ("", ())

@@ -115,7 +115,7 @@ class Prompt(KeysInOrder, TextArea):
             self.text = text
             self.attached = attached
 
-    class Picked(Message):
+    class QuickPicked(Message):
         """Posted when the user has chosen a text of `quick` by its key."""
 
         def __init__(self, text: str) -> None:
@@ -191,7 +191,7 @@ class Prompt(KeysInOrder, TextArea):
                 self.offer(())
         elif not self.text and event.character in self.quick:
             self._take(event)
-            self.post_message(self.Picked(self.quick[event.character or ""]))
+            self.post_message(self.QuickPicked(self.quick[event.character or ""]))
         elif not self.text and event.character == "?":
             self._take(event)
             self.post_message(self.Command("help"))

@@ -12,7 +12,7 @@ from tui_host.tui.markdown.heights import Heights
 from tui_host.tui.widgets.transcript.item_lines import (
     Fixed,
     Flow,
-    Look,
+    ItemLook,
     Shown,
     estimated_height,
     is_empty,
@@ -50,7 +50,7 @@ class Column:
         self.conversation = conversation  # the conversation
         self.heights = Heights()  # lines of each item, measured or estimated
         self.opened: set[int] = set()  # numbers of the items whose details are shown
-        self.look: Look | None = None  # how items are drawn, None before the first layout
+        self.look: ItemLook | None = None  # how items are drawn, None before the first layout
         self._seen = 0
         self._shown: dict[int, Shown] = {}
         self._dirty = NEVER
@@ -58,7 +58,7 @@ class Column:
     def __len__(self) -> int:
         return len(self.heights)
 
-    def fit(self, look: Look) -> None:
+    def fit(self, look: ItemLook) -> None:
         """Set the look; a new width makes new estimates."""
         old, self.look = self.look, look
         if old is None or old.width != look.width:
@@ -147,7 +147,7 @@ class Column:
 
     # Drawing.
 
-    def _ensure(self, number: int, look: Look) -> Shown:
+    def _ensure(self, number: int, look: ItemLook) -> Shown:
         item = self.conversation[number]
         is_open, gap = number in self.opened, self.gap(number)
         shown = self._shown.pop(number, None)

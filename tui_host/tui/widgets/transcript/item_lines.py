@@ -16,7 +16,7 @@ from textual.strip import Strip
 from tui_host.chat.call_arguments import pretty
 from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, SummaryItem, UserItem, without_secrets
 from tui_host.tui.markdown.document import Budget, Document
-from tui_host.tui.markdown.line_page import Page
+from tui_host.tui.markdown.line_page import MarkdownPage
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.source_pieces import estimate
 from tui_host.tui.suggestions import Offers
@@ -130,7 +130,7 @@ LONGEST_PRETTY = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ItemLook:
     """How items are drawn now."""
 
     width: int  # cells of a line
@@ -163,13 +163,13 @@ class Shown:
         gap: Empty lines before it.
     """
 
-    def __init__(self, item: Item, look: Look, *, is_open: bool, gap: int) -> None:
+    def __init__(self, item: Item, look: ItemLook, *, is_open: bool, gap: int) -> None:
         self._documents: dict[str, Document] = {}
         self._parts: list[Part] = []
         self._painted: list[tuple[Part, int]] = []
         self.take(item, look, is_open=is_open, gap=gap)
 
-    def take(self, item: Item, look: Look, *, is_open: bool, gap: int) -> None:
+    def take(self, item: Item, look: ItemLook, *, is_open: bool, gap: int) -> None:
         """Draw another state of the item."""
         self.item, self.look, self.is_open, self.gap = item, look, is_open, gap
         parts = _Builder(look, self._document).parts(without_secrets(item, look.mask), is_open=is_open)
@@ -266,7 +266,7 @@ class Shown:
 class _Builder:
     """Builds the parts of items for a look."""
 
-    def __init__(self, look: Look, document: Callable[..., Document]) -> None:
+    def __init__(self, look: ItemLook, document: Callable[..., Document]) -> None:
         self._look = look
         self._document = document
 
@@ -405,20 +405,20 @@ def estimated_height(item: Item, width: int) -> int:
 SERVERS = "f3 shows messages and standard error, and reconnects."
 
 
-def offer_rows(offers: Offers, look: Look) -> list[tuple[Strip, str]]:
+def offer_rows(offers: Offers, look: ItemLook) -> list[tuple[Strip, str]]:
     """Return the lines of an empty chat, each with the question to send on a click, if any."""
     rows = [(Strip([]), "")]
     plain = Style.null()
     width = max(1, look.width - 1)
     for key, text in offers.questions:
-        page = Page(width, look.inks)
+        page = MarkdownPage(width, look.inks)
         mark = Segment(f" {key}  ", look.inks["accent"])
         with page.inside(mark, Segment(" " * len(mark.text), plain)):
             page.text([Segment(text, plain)])
         rows += [(line.strip, text) for line in page.lines]
     if offers.questions:
         rows.append((Strip([]), ""))
-    page = Page(width, look.inks)
+    page = MarkdownPage(width, look.inks)
     for words in offers.failures:
         with page.inside(Segment(f" {look.inks.glyphs.failed} ", look.inks["wrong"]), Segment("   ", plain)):
             page.text([Segment(words, plain)])

@@ -28,7 +28,7 @@ from tui_host.tui.markdown.parser import loaded, parse_blocks
 from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.transcript.item_column import Column
-from tui_host.tui.widgets.transcript.item_lines import Look, offer_rows, opens
+from tui_host.tui.widgets.transcript.item_lines import ItemLook, offer_rows, opens
 from tui_host.tui.widgets.transcript.transcript_selection import TranscriptSelection
 from tui_host.tui.widgets.transcript.transcript_words import numbered
 
@@ -156,11 +156,11 @@ class Transcript(SelectingView):
 
     # Drawing what is on the screen and near it, within a budget, holding the item on top still, or the end.
 
-    def _present_look(self) -> Look:
+    def _present_look(self) -> ItemLook:
         look = self._column.look
         if look is None or look.width != self.view_width:
             inks_before = None if look is None else look.inks
-            look = Look(self.view_width, inks_of(self, self._glyphs, inks_before), self._mask)
+            look = ItemLook(self.view_width, inks_of(self, self._glyphs, inks_before), self._mask)
         return look
 
     def _work(self, changed: Sequence[int] = ()) -> None:
@@ -277,7 +277,7 @@ class Transcript(SelectingView):
             return
         present = inks_of(self, self._glyphs, look.inks)
         if present is not look.inks:
-            look = Look(look.width, present, self._mask)
+            look = ItemLook(look.width, present, self._mask)
             self._column.fit(look)
             self._empty_rows = offer_rows(self._empty, look)
             self.refresh()

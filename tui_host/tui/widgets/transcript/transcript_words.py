@@ -10,7 +10,7 @@ from rich.style import Style
 
 from tui_host.capture.visible import tool_called, tool_name
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem, UserItem
-from tui_host.tui.markdown.line_page import Page
+from tui_host.tui.markdown.line_page import MarkdownPage
 from tui_host.tui.markdown.markdown_styles import STRONG, Inks
 from tui_host.tui.markdown.wrap import clip
 
@@ -134,7 +134,7 @@ def is_edited(item: CallItem) -> bool:
 
 
 def _whole_rows(words: str, width: int, inks: Inks, ink: str = "dim") -> list[Row]:
-    page, edge = Page(max(1, width), inks), Segment("   ", PLAIN)
+    page, edge = MarkdownPage(max(1, width), inks), Segment("   ", PLAIN)
     with page.inside(edge, edge):
         page.text([Segment(words, inks[ink])])
     return [list(line.strip) for line in page.lines]
@@ -180,7 +180,7 @@ def option_rows(options: Sequence[str], width: int, inks: Inks) -> list[Row]:
     """Return proposed answers as lines with their digits."""
     rows: list[Row] = [[]]
     for number, text in numbered(options).items():
-        page = Page(max(1, width - 1), inks)
+        page = MarkdownPage(max(1, width - 1), inks)
         mark = Segment(f" {number}  ", inks["accent"])
         with page.inside(mark, Segment(" " * len(mark.text), PLAIN)):
             page.text([Segment(text, PLAIN)])
@@ -194,7 +194,7 @@ def card_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
     side = inks.glyphs.box[5]
     ink = inks["wrong"]
     inner = max(1, width - 6)
-    page = Page(inner, inks)
+    page = MarkdownPage(inner, inks)
     cut = len(item.what) - LONGEST_CARD
     page.text([Segment(item.what[:LONGEST_CARD], PLAIN)])
     if cut > 0:
@@ -217,7 +217,7 @@ def card_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
 
 def note_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
     """A note in plain lines."""
-    page = Page(max(1, width), inks)
+    page = MarkdownPage(max(1, width), inks)
     shorten = "ctrl+r goes on without the oldest turns" if item.is_full else ""
     parts = [words for words in (item.what, item.where, item.remedy, shorten) if words]
     edge = Segment(f" {inks.glyphs.dot} ", inks["dim"])
