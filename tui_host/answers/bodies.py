@@ -170,7 +170,6 @@ def body_of(wires: Wires, row: Row) -> Body:
 
 
 def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> Steps[tuple[bytes, str]]:
-    """Decode the bytes as far as possible, with a note."""
     if encoding is None or encoding == "identity":
         return wire, ""
     name = line(encoding, 40)

@@ -233,7 +233,6 @@ class _Comparing:
         )
 
     def _label(self, part: Part, outline: Outline) -> str:
-        """Say what a part is, and of what."""
         first, _, name = part.key.partition("/")
         above = next((each for each in _groups(outline, first) if part.key.startswith(f"{each.key}/")), None)
         if part.kind in {"message", "result"} or above is None:

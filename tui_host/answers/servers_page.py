@@ -87,7 +87,6 @@ def _servers(wires: Wires) -> Steps[dict[str, _Server]]:
 
 
 def _take(wires: Wires, server: _Server, row: Row) -> None:
-    """Take a server's introduction or its list of tools."""
     if (row.method not in _ERAS and row.method != "tools/list") or row.size > MOST:
         return
     try:

@@ -125,7 +125,6 @@ class Repeats:
         return typed_in(dialect.outline(body.data, self._wires.names(request)), marks_of(self._wires, request))
 
     def _frames(self, numbers: range, *, answers: bool) -> Iterator[Row]:
-        """Yield other calls, or the answers to them."""
         count = 0
         for number in numbers:
             row = self._wires.ladder.rows[number]

@@ -187,7 +187,6 @@ class Asks:
 
 
 def _running(session: Session, server: str, call: str) -> int | None:
-    """Return the number of the item of a call that runs."""
     from tui_host.chat.conversation import CallItem
 
     for number, item in session.conversation.last_turn():

@@ -15,13 +15,11 @@ class Format:
     """A format.
 
     Attributes:
-        suffix: The end of its files' names.
-        words: What it contains.
         pieces: Yields the bytes of a session from its records and the items of its chat as JSON.
     """
 
-    suffix: str
-    words: str
+    suffix: str  # the end of its files' names
+    words: str  # what it contains
     pieces: Callable[[SessionInfo, Records, Sequence[str]], Iterator[bytes]]
 
     def export(self, source: Exported, session: SessionInfo) -> Iterator[bytes]:

@@ -52,14 +52,12 @@ class PartOfSession:
     no turn, such as standard error, belong to a part if they came during the part, on a connection that the part used.
 
     Attributes:
-        turn: The turn's number; None for all.
-        call: The call's id; None for all. The turn then does not count.
         keys: A record of each row, or all records of rows without an exchange. With these, turn and call do not count.
     """
 
     source: Exported
-    turn: int | None = None
-    call: str | None = None
+    turn: int | None = None  # the turn's number; None for all
+    call: str | None = None  # the call's id; None for all. The turn then does not count.
     keys: frozenset[tuple[str, int]] = frozenset()
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:

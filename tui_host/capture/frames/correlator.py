@@ -25,16 +25,11 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedFrame:
-    """The place of a frame, and what is unusual about the frame.
-
-    Attributes:
-        method: The frame's method, or the method of the request it answers; empty if unknown.
-        odd: What is unexpected about the frame here; empty if nothing is.
-    """
+    """The place of a frame, and what is unusual about the frame."""
 
     place: Place = NOWHERE
-    method: str = ""
-    odd: str = ""
+    method: str = ""  # the frame's method, or the method of the request it answers; empty if unknown
+    odd: str = ""  # what is unexpected about the frame here; empty if nothing is
 
 
 class Correlator:

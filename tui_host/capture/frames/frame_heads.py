@@ -30,23 +30,18 @@ class FrameHead:
     """The parts of a frame needed for a row and for correlation; empty if the frame lacks them.
 
     Attributes:
-        kind: The kind of message; `malformed` if it is not JSON-RPC.
         progress_token: The token of a progress notification, or that a request sets for its progress, as JSON text.
-        request_id: The id that a cancellation names, as JSON text.
-        name: `params.name`: the tool, or the prompt.
-        words: A summary of the message on one line; only `frame_head` sets it.
-        reason: Why the frame is malformed, or what is unusual about it.
     """
 
-    kind: FrameKind
+    kind: FrameKind  # the kind of message; `malformed` if it is not JSON-RPC
     method: str = ""
     id: str = ""
     progress_token: str = ""
-    request_id: str = ""
+    request_id: str = ""  # the id that a cancellation names, as JSON text
     is_error: bool = False
-    name: str = ""
-    words: str = ""
-    reason: str = ""
+    name: str = ""  # `params.name`: the tool, or the prompt
+    words: str = ""  # a summary of the message on one line; only `frame_head` sets it
+    reason: str = ""  # why the frame is malformed, or what is unusual about it
 
     @property
     def answers(self) -> bool:
@@ -56,15 +51,10 @@ class FrameHead:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A line that was parsed once, for all uses.
+    """A line that was parsed once, for all uses."""
 
-    Attributes:
-        head: The parts needed for correlation, without words.
-        value: The parsed line; None if it is not JSON, or too large to be parsed for its head.
-    """
-
-    head: FrameHead
-    value: JSON = None
+    head: FrameHead  # the parts needed for correlation, without words
+    value: JSON = None  # the parsed line; None if it is not JSON, or too large to be parsed for its head
 
     @property
     def is_message(self) -> bool:

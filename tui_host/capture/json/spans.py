@@ -49,7 +49,6 @@ class Node:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
         return self.end - self.start
 
     def get(self, *path: str) -> Node | None:
@@ -136,15 +135,11 @@ def _after(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 class BrokenError(ValueError):
-    """Raised if the text at a position is not JSON, or is nested too deeply.
-
-    Attributes:
-        at: Position of the fault, in bytes.
-    """
+    """Raised if the text at a position is not JSON, or is nested too deeply."""
 
     def __init__(self, what: str, at: int) -> None:
         super().__init__(what)
-        self.at = at
+        self.at = at  # position of the fault, in bytes
 
 
 def read_value(data: bytes) -> JSON:

@@ -18,18 +18,12 @@ WORD, QUOTED, TOKENS = "", '"', "tokens"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A condition on a row.
-
-    Attributes:
-        value: In lower case, but for a quoted text.
-        sign: `:` for equal or containing, `<` and `>` for numbers.
-        number: The value of a comparison.
-    """
+    """A condition on a row."""
 
     field: str
-    value: str
-    sign: str = ":"
-    number: float = 0
+    value: str  # in lower case, but for a quoted text
+    sign: str = ":"  # `:` for equal or containing, `<` and `>` for numbers
+    number: float = 0  # the value of a comparison
 
     @property
     def is_text(self) -> bool:
@@ -53,13 +47,12 @@ class WantedTexts:
     """Texts to find in the bytes of bodies, in any case, also where JSON writes them with escapes.
 
     Attributes:
-        texts: The texts, as the filter has them.
         overlap: Bytes that two pieces of a body must share, so that no text is cut in two.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._forms = {text: tuple(dict.fromkeys(_forms(text))) for text in texts if text}
-        self.texts = frozenset(self._forms)
+        self.texts = frozenset(self._forms)  # the texts, as the filter has them
         self.overlap = max((len(form) for forms in self._forms.values() for form in forms), default=1) - 1
 
     def contained(self, data: bytes) -> frozenset[str]:
@@ -183,20 +176,15 @@ class FilterField:
     """A field of the filter: `name:value`, or `name>number` and `name<number`.
 
     Attributes:
-        help: What it finds.
         rows: Returns what the rows of a term have: one of several conditions; None for tokens, which must be read.
-        sign: What stands behind the name.
-        pattern: What a value must be, as a regular expression.
-        must_be: What is said of another value.
-        values: Returns the values that complete the field.
     """
 
-    help: str
+    help: str  # what it finds
     rows: Callable[[LadderRows, Term], Sequence[_Condition]] | None = None
-    values: _Values = lambda _: ()
-    pattern: str = ".*"
-    must_be: str = "needs a number such as 10k"
-    sign: str = ":"
+    values: _Values = lambda _: ()  # returns the values that complete the field
+    pattern: str = ".*"  # what a value must be, as a regular expression
+    must_be: str = "needs a number such as 10k"  # what is said of another value
+    sign: str = ":"  # what stands behind the name
 
 
 def _of_choices(choices: Mapping[str, Sequence[_Condition]], help_: str) -> FilterField:

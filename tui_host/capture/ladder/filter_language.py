@@ -45,15 +45,10 @@ Query: TypeAlias = "Term | Group"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A filter as read.
+    """A filter as read."""
 
-    Attributes:
-        query: The condition; None if every row matches.
-        mistakes: A sentence for each unfinished or wrong term, which is left out of the condition.
-    """
-
-    query: Query | None
-    mistakes: Sequence[str] = ()
+    query: Query | None  # the condition; None if every row matches
+    mistakes: Sequence[str] = ()  # a sentence for each unfinished or wrong term, which is left out of the condition
 
     @property
     def texts(self) -> Sequence[str]:

@@ -13,19 +13,14 @@ _NAME_CHARACTERS = 60
 
 
 class RowNumbers:
-    """Numbers of requests and connections, in the order in which they began.
-
-    Attributes:
-        requests: The rows of all requests to models; the first one is that of `LLM 1`.
-        widest: Characters of the longest `lab` or `lab/2`.
-    """
+    """Numbers of requests and connections, in the order in which they began."""
 
     def __init__(self, rows: Sequence[Row], partner: Callable[[int], int | None]) -> None:
         self._rows = rows
         self._partner = partner
         self._connections: dict[str, dict[tuple[str, str], int]] = {}
-        self.requests = array("i")
-        self.widest = 0
+        self.requests = array("i")  # the rows of all requests to models; the first one is that of `LLM 1`
+        self.widest = 0  # characters of the longest `lab` or `lab/2`
 
     def count(self, peer: str, capture: str, connection: str) -> None:
         """Count the connection of a new row to a server."""

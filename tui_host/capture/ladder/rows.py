@@ -35,19 +35,16 @@ class RowTable(Sequence[Row]):
 
     Attributes:
         columns: The fields that are numbers, for filters that look at 100,000 rows at once.
-        texts: The texts that rows share; number 0 is the empty text.
-        own: The fields whose texts hardly two rows share.
         heads: The headers of each row, by the numbers of their lines: most lines are those of the request before.
-        calls: The calls of each row.
     """
 
     def __init__(self) -> None:
         self.columns: dict[str, array[int]] = {name: array(code) for name, code in _TYPES.items()}
-        self.texts = [""]
-        self.own: dict[str, list[str]] = {name: [] for name in _OWN}
+        self.texts = [""]  # the texts that rows share; number 0 is the empty text
+        self.own: dict[str, list[str]] = {name: [] for name in _OWN}  # the fields whose texts hardly two rows share
         self.heads: list[tuple[int, ...]] = []
         self._numbers = {"": 0}
-        self.calls: list[tuple[str, ...]] = []
+        self.calls: list[tuple[str, ...]] = []  # the calls of each row
         readers: dict[str, Callable[[int], object]] = {name: choices.__getitem__ for name, choices in CHOICES.items()}
         readers |= dict.fromkeys(_FLAGS, bool) | dict.fromkeys(_SHARED, self.texts.__getitem__)
         readers |= dict.fromkeys(_TIMES, lambda time: None if time == UNKNOWN_TIME else time)
@@ -128,21 +125,16 @@ class LadderRows:
     """The rows, and how they belong together.
 
     Attributes:
-        rows: All rows, in the order of their first bytes. A row's index is its number.
         sections: The section of each row, up to the last finished revision: a step of a turn, or connections.
-        numbers: The numbers of requests and connections.
-        revision: Grows when rows were added or changed.
-        calls: The rows of each call, as they got it.
-        tools: `server.tool` of each call, if known.
     """
 
     def __init__(self, clock: str = "") -> None:
-        self.rows = RowTable()
+        self.rows = RowTable()  # all rows, in the order of their first bytes. A row's index is its number.
         self.sections = Sections()
-        self.numbers = RowNumbers(self.rows, self.partner)
-        self.revision = 0
-        self.calls: dict[str, array[int]] = {}
-        self.tools: dict[str, str] = {}
+        self.numbers = RowNumbers(self.rows, self.partner)  # the numbers of requests and connections
+        self.revision = 0  # grows when rows were added or changed
+        self.calls: dict[str, array[int]] = {}  # the rows of each call, as they got it
+        self.tools: dict[str, str] = {}  # `server.tool` of each call, if known
         self._clock = clock
         self._partners = array("i")
         self._by_seq: dict[str, tuple[array[int], array[int]]] = {}  # the records that rows begin with, by capture

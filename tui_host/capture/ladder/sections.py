@@ -10,25 +10,18 @@ from tui_host.capture.record import lasted
 
 
 class Sections:
-    """Assigns each row to a section, which is named by its first row.
-
-    Attributes:
-        homes: The section of each row.
-        turns: The turn of each section; 0 for connections.
-        starts: The sections of connections before the first turn.
-    """
+    """Assigns each row to a section, which is named by its first row."""
 
     def __init__(self) -> None:
-        self.homes = array("q")
-        self.turns: dict[int, int] = {}
-        self.starts: set[int] = set()
+        self.homes = array("q")  # the section of each row
+        self.turns: dict[int, int] = {}  # the turn of each section; 0 for connections
+        self.starts: set[int] = set()  # the sections of connections before the first turn
         self._clocks: set[str] = set()  # on which a turn has begun
         self._steps: dict[tuple[str, int, int], int] = {}
         self._of_turn: Row | None = None  # the last row of a turn, as times go
 
     @property
     def has_turns(self) -> bool:
-        """Whether a turn has begun."""
         return bool(self._clocks)
 
     def turn_of(self, number: int) -> int:

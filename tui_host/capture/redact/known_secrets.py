@@ -39,7 +39,6 @@ class Hit(NamedTuple):
 
     @property
     def mark(self) -> bytes:
-        """What replaces it."""
         return b"" if self.is_further else mark(self.name).encode()
 
 

@@ -122,7 +122,6 @@ class Redactor:
         return record
 
     def body(self, encoding: str | None = None, *, of_login: bool = False) -> BodyRedactor:
-        """Return a redactor for the body of one answer, which comes in pieces."""
         return BodyRedactor(lambda: self._needles, encoding, self.learn_value if of_login else None)
 
     def stream(self) -> TextStream:

@@ -40,15 +40,11 @@ class TextStream:
 
     The values of all members with one name are read as one text, whatever stands between. In place of a secret in this text the first
     value gets the mark, and the others get shorter. `needles` returns the spellings of the secrets known now.
-
-    Attributes:
-        shifts: What was taken out so far, in order.
-        held: The bytes held back.
     """
 
     def __init__(self, needles: Callable[[], Needles]) -> None:
-        self.shifts: list[Shift] = []
-        self.held = b""
+        self.shifts: list[Shift] = []  # what was taken out so far, in order
+        self.held = b""  # the bytes held back
         self._needles = needles
         self._settled = 0  # bytes of the body before what is held back
         self._read = 0  # bytes of the body in which deltas were looked for
@@ -156,16 +152,12 @@ class BodyRedactor(TextStream):
         needles: Returns the secrets to search for.
         encoding: The content coding named by the header.
         learn: For a login's body, whose secrets are taken out at its end: called with each of them.
-
-    Attributes:
-        decoded_from: The coding that was undone; empty while bytes are passed on unchanged.
-        left_out: Number of bytes that do not pass, because nobody can tell what is in them.
     """
 
     def __init__(self, needles: Callable[[], Needles], encoding: str | None = None, learn: Learn | None = None) -> None:
         super().__init__(needles)
-        self.decoded_from = ""
-        self.left_out = 0
+        self.decoded_from = ""  # the coding that was undone; empty while bytes are passed on unchanged
+        self.left_out = 0  # number of bytes that do not pass, because nobody can tell what is in them
         self._encoding = encoding or ""
         self._body = PlainBody() if is_known(encoding) and (needles() or learn) else None
         self._learn = learn

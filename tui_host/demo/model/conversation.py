@@ -20,20 +20,14 @@ class DemoCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoMessage:
-    """A message of any role.
-
-    Attributes:
-        images: The number of images in the message.
-        call_id: The call whose result a tool message contains.
-        is_error: Whether the host marked the result as an error, in APIs with such a mark.
-    """
+    """A message of any role."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
     calls: tuple[DemoCall, ...] = ()
-    images: int = 0
-    call_id: str = ""
-    is_error: bool = False
+    images: int = 0  # the number of images in the message
+    call_id: str = ""  # the call whose result a tool message contains
+    is_error: bool = False  # whether the host marked the result as an error, in APIs with such a mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +36,9 @@ class DemoConversation:
 
     Attributes:
         tools: The names of the offered tools. The rules know the parameters of those that they look for.
-        parallel: Whether an answer may contain several calls.
     """
 
     messages: tuple[DemoMessage, ...]
     tools: tuple[str, ...] = ()
-    parallel: bool = True
+    parallel: bool = True  # whether an answer may contain several calls
     thinking: Thinking = "asked"

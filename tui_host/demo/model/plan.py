@@ -16,7 +16,6 @@ class Plan:
     """An answer: thinking, then text, then calls; or an error that the user asked for.
 
     Attributes:
-        lacks_tool: Whether the answer is that the tool for the question was not offered.
         trouble: What happens in mid-answer: `stream`: an error object within the stream; `cut`: the connection breaks
             off; `hang`: nothing follows the head.
         status: An HTTP error in place of the answer; 0 for none. With `once`, only for the conversation's first request.
@@ -26,7 +25,7 @@ class Plan:
     text: str = ""
     calls: tuple[DemoCall, ...] = ()
     is_cut: bool = False
-    lacks_tool: bool = False
+    lacks_tool: bool = False  # whether the answer is that the tool for the question was not offered
     trouble: Literal["", "stream", "cut", "hang"] = ""
     status: int = 0
     once: bool = False

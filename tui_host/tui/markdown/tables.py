@@ -166,7 +166,6 @@ def _draw_records(page: MarkdownPage, table: Table, *, head: bool) -> None:
 
 
 def _draw_named(page: MarkdownPage, name: str, room: int, cell: Sequence[Segment]) -> None:
-    """Draw a cell behind its name, or below a long name."""
     label = page.inks["dim"] + STRONG
     cells = cell_len(name)
     plain = Style.null()

@@ -334,7 +334,6 @@ class DirectScreen(PageScreen):
             self.start(self._run(item, request.arguments), group="direct")
 
     async def _run(self, item: DirectItem, arguments: Mapping[str, JSON]) -> None:
-        """Make a request, and show what came of it."""
         session = self._work.session
         if session is None:
             session = self._work.session = self._host.sessions.new()

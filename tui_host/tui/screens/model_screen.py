@@ -84,7 +84,6 @@ def _named(profile: Profile) -> Iterator[str]:
 
 
 def _short(error: TuiHostError) -> str:
-    """Put the remedy first, for a line that may be cut."""
     return f"{error.remedy}; {error.what}" if error.remedy else error.what
 
 
@@ -401,7 +400,6 @@ class ModelScreen(ChoiceScreen):
         yield from keyless
 
     def _stored_keys(self) -> Iterator[Entry]:
-        """Yield the saved keys, to delete."""
         for name in sorted(self._host.keys.stored):
             take = partial(self._delete_key, name)
             yield Entry(name=f"delete the key of {name}", take=take, words="in the system's keyring")

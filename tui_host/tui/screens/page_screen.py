@@ -100,7 +100,6 @@ class PageScreen(Screen[None]):
             self._let_go()  # though nothing here should take the focus
 
     def _let_go(self) -> None:
-        """Pass the kept keys on, before any later key."""
         held, self._held = self._held, None
         for event in held or ():
             (self.focused or self)._forward_event(event)  # noqa: SLF001 - ours too: a screen is a widget

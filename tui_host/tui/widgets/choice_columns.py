@@ -105,7 +105,6 @@ class ChoiceColumns(Container):
                     yield at, number, line
 
     def _go(self, at: int, number: int, *, stays: bool = False) -> None:
-        """Put the cursor on a line of a column, and draw."""
         self._at = at
         for place, (choices, column) in enumerate(zip(self._lists, self._columns, strict=True)):
             empty = self._empty if place == at and not any(self._columns) else ""

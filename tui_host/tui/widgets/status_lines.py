@@ -345,7 +345,6 @@ def _connecting(host: Host) -> str:
 
 
 def _running(host: Host, session: Session) -> str:
-    """Name the running calls, with their progress."""
     from tui_host.chat.conversation import CallItem
 
     names: list[str] = []

@@ -52,13 +52,11 @@ class DemoTurn:
     """The question to answer, and what has happened since.
 
     Attributes:
-        question: The user's last message, without what a host adds to it.
-        is_chinese: Whether it has Chinese characters and no plain English words, apart from names of cities.
         rounds: The calls of each later assistant message with their results, in order.
     """
 
-    question: str
-    is_chinese: bool
+    question: str  # the user's last message, without what a host adds to it
+    is_chinese: bool  # whether it has Chinese characters and no plain English words, apart from names of cities
     tools: tuple[str, ...]
     rounds: tuple[tuple[DoneCall, ...], ...] = ()
     images: int = 0

@@ -18,23 +18,14 @@ _FLAGS = re.DOTALL | re.MULTILINE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
-    """A tool protocol in plain text.
+    """A tool protocol in plain text."""
 
-    Attributes:
-        mark: What a system prompt with this protocol contains.
-        tool: The head of a tool in the prompt, with its `name`.
-        call: A call, with `%(name)s` (JSON: `%(quoted)s`) and `%(arguments)s` to fill in.
-        calls: A call in an answer, with `name` (or `server` and `tool`) and `arguments`.
-        results: Results in a user message, with `text`.
-        several: Whether an answer may contain several calls.
-    """
-
-    mark: re.Pattern[str]
-    tool: re.Pattern[str]
-    call: str
-    calls: re.Pattern[str]
-    results: re.Pattern[str]
-    several: bool = False
+    mark: re.Pattern[str]  # what a system prompt with this protocol contains
+    tool: re.Pattern[str]  # the head of a tool in the prompt, with its `name`
+    call: str  # a call, with `%(name)s` (JSON: `%(quoted)s`) and `%(arguments)s` to fill in
+    calls: re.Pattern[str]  # a call in an answer, with `name` (or `server` and `tool`) and `arguments`
+    results: re.Pattern[str]  # results in a user message, with `text`
+    several: bool = False  # whether an answer may contain several calls
 
     def tools(self, prompt: str) -> tuple[str, ...]:
         """Read the names of the tools in a system prompt."""

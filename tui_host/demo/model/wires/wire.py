@@ -21,18 +21,13 @@ SIGNATURE = "dHVpLWhvc3QgZGVtbyBtb2RlbA=="
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """A request for an answer of the model.
-
-    Attributes:
-        most_tokens: The limit of tokens as sent: a number, or nothing that counts.
-        is_detailed: Whether the request asks for what the vendor sends on request only.
-    """
+    """A request for an answer of the model."""
 
     conversation: DemoConversation
     model: str
     is_streamed: bool
-    most_tokens: object = None
-    is_detailed: bool = False
+    most_tokens: object = None  # the limit of tokens as sent: a number, or nothing that counts
+    is_detailed: bool = False  # whether the request asks for what the vendor sends on request only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

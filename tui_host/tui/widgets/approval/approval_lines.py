@@ -314,7 +314,6 @@ class ApprovalFace:
         return words.in_window(rows, room, self._top, width, self._glyphs.more) if is_cut else rows
 
     def _working_keys(self) -> words.Keys:
-        """Return the keys that work now, with their effects."""
         if self.editor.is_open:
             return words.EDITOR_KEYS
         if self.reason.is_open:

@@ -203,7 +203,6 @@ def _width_of(column: Sequence[Content]) -> int:
 
 
 def _look_row(labels: Sequence[Label], width: int) -> list[Content]:
-    """Return the keys that only look, as many as fit."""
     gap = " " * GAP
     row = gap.join(f"{label.key} {label.effect}" for label in labels)
     kept = list(labels)

@@ -90,7 +90,6 @@ def tabs_of(row: Row | Section | None) -> Sequence[str]:
 
 
 def _answer_tabs(row: Row) -> Iterator[str]:
-    """Yield the pages that answer something about a row."""
     if row.calls and "Chain" in ANSWERS:
         yield "Chain"
     if row.kind == "request" and row.lane == "llm" and "Changes" in ANSWERS:

@@ -389,7 +389,6 @@ class TabLine(Widget):
 
     @property
     def _is_tight(self) -> bool:
-        """Whether there is room only for the current name."""
         search = cell_len(self._search) + 2 if self._search else 0
         return sum(len(name) + 2 for name in self._names) + search > self.size.width - 1
 

@@ -56,7 +56,6 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
 
 
 def _note(response: Record, count: int) -> str:
-    """Explain how the body is shown, if not as received."""
     head = response.head or Head()
     encoding = line(encoding_of(head.headers) or "", 40)
     if _splitter(response) is not None:

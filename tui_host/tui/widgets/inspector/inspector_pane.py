@@ -442,7 +442,6 @@ class Inspector(Container):
         return True
 
     def _go_to(self, number: int) -> None:
-        """Select a row, though a filter hides it."""
         if self.ladder.is_filtered:
             self.ladder.filter("")
             self._filter.close()

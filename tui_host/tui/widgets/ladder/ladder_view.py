@@ -223,7 +223,6 @@ class LadderView(PieceView, SelectingView):
                 self.select(number)
 
     def _look_on(self) -> None:
-        """Filter more rows, and come back soon for the rest."""
         source = self._source
         if source is None or not self._filtering.is_looking:
             return

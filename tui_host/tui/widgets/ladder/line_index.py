@@ -265,7 +265,6 @@ class LadderIndex:
         return bisect_left(self._lines, self._key(item), key=self._key)
 
     def _time(self, row: Row, home: int) -> int:
-        """Return a row's time from 0 up, as far as known."""
         time_ns = self._latest.get(home, 0) if row.mono_ns is None else max(row.mono_ns, 0)
         self._latest[home] = max(self._latest.get(home, 0), time_ns)
         return time_ns

@@ -156,7 +156,6 @@ def _state_of(row: Row) -> tuple[int, str]:
 
 
 def _has_words(row: Row) -> bool:
-    """Whether a row's description is read from its body."""
     return row.lane == "llm" and row.kind in {"request", "response"}
 
 

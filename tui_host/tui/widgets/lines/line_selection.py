@@ -179,7 +179,6 @@ class SelectingView(LineView):
             self._move_head(content.stretch_at(line, cell), (before, line))
 
     def _scroll_on(self) -> None:
-        """Scroll towards the pointer, faster with distance."""
         if self._drag is None:
             self._stop_scrolling()
             return

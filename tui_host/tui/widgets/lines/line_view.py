@@ -338,7 +338,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return ground
 
     def _is_bare(self) -> bool:
-        """Whether the view has no border, effect or tint."""
         styles = self.styles
         return (
             styles.gutter == (0, 0, 0, 0)

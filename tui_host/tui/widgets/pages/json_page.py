@@ -124,7 +124,6 @@ class JsonPage(TextPage):
         return len(self._head) + last.line + len(self._starts) - last.row
 
     def _arrange(self) -> None:
-        """Cut the rows at the folds whose beginning is made."""
         runs: list[_Run] = []
         line = row = 0
         for place in sorted(self.folds):

@@ -343,7 +343,6 @@ class TreePage(Page):
         return owner, 1 + (body.place_of(offset - 1) if offset <= MOST_ROWS else len(body.text))
 
     def _copied(self, selected: Stretch) -> tuple[str, str]:
-        """Return entries as lines, and open texts unchanged."""
         (first, last) = selected
         lines: list[str] = []
         for owner in range(max(0, first[0]), min(last[0] + 1, len(self._shown))):

@@ -65,7 +65,6 @@ def _path(word: str) -> str:
 
 
 def _is_file(path: str) -> bool:
-    """Whether a text is an absolute path of a file."""
     try:
         return path.startswith(("/", "~/")) and stat.S_ISREG(os.stat(os.path.expanduser(path)).st_mode)  # noqa: PTH111, PTH116 - as above
     except (OSError, ValueError):

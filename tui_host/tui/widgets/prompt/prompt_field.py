@@ -397,7 +397,6 @@ class Prompt(KeysInOrder, TextArea):
 
     @property
     def _commands(self) -> Sequence[tuple[str, str]]:
-        """The app's own commands, then the servers' prompts."""
         return (*self._own_commands, *(() if self._offers is None else self._offers.commands()))
 
     def _prompt_command(self) -> str:

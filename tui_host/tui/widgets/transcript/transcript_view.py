@@ -425,7 +425,6 @@ class Transcript(SelectingView):
 
 
 def _blocks(column: Column, number: int) -> list[tuple[str, str]]:
-    """Return language and text of an item's code blocks."""
     if not loaded() or number >= len(column) or not isinstance(column.conversation[number], AnswerItem):
         return []
     return [
@@ -436,7 +435,6 @@ def _blocks(column: Column, number: int) -> list[tuple[str, str]]:
 
 
 def _with_hint(strip: Strip, width: int, hint: str) -> Strip:
-    """Add a key to the end of a line, if it fits."""
     room = width - cell_len(hint) - 1
     if strip.crop(room - 1).text.strip():
         return strip
