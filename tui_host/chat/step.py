@@ -193,9 +193,11 @@ class Step:
                 if is_first:
                     is_first = False
                     self._wait_for(stream, "answer")
-                await self._services.until_kept()
-                for event in events:
-                    fold.add(event)
+                try:
+                    await self._services.until_kept()
+                finally:  # a stopped answer has what was recorded of it
+                    for event in events:
+                        fold.add(event)
                 self._show_growth()
         finally:
             if self._exchange_id:
