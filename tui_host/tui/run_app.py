@@ -7,7 +7,6 @@ import gc
 import io
 import os
 import sys
-import tempfile
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -92,6 +91,9 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
         SettingsError: There is no terminal to draw on, or a file cannot be opened.
         TuiHostError: A file has an unknown format, or any error of `run_app`.
     """
+    import tempfile
+    from pathlib import Path
+
     from tui_host.settings.paths import DATABASE
     from tui_host.settings.schema import StoreLimits
     from tui_host.tui.incoming_files import Incoming

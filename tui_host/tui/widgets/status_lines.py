@@ -49,7 +49,7 @@ class StatusLine(Static):
     """A line that repaints only changed words."""
 
     DEFAULT_CSS = """
-    Line { height: 1; width: 1fr; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
+    StatusLine { height: 1; width: 1fr; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
