@@ -9,7 +9,7 @@ from typing_extensions import override
 from tests.kit.peer import rpc
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Kind, Record
-from tui_host.capture.recording import Recording
+from tui_host.capture.recording import Recording, Slot
 from tui_host.capture.redact.redaction import Redactor
 
 __all__ = ["Kept", "rpc"]
@@ -30,6 +30,16 @@ class Kept(Recording):
     def append(self, record: Record, at_ns: int | None = None) -> int:
         self.drafts.append(self.redactor.record(record))
         return len(self.drafts)
+
+    @override
+    def take(self) -> list[Slot]:
+        return []  # no writer takes them: they stay here
+
+    @override
+    def settled(self, seq: int, fault: str) -> None: ...
+
+    @override
+    def refused(self) -> None: ...
 
     def of(self, kind: Kind) -> list[Record]:
         return [draft for draft in self.drafts if draft.kind == kind]

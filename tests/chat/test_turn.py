@@ -287,7 +287,7 @@ async def test_words_are_shown_once_they_are_on_the_disk(bench: Make, tmp_path: 
         group.start_soon(anyio.to_thread.run_sync, stall)
         async with at.asking("go") as turn:
             await at.until(lambda: at.session.activity.waits == "answer")
-            await anyio.sleep(0.1)
+            await anyio.sleep(0.1)  # nothing is to happen, so there is nothing to wait for
             assert at.items(AnswerItem) == []
             goes_on.set()
             await at.until(lambda: [item.text for item in at.items(AnswerItem)] == ["kept first"])

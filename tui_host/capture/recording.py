@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
@@ -28,7 +29,7 @@ class Slot:
         self.size = len(record.data) + OVERHEAD  # in memory
 
 
-class Recording:
+class Recording(ABC):
     """Takes the records of one capture from wires, and gives them to the writer.
 
     It announces itself to the store with the first record that is new, and again with the first after they were taken: so a
@@ -40,13 +41,13 @@ class Recording:
         self.redactor = redactor
         self._exchanges, self._connections = count(1), count(1)
 
+    @abstractmethod
     def now(self) -> int:
         """Return the clock of `append`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def append(self, record: Record, at_ns: int | None = None) -> int:
         """Keep a record of what happened now, or at a time; return its number in the capture."""
-        raise NotImplementedError
 
     def new_exchange(self) -> str:
         return f"x{next(self._exchanges)}"
@@ -54,17 +55,17 @@ class Recording:
     def new_connection(self, server: str) -> str:
         return f"{server}#{next(self._connections)}"
 
+    @abstractmethod
     def take(self) -> list[Slot]:
         """Return the new records, in order. This and what follows is called by the writer, in its own thread."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settled(self, seq: int, fault: str) -> None:
         """Called when records up to this number are stored, or wait in memory for the given reason."""
-        raise NotImplementedError
 
+    @abstractmethod
     def refused(self) -> None:
         """Called for a record that can never be stored."""
-        raise NotImplementedError
 
 
 def redact(slots: Sequence[Slot], redactor: Redactor) -> None:
