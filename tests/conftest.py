@@ -30,7 +30,7 @@ KEYS_OF_PROVIDERS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "G
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """A worker for each core for the whole suite: each imports and collects all of it. Tests that are named run here.
+    """Five workers for two cores for the whole suite, since tests wait half of their time. Tests that are named run here.
 
     Without a worker between them a debugger reaches them, and `tests/bench` and `tests/interop` have the machine for themselves.
     """
@@ -40,7 +40,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if not any(Path(each.partition("::")[0]).resolve() in whole for each in config.args):
         return 0
     cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return min(max(cores, 2), 8)
+    return min(max(cores, 2) * 5 // 2, 16)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

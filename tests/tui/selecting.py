@@ -11,7 +11,6 @@ from textual.pilot import Pilot
 from typing_extensions import override
 
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
@@ -42,11 +41,9 @@ CALL = CallItem(
 
 
 class Chat(App[None]):
-    def __init__(
-        self, conversation: Conversation, *, empty: Offers = NOTHING_OFFERED, glyphs: Glyphs = UNICODE
-    ) -> None:
+    def __init__(self, conversation: Conversation, *, empty: Offers = NOTHING_OFFERED) -> None:
         super().__init__()
-        self.view = Transcript(conversation, empty=empty, glyphs=glyphs)
+        self.view = Transcript(conversation, empty=empty)
         self.conversation = conversation
         self.copied: list[tuple[str, str]] = []
         self.picked: list[str] = []

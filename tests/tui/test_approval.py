@@ -33,7 +33,6 @@ from tui_host.chat.call_arguments import canonical
 from tui_host.chat.policy import CallRequest, Decision, Question
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool
-from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.widgets.approval.approval_lines import Field
 from tui_host.tui.widgets.approval.approval_panel import Approval, Quiet
 from tui_host.tui.widgets.approval.approval_words import call_row, description_of, hints_of
@@ -95,7 +94,7 @@ class Asking(App[None]):
     """
     pilot: Pilot[None]
 
-    def __init__(self, *questions: Question, quiet: float, glyphs: Glyphs) -> None:
+    def __init__(self, *questions: Question, quiet: float) -> None:
         super().__init__()
         self.questions = questions
         self.granted: list[Question] = []
@@ -103,7 +102,6 @@ class Asking(App[None]):
             questions,
             on_grant=self.granted.append,
             mask=Mask(lambda: SECRETS),
-            glyphs=glyphs,
             quiet_seconds=quiet,
         )
 
@@ -201,10 +199,9 @@ async def asking(
     *questions: Question,
     size: tuple[int, int] = (100, 30),
     quiet: float = 0.05,
-    glyphs: Glyphs = UNICODE,
     kind: type[Asking] = Asking,
 ) -> AsyncGenerator[Asking]:
-    app = kind(*questions, quiet=quiet, glyphs=glyphs)
+    app = kind(*questions, quiet=quiet)
     async with app.run_test(size=size) as app.pilot:
         await app.armed()
         yield app
@@ -558,11 +555,6 @@ async def test_a_question_answered_elsewhere_makes_room_and_new_ones_join() -> N
         assert "> math.add" in app.text
 
 
-async def test_ascii_marks_where_the_terminal_wants_them() -> None:
-    async with asking(question(arguments=LONG), glyphs=ASCII) as app:
-        assert app.text.isascii()
-
-
 @pytest.mark.parametrize(
     ("annotations", "words_said"),
     [
@@ -579,8 +571,8 @@ def test_hints_are_a_claim_and_stand_where_there_is_room(
     request = CallRequest(call="c", tool=tool, arguments=b"{}")
     claim = f"server claims: {words_said}" if words_said else ""
     assert hints_of(tool) == claim
-    assert call_row(tool, 80, "…", is_current=True).split("multiply")[1].strip() == claim
-    assert call_row(tool, 16, "…", is_current=True) == "> math.multiply"
+    assert call_row(tool, 80, is_current=True).split("multiply")[1].strip() == claim
+    assert call_row(tool, 16, is_current=True) == "> math.multiply"
     assert description_of(request, hints_of(tool)).splitlines()[:-1] == ([claim] if claim else [])
 
 

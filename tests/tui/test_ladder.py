@@ -17,7 +17,6 @@ from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line
-from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.widgets.ladder.ladder_filter import Filtering
 from tui_host.tui.widgets.ladder.ladder_lines import Columns, LadderDrawing, RowFacts, clock, row_line, short_path
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
@@ -53,16 +52,14 @@ REQUEST = replace(
 RESPONSE = replace(ROW, lane="llm", kind="response", outward=False, status=200, events=41, peer="demo")
 
 
-def drawn(row: Row, told: RowFacts | None = None, *, width: int = 100, glyphs: Glyphs = UNICODE) -> str:
+def drawn(row: Row, told: RowFacts | None = None, *, width: int = 100) -> str:
     facts = replace(told or RowFacts(started_ns=0), side="LLM 3" if row.lane == "llm" else line(row.peer, 60))
-    pieces = row_line(row, facts, Columns(width=width, peer=6, glyphs=glyphs))
+    pieces = row_line(row, facts, Columns(width=width, peer=6))
     return "".join(text for text, _ in pieces).rstrip()
 
 
 def test_a_mark_stands_as_a_mask_in_a_row_that_something_was_taken_out_of_and_as_it_is_elsewhere() -> None:
-    columns = Columns(
-        width=100, peer=6, glyphs=UNICODE, mask=Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])).marks
-    )
+    columns = Columns(width=100, peer=6, mask=Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])).marks)
     row = replace(ROW, kind="line", words="token ⟨secret:KEY⟩", redacted=True)
     shown, foreign = (
         "".join(text for text, _ in row_line(each, RowFacts(started_ns=0), columns))
@@ -129,18 +126,6 @@ def test_tokens_leave_their_room_to_other_words_and_what_was_said_to_how_it_went
 )
 def test_how_it_went_is_a_word_and_a_mark(row: Row, ending: str) -> None:
     assert drawn(row).endswith(ending)
-
-
-def test_every_mark_has_an_ascii_stand_in() -> None:
-    told = RowFacts(started_ns=0, described="3 tools · 2 messages")
-    rows = [REQUEST, replace(RESPONSE, state="cut", redacted=True), replace(ROW, method="x", rpc_id="1", state="open")]
-    rows.append(replace(ROW, lane="host", kind="decision", words="approved"))
-    for row in rows:
-        assert drawn(row, told if row.kind == "request" else None, glyphs=ASCII).isascii()
-    assert (
-        drawn(REQUEST, told, glyphs=ASCII) == " 0.00  <--+    LLM 3  POST chat/completions  3.1k - 3 tools - 2 messages"
-    )
-    assert heading_text(Heading(llm=4, mcp=4, turn=1), 80, ASCII).isascii()
 
 
 @given(st.text(), st.text(), st.text(), st.integers(30, 120))
@@ -310,7 +295,7 @@ class Filtered:
 
 def filtered(wires: Wires, clock: Callable[[], float] | None = None) -> Filtered:
     index, words = LadderIndex(wires.ladder.sections), LadderWords()
-    drawing = LadderDrawing(wires, index, words, UNICODE)
+    drawing = LadderDrawing(wires, index, words)
     texts = LadderTexts(wires, drawing.shown)
     filtering = Filtering(texts) if clock is None else Filtering(texts, clock)
     return Filtered(wires, filtering, drawing, words, index)

@@ -13,7 +13,6 @@ from rich.style import Style
 from typing_extensions import override
 
 from tui_host.capture.visible import hidden
-from tui_host.tui.glyphs import ASCII
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold, joint
@@ -96,11 +95,6 @@ def test_links_show_their_address_and_images_are_text() -> None:
         "docs (http://a.example/x) http://b.example [image: cat] (http://c.example/cat.png)"
     ]
     assert lines("see [the page][p]\n\n[p]: http://a.example", 90) == ["see the page (http://a.example)"]
-
-
-def test_ascii_marks_where_the_terminal_wants_them() -> None:
-    found = "\n".join(lines("# T\n\n- a\n\n> q\n\n---\n\n|a|b|\n|-|-|\n|c|d|", 20, Inks(glyphs=ASCII)))
-    assert found.isascii()
 
 
 @pytest.mark.parametrize(

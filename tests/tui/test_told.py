@@ -14,7 +14,6 @@ from tui_host.capture.record import Redaction
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.servers.catalog import ServerStatus
-from tui_host.tui.glyphs import ASCII
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 LONG = "math.multiply runs unasked in this session from now on. /rules takes it back."
@@ -65,7 +64,7 @@ def test_a_value_and_a_mark_of_a_known_secret_are_masked_and_an_unknown_mark_sta
     assert mask.marks(f"a {KEY} b {MARK}") == f"a {KEY} b {HIDDEN}"
     assert mask.found(f"{KEY} {MARK} {KEY}") == [HIDDEN]
     assert Mask()(f"{KEY} {MARK}") == f"{KEY} {MARK}"
-    named = Mask(lambda: Redactor([("my key", KEY)]), ASCII.hidden)  # no mark can hold this name
+    named = Mask(lambda: Redactor([("my key", KEY)]), "***")  # no mark can hold this name
     assert named(f"{KEY} ⟨secret:my_key⟩") == "*** my_key (15) *** my_key (15)"
     assert masked("⟨secret:my_key⟩", [Redaction(where="data", name="my key", length=15)]) == "••• my_key (15)"
 

@@ -15,7 +15,6 @@ from tests.tui.selecting import Chat
 from tests.tui.waiting import at_work, until
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
-from tui_host.tui.glyphs import ASCII
 from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.markdown_styles import Inks
 from tui_host.tui.suggestions import Offers
@@ -237,14 +236,6 @@ async def test_nothing_foreign_acts_on_the_terminal_or_leaves_its_place() -> Non
         for line in screen(app.view):
             assert not hidden(line), line
             assert line[:1] in {"", " ", "▌", ">"}, line
-
-
-async def test_ascii_stands_in_for_every_mark() -> None:
-    items: list[Item] = [UserItem(turn=1, text="q"), *TURN[1:3], NoteItem(turn=1, kind="error", what="x" * 100)]
-    async with at_work(Chat(Conversation(items), glyphs=ASCII), (40, 24)) as (app, pilot):
-        app.view.toggle(2)
-        await pilot.pause()
-        assert shown(app.view).isascii()
 
 
 async def test_a_huge_message_leaves_the_loop_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:

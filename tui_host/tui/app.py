@@ -22,7 +22,6 @@ from tui_host.errors import TuiHostError
 from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
 from tui_host.tui.exits import HANGUP, is_terminal_gone
-from tui_host.tui.glyphs import ASCII, UNICODE, Glyphs
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.late_loading import load_the_rest, restore_and_offer
@@ -80,10 +79,10 @@ class TuiHost(App[int]):
         self.reading = ""
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
         chosen = host.settings.ui.ascii
-        self.glyphs: Glyphs = ASCII if chosen or (chosen is None and wide) else UNICODE
+        self.is_ascii: bool = chosen or (chosen is None and wide)  # for terminals that draw some characters too wide
         self._session: Session | None = None
         self._early_keys: list[events.Key | events.Paste] | None = []
-        self._exit_filter = ExitFilter()
+        self._exit_filter = ExitFilter(is_ascii=self.is_ascii)
         self._has_skipped_frame = self._has_chosen_theme = self._has_reported = False
         self._is_host_open = self._is_looking = False
         self._notices_shown = 0
@@ -95,13 +94,13 @@ class TuiHost(App[int]):
 
     @override
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self.host, self.asks, lambda: self.session, self.glyphs, self.reading)
+        return MainScreen(self.host, self.asks, lambda: self.session, self.reading)
 
     def on_mount(self) -> None:
         """Set the theme, and load everything else after the first frame."""
         self.theme = self.host.settings.ui.theme or THEME
         self.theme_changed_signal.subscribe(self, self._remember_theme)
-        self.set_class(self.glyphs is ASCII, "-ascii")
+        self.set_class(self.is_ascii, "-ascii")
         self.run_worker(self._keep_looking)
         self.call_after_refresh(self._first_frame_painted)
 
@@ -211,7 +210,7 @@ class TuiHost(App[int]):
     def _show_notices(self) -> None:
         notices = self.host.notices[self._notices_shown :]
         self._notices_shown += len(notices)
-        mask = mask_of(self.host, self.glyphs)
+        mask = mask_of(self.host)
         for notice in notices:
             self.notify(line(mask(notice), 300), severity="warning", markup=False, timeout=10)
 
@@ -265,7 +264,7 @@ class TuiHost(App[int]):
         """Return one filter: Textual's own, then the exit filter that keeps control characters from the terminal."""
         filters = tuple(super().get_line_filters())
         if filters != self._exit_filter.others:
-            self._exit_filter = ExitFilter(filters)
+            self._exit_filter = ExitFilter(filters, is_ascii=self.is_ascii)
         return [self._exit_filter]
 
     @override

@@ -22,17 +22,23 @@ ACTING = re.compile(
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
+_ASCII = {
+    **dict.fromkeys(range(9472, 9600), "+"),  # corners and crossings of lines and borders
+    **dict.fromkeys(map(ord, "─━┄┅┈┉╌╍═╴╶╸╺╼╾–▪"), "-"),
+    **dict.fromkeys(map(ord, "│┃┆┇┊┋╎╏║╵╷╹╻╽╿▌▍▎▏▐▕█"), "|"),
+    **dict.fromkeys(map(ord, "▀▁▂▃▄▅▆▇▔"), " "),
+    **{ord(mark): stand_in for mark, stand_in in zip("·…✓✗•◦‣☐☑▸▾●○◐«»→←", '-~+x*-+ox+-*o~""><', strict=True)},
+}
+"""ASCII for the marks that terminals of East Asia may draw two cells wide; one cell for one cell."""
+
 
 class ExitFilter(LineFilter):
-    """Removes control, bidi and invisible characters, and every hyperlink.
+    """Removes control, bidi and invisible characters, and every hyperlink; draws marks in ASCII if asked to."""
 
-    Attributes:
-        others: Filters to apply before; only one filter exists, since Textual keeps a copy of each line per filter.
-    """
-
-    def __init__(self, others: Sequence[LineFilter] = ()) -> None:
+    def __init__(self, others: Sequence[LineFilter] = (), *, is_ascii: bool = False) -> None:
         super().__init__()
-        self.others = tuple(others)
+        self.others = tuple(others)  # applied before: Textual keeps a copy of each line for each filter, so it has one
+        self.marks = _ASCII if is_ascii else dict[int, str]()
 
     @override
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
@@ -44,7 +50,7 @@ class ExitFilter(LineFilter):
             linked = style is not None and style.link is not None
             if not linked and (text.isascii() and text.isprintable()):
                 continue
-            harmless = ACTING.sub("", text)
+            harmless = ACTING.sub("", text).translate(self.marks)
             if harmless == text and not linked:
                 continue
             cleaned = list(segments) if cleaned is None else cleaned

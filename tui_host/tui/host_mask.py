@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_host.answers.masks import Mask
-from tui_host.tui.glyphs import UNICODE, Glyphs
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
 
 
-def mask_of(host: Host, glyphs: Glyphs = UNICODE) -> Mask:
+def mask_of(host: Host) -> Mask:
     """Return a mask for a host's secrets."""
-    return Mask(lambda: host.redactor, glyphs.hidden)
+    return Mask(lambda: host.redactor)

@@ -78,7 +78,7 @@ def _draw_block(page: MarkdownPage, block: Sequence[Token], ordinal: int | None)
         case "bullet_list_open" | "ordered_list_open":
             _draw_list(page, block, ordinal)
         case "blockquote_open":
-            edge = Segment(f"{page.inks.glyphs.thin} ", page.inks["rule"])
+            edge = Segment("│ ", page.inks["rule"])
             with page.inside(edge, edge):
                 _draw_blocks(page, block[1:-1])
         case "table_open":
@@ -86,7 +86,7 @@ def _draw_block(page: MarkdownPage, block: Sequence[Token], ordinal: int | None)
         case "fence" | "code_block":
             draw_code(page, head.content.removesuffix("\n"), head.info, label=True)
         case "hr":
-            page.raw([Segment(page.inks.glyphs.box[4] * page.room, page.inks["rule"])])
+            page.raw([Segment("─" * page.room, page.inks["rule"])])
         case _:
             page.text([Segment(head.content, Style.null())])
 
@@ -97,13 +97,12 @@ def _draw_heading(page: MarkdownPage, block: Sequence[Token]) -> None:
     page.text(words)
     if level == 1:
         cells = min(page.room, max(3, cell_len("".join(segment.text for segment in words))))
-        page.raw([Segment(page.inks.glyphs.box[4] * cells, page.inks["rule"])])
+        page.raw([Segment("─" * cells, page.inks["rule"])])
 
 
 def _draw_list(page: MarkdownPage, block: Sequence[Token], ordinal: int | None) -> None:
     ordered = block[0].type == "ordered_list_open"
     number = int(block[0].attrGet("start") or 1) if ordinal is None else ordinal
-    bullets = page.inks.glyphs.bullets
     depth = block[0].level // 2
     tight = is_tight(block)
     accent = page.inks["accent"]
@@ -111,9 +110,9 @@ def _draw_list(page: MarkdownPage, block: Sequence[Token], ordinal: int | None) 
         if place and not tight:
             page.blank()
         task = _take_task(item)
-        mark = f"{number + place}. " if ordered else f"{bullets[min(depth, len(bullets) - 1)]} "
+        mark = f"{number + place}. " if ordered else f"{'•◦‣'[min(depth, 2)]} "
         if task is not None:
-            mark = (mark if ordered else "") + f"{page.inks.glyphs.boxes[task]} "
+            mark = (mark if ordered else "") + f"{'☐☑'[task]} "
         if len(mark) * 2 > page.room:
             mark = mark[:1]  # a list too deep for the width: it goes on without its indentation
         with page.inside(Segment(mark, accent), Segment(" " * len(mark), Style.null())):

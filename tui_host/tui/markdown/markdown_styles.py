@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from rich.style import Style
 from textual.widget import Widget
 
-from tui_host.tui.glyphs import UNICODE, Glyphs
-
 NAMES = (
     "dim", "accent", "heading", "code", "address", "quote", "rule", "fence", "label",
     "keyword", "name", "string", "number", "comment", "operator", "wrong",
@@ -44,10 +42,9 @@ FILLED = {"code", "fence", "label"}
 
 @dataclass(frozen=True, slots=True)
 class Inks:
-    """Styles by name, and the characters to draw with. Without styles, everything is drawn plain."""
+    """Styles by name. Without styles, everything is drawn plain."""
 
     styles: Mapping[str, Style] = field(default_factory=dict[str, Style])
-    glyphs: Glyphs = UNICODE
 
     def __getitem__(self, name: str) -> Style:
         return self.styles.get(name, Style.null())
@@ -59,12 +56,12 @@ STRUCK = Style(strike=True)
 UNDERLINED = Style(underline=True)
 
 
-def inks_of(widget: Widget, glyphs: Glyphs, known: Inks | None = None) -> Inks:
+def inks_of(widget: Widget, known: Inks | None = None) -> Inks:
     """Return the inks of a widget with `CSS` in its style sheet; `known` itself if nothing changed."""
     styles = {name: _ink(widget, name) for name in NAMES}
-    if known is not None and known.styles == styles and known.glyphs == glyphs:
+    if known is not None and known.styles == styles:
         return known
-    return Inks(styles, glyphs)
+    return Inks(styles)
 
 
 def _ink(widget: Widget, name: str) -> Style:

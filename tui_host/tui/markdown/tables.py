@@ -97,13 +97,12 @@ def draw_table(page: MarkdownPage, table: Table, needs: Sequence[Need], *, head:
     if widths is None:
         _draw_records(page, table, head=head)
         return
-    glyphs = page.inks.glyphs
     rule = page.inks["rule"]
-    between = Segment(f" {glyphs.thin} ", rule)
+    between = Segment(" │ ", rule)
     if head:
         _draw_row(page, table, table.rows[0], widths, between)
-        cross = f"{glyphs.box[4]}{glyphs.cross[0]}{glyphs.box[4]}"
-        page.raw([Segment(cross.join(glyphs.box[4] * width for width in widths), rule)])
+        cross = "─┼─"
+        page.raw([Segment(cross.join("─" * width for width in widths), rule)])
     for row in table.rows[1:]:
         _draw_row(page, table, row, widths, between)
 
@@ -162,7 +161,7 @@ def _draw_records(page: MarkdownPage, table: Table, *, head: bool) -> None:
         for name, cell in zip(names, row, strict=False):
             _draw_named(page, name, room, cell)
     if len(table.rows) == 1:
-        page.text([Segment(f" {page.inks.glyphs.dot} ".join(names), STRONG)])
+        page.text([Segment(" · ".join(names), STRONG)])
 
 
 def _draw_named(page: MarkdownPage, name: str, room: int, cell: Sequence[Segment]) -> None:

@@ -143,12 +143,12 @@ def break_lines(segments: Sequence[Segment]) -> list[list[Segment]]:
     return lines
 
 
-def clip(text: str, cells: int, more: str = "…") -> str:
-    """Cut visible text to a number of cells; `more`, one cell wide, marks the cut."""
+def clip(text: str, cells: int) -> str:
+    """Cut visible text to a number of cells, with `…` at the cut."""
     shown = visible(text[: max(0, cells) * 4 + 32], newlines=False)
     if cell_len(shown) <= cells:
         return shown
     if cells < 1:
         return ""
     _, end = fold(shown, cells - 1)[0] if cells > 1 else (0, 0)
-    return shown[:end] + more
+    return shown[:end] + "…"

@@ -22,7 +22,6 @@ from tui_host.chat.result_words import content_bytes, described, suggested_name
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import ContentBlock
-from tui_host.tui.glyphs import UNICODE
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.screens.save_screen import SaveScreen
@@ -122,11 +121,11 @@ class ContentsScreen(PageScreen):
     @override
     def body(self) -> Sequence[Widget]:
         return [
-            ChoiceList(glyphs=self.glyphs),
+            ChoiceList(),
             Static(id="contents-note", markup=False),
             Container(
-                PageLines(glyphs=self.glyphs),
-                PictureView(has_halves=self.glyphs is UNICODE),
+                PageLines(),
+                PictureView(),
                 classes="page-body",
             ),
         ]
@@ -143,7 +142,7 @@ class ContentsScreen(PageScreen):
         self.call_after_refresh(self.action_view)  # a key asked for it in the chat
 
     def _list(self, current: int | None = None) -> None:
-        mask = mask_of(self._host, self.glyphs)
+        mask = mask_of(self._host)
         choices = [
             Choice(words=mask(entry.words), before=f"{number}  ", note=f"saved: {entry.saved}" if entry.saved else "")
             for number, entry in enumerate(self._entries, 1)
@@ -185,7 +184,7 @@ class ContentsScreen(PageScreen):
         if entry is None:
             return
         form, text = _text_of(entry)
-        mask = mask_of(self._host, self.glyphs)
+        mask = mask_of(self._host)
         text = mask(text)
         page = JsonPage("content", text) if form == "json" else TextPage("content", text, form=form)
         self.query_one(PageLines).show(page)

@@ -129,17 +129,16 @@ class DirectScreen(PageScreen):
             Horizontal(id="direct-buttons"),
             id="direct-form",
         )
-        choices = ChoiceList(glyphs=self.glyphs, least=14)
-        return [Container(Container(choices, form, PageLines(glyphs=self.glyphs), id="talk"), id="chat")]
+        choices = ChoiceList(least=14)
+        return [Container(Container(choices, form, PageLines(), id="talk"), id="chat")]
 
     def on_mount(self) -> None:
-        self._mask = mask_of(self._host, self.glyphs)
+        self._mask = mask_of(self._host)
         self._overlay = QuestionOverlay(
             self,
             self._host,
             self._asks,
             prompt=self.query_one(ChoiceList),
-            glyphs=self.glyphs,
             shows_chat=lambda: True,
         )
         self.query_one(PageLines).show(

@@ -97,7 +97,7 @@ class KeyScreen(FieldScreen):
     def on_mount(self) -> None:
         self.say(f"Key of {self._provider.label or self._provider.name}")
         self.field.display = False
-        self.explain(f"Looking for the system's keyring{self.glyphs.more}")
+        self.explain("Looking for the system's keyring…")
         self.start(self._find_keyring())
 
     async def _find_keyring(self) -> None:

@@ -75,7 +75,7 @@ class FillScreen(PageScreen):
         return [
             Static(Content(line(self._form.about, _WORDS)), id="fill-about"),
             VerticalScroll(*fields, can_focus=False),
-            ChoiceList(glyphs=self.glyphs),
+            ChoiceList(),
             Static(id="fill-trouble", markup=False),
         ]
 

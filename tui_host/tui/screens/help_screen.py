@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from tui_host.capture.ladder.filter_fields import FIELDS
 from tui_host.settings.paths import documents
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.key_tables import ACTIONS, PLACES, Key
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.approval.approval_panel import Approval
@@ -131,11 +130,6 @@ def _cell(words: str) -> str:
     return re.sub(r"([\\`*_<>|])", r"\\\1", words)
 
 
-def in_glyphs(words: str, glyphs: Glyphs) -> str:
-    """Replace Unicode marks by the glyphs of the terminal."""
-    return words.replace(UNICODE.more, glyphs.more).replace(UNICODE.hidden, glyphs.hidden)
-
-
 class TextScreen(PageScreen):
     """A screen with a Markdown text."""
 
@@ -145,7 +139,7 @@ class TextScreen(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        return [DocumentView(in_glyphs(self._text, self.glyphs), glyphs=self.glyphs, classes="page-body")]
+        return [DocumentView(self._text, classes="page-body")]
 
     def look(self) -> None:
         """Draw more of the text."""

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
-    from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.open_asks import Asks
     from tui_host.tui.screens.question_overlay import QuestionOverlay, QuestionPanel
     from tui_host.tui.sources.live import SessionSource
@@ -58,7 +57,6 @@ class MainScreen(Covered, Screen[None]):
         host: The host.
         asks: What servers ask.
         begin: Returns the first session; called when something is sent, or by `complete`.
-        glyphs: The glyphs to draw with.
         reading: Placeholder text for chat and list while the first session is read from a file.
     """
 
@@ -87,18 +85,17 @@ class MainScreen(Covered, Screen[None]):
     }
     """
 
-    def __init__(self, host: Host, asks: Asks, begin: Callable[[], Session], glyphs: Glyphs, reading: str = "") -> None:
+    def __init__(self, host: Host, asks: Asks, begin: Callable[[], Session], reading: str = "") -> None:
         super().__init__()
         textual_private.paint_exactly(self)
         self.host = host  # the host
         self.asks = asks  # what servers ask
         self.direct = DirectWork()  # what the person asked servers for without a model
-        self.glyphs = glyphs  # the glyphs to draw with
-        self._mask = mask_of(host, glyphs)
+        self._mask = mask_of(host)
         commands = [(action.name, action.help) for action in ACTIONS]
         may_send: Callable[[], bool] = lambda: self.submissions.may_send  # noqa: E731 - a property of what is made next
         self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
-        self._prompt = Prompt(commands=commands, offers=self.offers, may_send=may_send, glyphs=glyphs, id="prompt")
+        self._prompt = Prompt(commands=commands, offers=self.offers, may_send=may_send, id="prompt")
         self.submissions = Submissions(host, begin, self._prompt)  # what the prompt sends, and the drafts
         self._halves = Halves()
         self._overlay: QuestionOverlay | None = None
@@ -115,7 +112,7 @@ class MainScreen(Covered, Screen[None]):
         self._is_settled = False
         self._draw_at = 0.0
         self._look_on_until = 0.0
-        self._lines = status.StatusLines(host, glyphs)
+        self._lines = status.StatusLines(host)
 
     @override
     def compose(self) -> ComposeResult:
@@ -125,7 +122,7 @@ class MainScreen(Covered, Screen[None]):
                 yield Container(FirstChat(self._offered), id="paper")
                 yield self._lines.waiting
                 yield self._prompt
-            yield Container(FirstInspector(self.glyphs, self._reading), id="wires")
+            yield Container(FirstInspector(self._reading), id="wires")
         yield self._lines.keys
 
     def on_mount(self) -> None:
@@ -157,11 +154,11 @@ class MainScreen(Covered, Screen[None]):
         from tui_host.tui.widgets.inspector.inspector_pane import Inspector
         from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-        conversation, mask, glyphs = self.submissions.session.conversation, self._mask, self.glyphs
-        transcript = Transcript(conversation, empty=self._shown_empty, glyphs=glyphs, mask=mask.marks, id="transcript")
-        inspector = Inspector(glyphs=glyphs, reading=self._reading)
+        conversation, mask = self.submissions.session.conversation, self._mask
+        transcript = Transcript(conversation, empty=self._shown_empty, mask=mask.marks, id="transcript")
+        inspector = Inspector(reading=self._reading)
         self._overlay = QuestionOverlay(
-            self, self.host, self.asks, prompt=self._prompt, glyphs=glyphs, shows_chat=lambda: self.shows_chat
+            self, self.host, self.asks, prompt=self._prompt, shows_chat=lambda: self.shows_chat
         )
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)

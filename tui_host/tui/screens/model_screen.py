@@ -117,7 +117,7 @@ class ModelScreen(ChoiceScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        columns = ChoiceColumns("models", "protocols", "options", "providers", glyphs=self.glyphs, classes="page-body")
+        columns = ChoiceColumns("models", "protocols", "options", "providers", classes="page-body")
         field = Input(placeholder=self.PLACEHOLDER, compact=True)
         return [field, columns, Static(id="choice-note", markup=False)]
 
@@ -133,7 +133,7 @@ class ModelScreen(ChoiceScreen):
     def on_mount(self) -> None:
         session, profiles = self._session, self._host.settings.profiles
         names = [str(session.model), session.protocol, *([session.profile] if session.profile in profiles else [])]
-        self.say(f"{self.HEADING}   now {f' {self.glyphs.dot} '.join(names)}")
+        self.say(f"{self.HEADING}   now {' · '.join(names)}")
         self._show(str(session.model))
         if self._begun:
             self._write(self._begun)
@@ -320,19 +320,19 @@ class ModelScreen(ChoiceScreen):
         return self._usable(str(ref), origin, partial(self._take_model, ref), is_used=self._session.model == ref)
 
     def _usable(self, name: str, words: str, take: Callable[[], None], *, is_used: bool, brief: str = "") -> Entry:
-        mark = self.glyphs.state[0] if is_used else self.glyphs.state[1]
+        mark = "●" if is_used else "○"
         return Entry(name=name, take=take, words=words, brief=brief, mark=mark, is_used=is_used)
 
     def _profiles(self) -> list[Entry]:
         """Return the profiles and «none»; empty if no profile is configured."""
-        settings, dot = self._host.settings, f" {self.glyphs.dot} "
+        settings = self._host.settings
         used = self._session.profile if self._session.profile in settings.profiles else ""
         if not settings.profiles:
             return []
         entries = [
             self._usable(
                 name,
-                dot.join(_named(profile)),
+                " · ".join(_named(profile)),
                 partial(self._with_key, profile.model, partial(self._use_profile, name)),
                 is_used=name == used,
             )
@@ -361,8 +361,8 @@ class ModelScreen(ChoiceScreen):
                 note = "set by extra_body or a vendor's own key"
             elif name in unsent:
                 note = f"not sent: {unsent[name]}"
-            value = mask_of(self._host, self.glyphs)(text_of(on_wire))[:24]
-            mark = self.glyphs.state[0] if value else self.glyphs.state[1]
+            value = mask_of(self._host)(text_of(on_wire))[:24]
+            mark = "●" if value else "○"
             yield Entry(name=name, take=partial(self._ask_option, name), words=note, value=value, mark=mark)
 
     def _sent(self) -> tuple[Options, Mapping[str, str]]:
@@ -382,7 +382,7 @@ class ModelScreen(ChoiceScreen):
 
     def _providers(self) -> Iterator[Entry]:
         """Yield the providers, those that can be used first: whether there is a key, and whether the provider answers."""
-        mask, keyless = mask_of(self._host, self.glyphs), list[Entry]()
+        mask, keyless = mask_of(self._host), list[Entry]()
         for provider in self._host.settings.providers.values():
             name, origin = f"{provider.name}/", _origin(self._host, provider)
             answer = self._host.reported.get(provider.name)

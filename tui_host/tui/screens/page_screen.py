@@ -21,7 +21,6 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
-from tui_host.tui.glyphs import Glyphs, glyphs_of
 from tui_host.tui.key_tables import HELP, LEAVE, PLACES, Key
 from tui_host.tui.widgets.choices import ChoiceList
 from tui_host.tui.widgets.status_lines import StatusLine
@@ -116,10 +115,6 @@ class PageScreen(Screen[None]):
         """Return the widgets between heading and keys. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
         raise NotImplementedError
 
-    @property
-    def glyphs(self) -> Glyphs:
-        return glyphs_of(self)
-
     def say(self, heading: str) -> None:
         """Set the heading."""
         self.query_one("#page-heading", StatusLine).say(Content(heading))
@@ -185,7 +180,7 @@ class ChoiceScreen(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        choices = ChoiceList(glyphs=self.glyphs, classes="page-body")
+        choices = ChoiceList(classes="page-body")
         choices.can_focus = False  # what is typed always goes to the field
         return [self.FIELD(placeholder=self.PLACEHOLDER, compact=True), choices, Static(id="choice-note", markup=False)]
 

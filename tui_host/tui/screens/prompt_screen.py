@@ -69,13 +69,13 @@ class PromptScreen(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        lines = PageLines(glyphs=self.glyphs)
+        lines = PageLines()
         lines.add_class("page-body")
         return [Static(id="prompt-note", markup=False), lines]
 
     def on_mount(self) -> None:
         self.say(f"Prompt {line(self._prompt.title or self._prompt.name, 80)} of {self._prompt.server}")
-        self._note(f"asking the server{self.glyphs.more}")
+        self._note("asking the server…")
         self.start(self._fill())
 
     async def _fill(self) -> None:
@@ -99,7 +99,7 @@ class PromptScreen(PageScreen):
             f" enter sends them, escape sends nothing.{warning}"
         )
         self._filled = filled
-        mask = mask_of(self._main.host, self.glyphs)
+        mask = mask_of(self._main.host)
         self.query_one(PageLines).show(TextPage("prompt", mask(preview_of(filled)), form="plain"))
 
     def _note(self, words: str) -> None:

@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.open_asks import Asks, OpenAsk
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 QuestionPanel: TypeAlias = "Approval | AskPanel"
 
 
-def panel_of(ask: OpenAsk, asks: Asks, host: Host, mask: Mask, glyphs: Glyphs) -> AskPanel:
+def panel_of(ask: OpenAsk, asks: Asks, host: Host, mask: Mask) -> AskPanel:
     """Return the panel for a server's question."""
     from tui_host.tui.widgets.asks import elicitation_panels as elicitation
     from tui_host.tui.widgets.asks import sampling_panels as sampling
@@ -45,7 +44,6 @@ def panel_of(ask: OpenAsk, asks: Asks, host: Host, mask: Mask, glyphs: Glyphs) -
         panel.misfits = host.misfits
     elif isinstance(panel, elicitation.AddressPanel):
         panel.opener = lambda address: open_in_browser(address, host.settings.environment)
-    panel.set_class(glyphs.more.isascii(), "-ascii")
     return panel
 
 
@@ -57,7 +55,6 @@ class QuestionOverlay:
         host: The host.
         asks: What servers ask.
         prompt: Gets the focus back when no question is left.
-        glyphs: The glyphs to draw with.
         shows_chat: Whether the chat is on the screen.
     """
 
@@ -68,7 +65,6 @@ class QuestionOverlay:
         asks: Asks,
         *,
         prompt: Widget,
-        glyphs: Glyphs,
         shows_chat: Callable[[], bool],
     ) -> None:
         self.panel: QuestionPanel | None = None  # the question; None while nothing is asked
@@ -76,8 +72,7 @@ class QuestionOverlay:
         self._host = host
         self._asks = asks
         self._prompt = prompt
-        self._mask = mask_of(host, glyphs)
-        self._glyphs = glyphs
+        self._mask = mask_of(host)
         self._shows_chat = shows_chat
         self._asked: list[Question] = []  # the calls that wait, or were the last to do so
         self._taken: list[Question] = []  # what the approval shows
@@ -102,7 +97,7 @@ class QuestionOverlay:
                 return
             self.close()
         if is_first:
-            self._mount(panel_of(asks[0], self._asks, self._host, self._mask, self._glyphs))
+            self._mount(panel_of(asks[0], self._asks, self._host, self._mask))
         elif has_calls:
             self._mount(self._approval(session))
 
@@ -121,7 +116,7 @@ class QuestionOverlay:
             name = name_of(question.request.tool)
             screen.notify(f"{name} runs unasked in this session from now on. /rules takes it back.", markup=False)
 
-        return Approval(self._taken, on_grant=grant, mask=self._mask, glyphs=self._glyphs)
+        return Approval(self._taken, on_grant=grant, mask=self._mask)
 
     def _mount(self, panel: QuestionPanel) -> None:
         screen = self._screen

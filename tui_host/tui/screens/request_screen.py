@@ -125,7 +125,7 @@ class RequestScreen(PageScreen):
     def body(self) -> Sequence[Widget]:
         return [
             Static(id="request-note", markup=False),
-            Detail(glyphs=self.glyphs, empty="Nothing yet.", id="request-detail"),
+            Detail(empty="Nothing yet.", id="request-detail"),
         ]
 
     def on_mount(self) -> None:
@@ -154,7 +154,7 @@ class RequestScreen(PageScreen):
                 self._host, self._session, self._unsent, self._attached, without=self._without
             )
         except TuiHostError as error:
-            self._note(f"The request cannot be built: {mask_of(self._host, self.glyphs)(str(error))}")
+            self._note(f"The request cannot be built: {mask_of(self._host)(str(error))}")
             return
         draft = drafts[0]
         url = draft.head.url if draft.head is not None and draft.head.url is not None else ""

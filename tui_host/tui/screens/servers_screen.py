@@ -16,7 +16,6 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.errors import ServerError
 from tui_host.llm.dialects.table import dialect
-from tui_host.tui.glyphs import glyphs_of
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import LOW, PageScreen
 from tui_host.tui.screens.server_catalog import ServerChoices
@@ -95,7 +94,7 @@ class ServersScreen(PageScreen):
         self._frames = Frames()
         provider = host.settings.providers.get(session.model.provider)
         self._dialect = dialect(provider.dialect) if provider is not None and session.protocol == "native" else None
-        self._mask = mask_of(host, glyphs_of(self))
+        self._mask = mask_of(host)
         self._parts = Parts(self._mask, self._dialect)
         self._switches = ServerSwitches(host, session)
         self._chosen_words = ServerChoices()
@@ -111,10 +110,10 @@ class ServersScreen(PageScreen):
     def body(self) -> Sequence[Widget]:
         lines = Vertical(
             Input(placeholder="filter tools, resources and prompts", compact=True, disabled=True),
-            PageLines(glyphs=self.glyphs),
+            PageLines(),
             classes="server-detail",
         )
-        return [Container(ChoiceList(glyphs=self.glyphs, least=14), lines, classes="page-body")]
+        return [Container(ChoiceList(least=14), lines, classes="page-body")]
 
     def on_mount(self) -> None:
         self._is_up = True
@@ -136,7 +135,7 @@ class ServersScreen(PageScreen):
         if listed != self._listed:
             choices, current = self.query_one(ChoiceList), self._line_of_current(listed)
             self._listed = listed
-            empty = _EMPTY.replace("…", self.glyphs.more)
+            empty = _EMPTY
             choices.show([self._choice(status) for status in listed], empty=empty, current=current)
             self._put = choices.cursor
             states = [status.state for status in listed]
@@ -160,7 +159,7 @@ class ServersScreen(PageScreen):
         count = len(status.tools)
         return Choice(
             words=status.name,
-            mark=mark_of(status.state, self.glyphs),
+            mark=mark_of(status.state),
             style=_STYLES.get(status.state, "note"),
             mark_style="string" if status.state == "ready" else "",
             right=(status.state, f"{count:,} tool{'s' * (count != 1)}" if status.state == "ready" else ""),

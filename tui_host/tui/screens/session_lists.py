@@ -61,7 +61,7 @@ class ListScreen(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        return [Static(Content(self._words), id="list-words"), ChoiceList(glyphs=self.glyphs, classes="page-body")]
+        return [Static(Content(self._words), id="list-words"), ChoiceList(classes="page-body")]
 
     def on_mount(self) -> None:
         choices = self._choices()

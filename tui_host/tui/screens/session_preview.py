@@ -33,7 +33,7 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-def preview_lines(store: Store, info: SessionInfo, story: TapStory | None, mask: Mask, dot: str) -> Sequence[str]:
+def preview_lines(store: Store, info: SessionInfo, story: TapStory | None, mask: Mask) -> Sequence[str]:
     """Return the lines of a preview. Blocks on the disk.
 
     Args:
@@ -41,20 +41,19 @@ def preview_lines(store: Store, info: SessionInfo, story: TapStory | None, mask:
         info: The session; for a story or a tap, its summary in the form of a session.
         story: The story or the tap, for a session that taps recorded.
         mask: Hides secrets.
-        dot: The glyph between facts.
     """
     sessions = [tap.id for tap in story.taps] if story is not None else [info.id]
     traffic = [row for session in sessions for row in store.sessions.traffic(session)]
     dates = list(dict.fromkeys((moment(info.created_ns), moment(info.updated_ns))))
     turns = [] if story is not None else [counted(info.turns, "turn")]
     facts = [info.id, " to ".join(dates), *turns, f"{short_size(sum(row.size for row in traffic))} on the disk"]
-    lines = [("session", f" {dot} ".join(facts))]
+    lines = [("session", " · ".join(facts))]
     models = () if info.is_direct else store.sessions.models(info.id) or [f"{info.model} {info.protocol}"]
     requests, frames = sum(row.requests for row in traffic), sum(row.frames for row in traffic)
     named = ", ".join(model.strip() for model in models)
-    lines.append(("models", f" {dot} ".join(filter(None, (named, counted(requests, "request"))))))
+    lines.append(("models", " · ".join(filter(None, (named, counted(requests, "request"))))))
     servers = ", ".join(dict.fromkeys(row.peer for row in traffic if row.frames)) or "none"
-    lines.append(("servers", f"{servers} {dot} {counted(frames, 'frame')}" if frames else servers))
+    lines.append(("servers", f"{servers} · {counted(frames, 'frame')}" if frames else servers))
     if story is not None and story.hosts:
         lines.append(("hosts", ", ".join(story.hosts)))
     asked = _taps(story) if story is not None else _prompts(store, info.id)

@@ -265,7 +265,7 @@ class SessionsScreen(ChoiceScreen):
     def _title(self, listed: Listed) -> str:
         story, title = listed.story, listed.found.session.title
         words = story.label if story is not None and listed.whole else title
-        return mask_of(self._host, self.glyphs).marks(line(words, 200)) or "untitled"
+        return mask_of(self._host).marks(line(words, 200)) or "untitled"
 
     def _state(self, info: SessionInfo, here: Session | None) -> str:
         if here is None:
@@ -302,9 +302,9 @@ class SessionsScreen(ChoiceScreen):
         current, store = self._current, self._host.store
         lines: Sequence[str] = ()
         if current is not None and store is not None:
-            info, mask = current.found.session, mask_of(self._host, self.glyphs)
+            info, mask = current.found.session, mask_of(self._host)
             try:
-                lines = await asyncio.to_thread(preview_lines, store, info, current.story, mask, self.glyphs.dot)
+                lines = await asyncio.to_thread(preview_lines, store, info, current.story, mask)
             except StoreError as error:
                 lines = [line(str(error), 300)]
         self.set_class(not lines, "-unknown")

@@ -10,7 +10,6 @@ from textual import events
 from textual.containers import Container
 from textual.message import Message
 
-from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
 _WIDE = 130
@@ -51,8 +50,8 @@ class ChoiceColumns(Container):
     class Moved(Message):
         """Posted when the cursor moves to another entry."""
 
-    def __init__(self, *names: str, glyphs: Glyphs, classes: str | None = None) -> None:
-        self._lists = [ChoiceList(glyphs=glyphs, least=16, id=name) for name in names]
+    def __init__(self, *names: str, classes: str | None = None) -> None:
+        self._lists = [ChoiceList(least=16, id=name) for name in names]
         super().__init__(*self._lists, classes=classes)
         for choices in self._lists:
             choices.can_focus = False

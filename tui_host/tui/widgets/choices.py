@@ -11,7 +11,6 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.lines.line_pieces import PieceView
@@ -51,12 +50,11 @@ class ChoiceList(PieceView):
     def __init__(
         self,
         *,
-        glyphs: Glyphs = UNICODE,
         least: int = 24,
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
-        super().__init__(glyphs=glyphs, id=id, classes=classes)
+        super().__init__(id=id, classes=classes)
         self._least = least
         self._choices: Sequence[Choice] = ()
         self._empty = ""
@@ -117,9 +115,8 @@ class ChoiceList(PieceView):
             words = self._empty_lines[number] if number < len(self._empty_lines) else ""
             return self.strip_of([(" ", ""), (words, "note")])
         choice = self._choices[number]
-        more = self.glyphs.more
         if choice.heading:
-            return self.strip_of([(cut(choice.words, width, more), "heading")])
+            return self.strip_of([(cut(choice.words, width), "heading")])
         before = choice.before if width - cell_len(choice.before) >= _LEAST else ""
         left: list[Piece] = [
             (f" {choice.mark} " if choice.mark else " ", choice.mark_style or choice.style),
@@ -132,13 +129,13 @@ class ChoiceList(PieceView):
             for figure, column in zip((*choice.right, *_NONE), self._columns, strict=False)
         )
         room = max(0, width - taken - cell_len(figures))
-        shown = cut(words, room, more)
+        shown = cut(words, room)
         if choice.note and cell_len(shown) < self._words:
             shown = padded(shown, min(room, self._words))
         left.append((shown, choice.style))
         room -= cell_len(shown)
         note = line(choice.note, _READ)
-        left.append((padded(f"  {note}" if note and room > 4 else "", room, more), "note"))
+        left.append((padded(f"  {note}" if note and room > 4 else "", room), "note"))
         return self.strip_of([*left, (figures, "figure")])
 
     @override

@@ -9,7 +9,6 @@ from rich.style import Style
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown import markdown_styles as styles
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.widgets.lines.line_selection import SelectingView
@@ -25,9 +24,8 @@ class DocumentView(SelectingView):
     COMPONENT_CLASSES: ClassVar[set[str]] = styles.COMPONENTS
     DEFAULT_CSS = f"DocumentView {{ {styles.CSS} }}"
 
-    def __init__(self, source: str, *, glyphs: Glyphs = UNICODE, classes: str | None = None) -> None:
+    def __init__(self, source: str, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
-        self._glyphs = glyphs
         self._inks: styles.Inks | None = None
         self._document = Document()
         self._document.put(source, final=True)
@@ -61,7 +59,7 @@ class DocumentView(SelectingView):
     @override
     def width_changed(self) -> None:
         if self.view_width > 0:
-            self._inks = styles.inks_of(self, self._glyphs, self._inks)
+            self._inks = styles.inks_of(self, self._inks)
             self._document.fit(max(1, self.view_width - 2 * _MARGIN), self._inks)
             self.sync()
 

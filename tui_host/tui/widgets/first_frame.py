@@ -14,7 +14,6 @@ from tui_host.tui.sources.source_words import EMPTY_LIVE
 from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
 
 if TYPE_CHECKING:
-    from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.suggestions import Offers
 
 
@@ -73,16 +72,15 @@ class FirstInspector(Widget):
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {"first-inspector--heading"}
 
-    def __init__(self, glyphs: Glyphs, reading: str = "") -> None:
+    def __init__(self, reading: str = "") -> None:
         super().__init__()
-        self._glyphs = glyphs
         self._reading = reading
 
     @override
     def render(self) -> Content:
         width = self.size.width
         heading = self.get_visual_style("first-inspector--heading")
-        title = heading_text(Heading(live=not self._reading), width, self._glyphs)
+        title = heading_text(Heading(live=not self._reading), width)
         lines = [Content.styled(title, heading), Content("")]
         lines += [Content(f"  {words}") for words in _wrapped(self._reading or EMPTY_LIVE, width - 4)]
         return Content("\n").join(lines)

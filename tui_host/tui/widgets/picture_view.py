@@ -16,20 +16,15 @@ from tui_host.tui.widgets.lines.line_view import LineView
 if TYPE_CHECKING:
     from tui_host.host.image_decoder import Picture
 
-HALF, FULL = "▀", " "
-"""Upper and lower pixel of a cell; a cell of one colour, where half blocks may be drawn wide."""
+HALF = "▀"
+"""Upper and lower pixel of a cell."""
 
 
 class PictureView(LineView):
-    """A picture as lines of coloured cells.
+    """A picture as lines of coloured cells; where marks are ASCII, the exit filter leaves each lower pixel."""
 
-    Args:
-        has_halves: Whether the terminal draws half blocks one cell wide; otherwise only each upper pixel is drawn.
-    """
-
-    def __init__(self, *, has_halves: bool = True, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._has_halves = has_halves
         self._picture: Picture | None = None
 
     @property
@@ -73,6 +68,4 @@ class PictureView(LineView):
 
     def _run(self, colours: tuple[bytes, bytes], cells: int) -> Segment:
         upper, lower = (Color.from_triplet(ColorTriplet(*colour)) for colour in colours)
-        if not self._has_halves:
-            return Segment(FULL * cells, Style(bgcolor=upper))
         return Segment(HALF * cells, Style(color=upper, bgcolor=lower))

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.host.open_sessions import OpenSessions
     from tui_host.servers.catalog import ServerStatus, State
-    from tui_host.tui.glyphs import Glyphs
 
 HINT_SECONDS = 2.0
 MOST_NAMED = 2
@@ -72,9 +71,8 @@ class StatusLines:
         keys: The footer.
     """
 
-    def __init__(self, host: Host, glyphs: Glyphs) -> None:
+    def __init__(self, host: Host) -> None:
         self._host = host
-        self._glyphs = glyphs
         self._in_header: tuple[object, ...] = ()
         self._hint, self._hint_end = "", 0.0
         self.failures: tuple[str, ...] = ()  # each failed server with its reason
@@ -114,7 +112,7 @@ class StatusLines:
             self._in_header = state
             self.failures = () if foreign else failures(self._host)
             self.header.tooltip = Content("\n".join(self.failures)) if self.failures else None
-            self.header.say(header(self._host, session, self._glyphs, width, alert, foreign))
+            self.header.say(header(self._host, session, width, alert, foreign))
         if session is not None:
             words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
             self.waiting.say(Content(words).stylize("bold") + waiting(self._host, session))
@@ -122,62 +120,56 @@ class StatusLines:
         self.keys.say(Content.styled(self._hint, "bold $text-warning") if is_hinting else keys(width))
 
 
-def header(
-    host: Host, session: Session | None, glyphs: Glyphs, width: int, alert: str = "", foreign: str = ""
-) -> Content:
+def header(host: Host, session: Session | None, width: int, alert: str = "", foreign: str = "") -> Content:
     """Return program, model, protocol, profile, servers, turn and title; less important words give way.
 
     Args:
         host: Whose servers and sessions.
         session: The one on the screen, None before there is one.
-        glyphs: The marks to draw with.
         width: Cells.
         alert: Something that must be seen, before all else at the right.
         foreign: Whose session it is, if it was not held here: its servers are not ours.
     """
     alerts, figures = [alert] if alert else [], _figures(session)
     alerts += _alerts(host, session)
-    dot = f" {glyphs.dot} "
     start = right = Content("")
     room = 0
-    for left, count in _lefts(host, session, glyphs, foreign):
+    for left, count in _lefts(host, session, foreign):
         right = Content.assemble(
             *(
-                Content.styled(words, "bold $text-warning") + Content(dot if figures[:count] else " ")
+                Content.styled(words, "bold $text-warning") + Content(" · " if figures[:count] else " ")
                 for words in alerts
             ),
-            Content(dot.join(figures[:count])),
+            Content(" · ".join(figures[:count])),
         )
         start = Content.assemble(*left)
         room = width - start.cell_length - right.cell_length
         if room >= 0:
             break
-    title = "" if session is None else line(mask_of(host, glyphs).marks(session.title), 60)
+    title = "" if session is None else line(mask_of(host).marks(session.title), 60)
     if title and room >= SHORTEST_TITLE + 6:
-        shown = cut(title, room - 6, glyphs.more)
+        shown = cut(title, room - 6)
         return Content.assemble(
             start, " " * (room - 3 - cell_len(shown)), right, "   ", Content.styled(shown, "italic")
         )
     return Content.assemble(start, " " * max(room, 0), right)
 
 
-def _lefts(
-    host: Host, session: Session | None, glyphs: Glyphs, foreign: str
-) -> Sequence[tuple[Sequence[Content], int]]:
+def _lefts(host: Host, session: Session | None, foreign: str) -> Sequence[tuple[Sequence[Content], int]]:
     """Return candidates for the header's left side, with the number of figures at the right, longest first."""
     chosen = host.sessions if session is None else session
     name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
     if foreign:
         names = [] if session is None or not session.asked else [session.asked, session.protocol]
         whose = Content(f"{foreign}   ")
-        brief = Content(f"{_briefly(foreign, glyphs)}   ")
-        both, few = (whose, _names(names, glyphs, 60)), (brief, _names(names, glyphs, 16))
-        less = (brief, _names(names, glyphs, 60)), (brief, _names(names[:1], glyphs, 60))
+        brief = Content(f"{_briefly(foreign)}   ")
+        both, few = (whose, _names(names, 60)), (brief, _names(names, 16))
+        less = (brief, _names(names, 60)), (brief, _names(names[:1], 60))
         return [((name, *both), 2), (both, 2), (both, 1), (both, 0), *((left, 0) for left in (*less, few, (brief,)))]
     names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
-    model, short = _names(names, glyphs, 60), _names(names, glyphs, 16)
-    servers, counted, marks = _servers(host, glyphs), _counted(host, glyphs), _counted(host, glyphs, words=False)
-    explained = (_servers(host, glyphs, longest) for longest in (80, 50, 30) if failures(host))
+    model, short = _names(names, 60), _names(names, 16)
+    servers, counted, marks = _servers(host), _counted(host), _counted(host, words=False)
+    explained = (_servers(host, longest) for longest in (80, 50, 30) if failures(host))
     return [
         *(((name, model, whole), 3) for whole in explained),
         ((name, model, servers), 3),
@@ -193,15 +185,15 @@ def _lefts(
     ]
 
 
-def _briefly(foreign: str, glyphs: Glyphs) -> str:
+def _briefly(foreign: str) -> str:
     """Shorten the host names of a tapped session: `the OpenAI SDK for…, followed: read only`."""
     of, comma, how = foreign.rpartition(", ")
-    return f"{cut(of, NAMED, glyphs.more)}{comma}{how}" if comma else foreign
+    return f"{cut(of, NAMED)}{comma}{how}" if comma else foreign
 
 
-def _names(names: Sequence[str], glyphs: Glyphs, longest: int) -> Content:
+def _names(names: Sequence[str], longest: int) -> Content:
     """Return model, protocol and profile, each cut to `longest` characters."""
-    words = f" {glyphs.dot} ".join(line(name, longest) for name in names if name)
+    words = " · ".join(line(name, longest) for name in names if name)
     return Content(f"{words}   " if words else "")
 
 
@@ -246,20 +238,20 @@ def _reason(status: ServerStatus) -> str:
     return f"{line(detail, 300)}{f': {last}' if last and last not in detail else ''}"
 
 
-def _servers(host: Host, glyphs: Glyphs, longest: int = 0) -> Content:
+def _servers(host: Host, longest: int = 0) -> Content:
     """Return the name and the state of each server; of a failed one up to `longest` cells of its reason."""
     parts: list[Content] = []
     for status in host.pool.statuses() if host.pool is not None else ():
         if status.state != "disabled":
             words = "" if status.state == "ready" else f" {status.state}"
             if longest and status.state in _AWAY:
-                words = f": {cut(_reason(status), longest, glyphs.more)}"
-            mark = Content.styled(mark_of(status.state, glyphs), STATE_STYLES[status.state])
+                words = f": {cut(_reason(status), longest)}"
+            mark = Content.styled(mark_of(status.state), STATE_STYLES[status.state])
             parts += [mark, Content(f" {line(status.name, 20)}{words}  ")]
     return Content.assemble(*parts)
 
 
-def _counted(host: Host, glyphs: Glyphs, *, words: bool = True) -> Content:
+def _counted(host: Host, *, words: bool = True) -> Content:
     """Return the number of servers in each state, for narrow screens."""
     states = [status.state for status in host.pool.statuses()] if host.pool is not None else []
     parts: list[Content] = []
@@ -267,14 +259,14 @@ def _counted(host: Host, glyphs: Glyphs, *, words: bool = True) -> Content:
         count = states.count(state)
         if count and state != "disabled":
             words_shown = f" {count} {state}  " if words else f" {count}  "
-            parts += [Content.styled(mark_of(state, glyphs), style), Content(words_shown)]
+            parts += [Content.styled(mark_of(state), style), Content(words_shown)]
     return Content.assemble(*parts)
 
 
-def mark_of(state: State, glyphs: Glyphs) -> str:
+def mark_of(state: State) -> str:
     """The mark of a server's state."""
-    full, empty, half = glyphs.state
-    return {"ready": full, "connecting": half, "lost": half, "failed": glyphs.failed}.get(state, empty)
+    full, empty, half = "●○◐"
+    return {"ready": full, "connecting": half, "lost": half, "failed": "✗"}.get(state, empty)
 
 
 def _alerts(host: Host, session: Session | None) -> list[str]:

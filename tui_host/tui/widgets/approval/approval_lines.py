@@ -17,7 +17,6 @@ from typing_extensions import override
 from tui_host.answers.masks import Mask
 from tui_host.capture.visible import visible
 from tui_host.chat.policy import Question
-from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.widgets.approval import approval_words as words
 from tui_host.tui.widgets.approval.argument_lines import ArgumentReader, Arguments
 from tui_host.tui.widgets.key_order import KeysInOrder
@@ -152,18 +151,16 @@ class ApprovalFace:
         panel: The approval.
         questions: The waiting calls.
         mask: Hides secrets.
-        glyphs: The glyphs to draw with.
 
     Attributes:
         is_raw: Whether arguments are shown byte for byte.
         shows_description: Whether the server's description stands in place of the arguments.
     """
 
-    def __init__(self, panel: Container, questions: Sequence[Question], *, mask: Mask, glyphs: Glyphs) -> None:
+    def __init__(self, panel: Container, questions: Sequence[Question], *, mask: Mask) -> None:
         self._panel = panel
         self.questions: list[Question] = list(questions)  # the waiting calls, including answered ones
         self._mask = mask
-        self._glyphs = glyphs
         self.current: Question | None = None  # the question shown; None for none
         self.edits: dict[str, bytes] = {}  # edited arguments by call
         self.seen: set[tuple[str, bytes]] = set()  # calls whose arguments were shown completely, with these arguments
@@ -174,9 +171,8 @@ class ApprovalFace:
         self._top = 0  # the first of the calls that are shown
         self._listed: set[tuple[str, bytes]] = set()  # calls whose whole arguments stand in the list
         self._arranged_for: tuple[object, ...] = ()
-        self.reader = ArgumentReader(mask.values, glyphs)
+        self.reader = ArgumentReader(mask.values)
         self.arguments = Arguments(self._moved, self.reader)  # the view of the arguments
-        self.arguments.set_class(glyphs.more.isascii(), "-ascii")
         self._note = Static(id="approval-note", markup=False)
         self.editor = Field(lines=True, id="approval-edit")  # the field for edited arguments
         self.reason = Field(lines=False, id="approval-reason")  # the field for the reason of a rejection
@@ -246,7 +242,7 @@ class ApprovalFace:
         rows = {
             "description": words.plain(description, width),
             "message": words.plain(self._message_of(question), width),
-            "keys": words.grid(keys, width, self._glyphs.more),
+            "keys": words.grid(keys, width),
         }
         height = parent.size.height - 2 - field_height
         wanted = {part: len(lines) for part, lines in rows.items()} | {"calls": len(left)}
@@ -254,7 +250,7 @@ class ApprovalFace:
         room = share(height, width, wanted)
         if not room.is_enough:
             rows["message"] = words.plain(TOO_SMALL, width)
-            rows["keys"] = words.grid(replace(words.KEYS, on=(), look=()), width, self._glyphs.more)
+            rows["keys"] = words.grid(replace(words.KEYS, on=(), look=()), width)
             wanted = dict.fromkeys(wanted, 0) | {"calls": 1, "note": 0}
             room = share(height, width, wanted | {part: len(rows[part]) for part in ("message", "keys")})
         self._room = room
@@ -301,7 +297,7 @@ class ApprovalFace:
         inner = width - 2 if is_cut else width
         self._top = words.window(len(left), room, current, self._top)
         rows = [
-            words.call_row(waiting.request.tool, inner, self._glyphs.more, is_current=number == current, arguments=text)
+            words.call_row(waiting.request.tool, inner, is_current=number == current, arguments=text)
             for number, (waiting, text) in enumerate(zip(left, arguments, strict=True))
         ]
         shown = slice(self._top, self._top + room)
@@ -311,7 +307,7 @@ class ApprovalFace:
             if text and words.fits_row(waiting.request.tool, inner, text)
             if not waiting.request.changed and not self._notices_of(waiting)
         }
-        return words.in_window(rows, room, self._top, width, self._glyphs.more) if is_cut else rows
+        return words.in_window(rows, room, self._top, width) if is_cut else rows
 
     def _working_keys(self) -> words.Keys:
         if self.editor.is_open:
@@ -338,7 +334,7 @@ class ApprovalFace:
         shown = list(rows[:count])
         if len(rows) > count > 0:
             room = max(1, self._panel.content_region.width - 1)
-            shown[-1] = Content.assemble(shown[-1].truncate(room), self._glyphs.more)
+            shown[-1] = Content.assemble(shown[-1].truncate(room), "…")
         part.display = bool(shown)
         part.update(Content("\n").join(shown))
 

@@ -21,7 +21,6 @@ from tui_host.capture.visible import visible
 from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.key_tables import ACTIONS
 from tui_host.tui.widgets.approval import approval_words as words
 from tui_host.tui.widgets.approval.approval_lines import WIDE, ApprovalFace, Field
@@ -105,9 +104,7 @@ class Approval(Container, can_focus=True):
         border-subtitle-color: $text-muted;
         background: $surface;
         padding: 0 1;
-        &.-ascii { border: ascii $warning 60%; }
         &:focus { border: round $warning; }
-        &.-ascii:focus { border: ascii $warning; }
         & > Static { height: auto; }
         & > #approval-description { color: $text-muted; }
         & > #approval-note { text-align: right; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
@@ -121,14 +118,12 @@ class Approval(Container, can_focus=True):
         *,
         on_grant: Callable[[Question], None],
         mask: Mask | None = None,
-        glyphs: Glyphs = UNICODE,
         quiet_seconds: float = QUIET_SECONDS,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        super().__init__(id=id, classes="-ascii" if glyphs.more.isascii() else None)
+        super().__init__(id=id)
         self._mask = mask or Mask()
-        self._glyphs = glyphs
-        self._face = ApprovalFace(self, questions, mask=self._mask, glyphs=glyphs)
+        self._face = ApprovalFace(self, questions, mask=self._mask)
         self._on_grant = on_grant
         self._quiet = Quiet(quiet_seconds)
         self._asked_key = ""  # the key that decides if pressed again, as the message says
@@ -246,7 +241,7 @@ class Approval(Container, can_focus=True):
             return
         wait = self._quiet.armed_at - time.monotonic()
         self.border_subtitle = words.readiness(
-            ignored=self._ignored, is_ready=wait <= 0, is_readable=self._face.is_readable, more=self._glyphs.more
+            ignored=self._ignored, is_ready=wait <= 0, is_readable=self._face.is_readable
         )
         if 0 < wait < 60:
             self.set_timer(wait + 0.01, self._show_readiness)

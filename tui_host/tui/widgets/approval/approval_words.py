@@ -117,16 +117,16 @@ def description_of(
     return "\n".join(parts)
 
 
-def call_row(tool: Tool, width: int, more: str, *, is_current: bool, arguments: str = "") -> str:
+def call_row(tool: Tool, width: int, *, is_current: bool, arguments: str = "") -> str:
     """Return a waiting call as a line: name, arguments, and hints at the right.
 
     Arguments are shown as far as there is room; all of them are shown below.
     """
-    name = clip(name_of(tool), width - 2, more)
+    name = clip(name_of(tool), width - 2)
     hints = hints_of(tool) if hints_fit(tool, width, arguments) else ""
     room = width - 2 - cell_len(name)
     free = room - 1 - (len(hints) + 2 if hints else 0)
-    shown = f" {clip(_one_line(arguments), free, more)}" if arguments and free >= SHORTEST else ""
+    shown = f" {clip(_one_line(arguments), free)}" if arguments and free >= SHORTEST else ""
     return f"{'>' if is_current else ' '} {name}{shown}{' ' * (room - cell_len(shown) - len(hints))}{hints}".rstrip()
 
 
@@ -142,13 +142,12 @@ def window(count: int, room: int, current: int, top: int) -> int:
     return max(0, min(max(top, least), most, count - room))
 
 
-def in_window(rows: Sequence[str], room: int, top: int, width: int, more: str) -> list[str]:
+def in_window(rows: Sequence[str], room: int, top: int, width: int) -> list[str]:
     """Return the visible rows; a mark at the right shows hidden rows above or below."""
     shown = list(rows[top : top + room])
     marked = {0 if top > 0 else -1, len(shown) - 1 if top + room < len(rows) else -1}
     return [
-        f"{row}{' ' * (width - 1 - cell_len(row))}{more}" if number in marked else row
-        for number, row in enumerate(shown)
+        f"{row}{' ' * (width - 1 - cell_len(row))}…" if number in marked else row for number, row in enumerate(shown)
     ]
 
 
@@ -162,14 +161,14 @@ def calls_shown(rows: Sequence[str]) -> list[Content]:
     return parts
 
 
-def grid(keys: Keys, width: int, more: str) -> list[Content]:
+def grid(keys: Keys, width: int) -> list[Content]:
     """Lay the keys out: those that lead on left, those that lead back right, those that only look below, dimmer.
 
     A key keeps its place while the width stays. Where the width ends, the effects are told in a word.
     """
     on, back, spare = [], [], 0
     for most, is_brief in ((2, False), (4, False), (4, True)):
-        on, back = (_columns(labels, most, more, is_brief=is_brief) for labels in (keys.on, keys.back))
+        on, back = (_columns(labels, most, is_brief=is_brief) for labels in (keys.on, keys.back))
         spare = min(width, WIDEST_KEYS) - sum(_width_of(column) + GAP for column in (*on, *back)) + GAP
         if spare >= 0:
             break
@@ -186,12 +185,12 @@ def grid(keys: Keys, width: int, more: str) -> list[Content]:
     return [*rows, *_look_row(keys.look, width)]
 
 
-def _columns(labels: Sequence[Label], most: int, more: str, *, is_brief: bool) -> list[list[Content]]:
+def _columns(labels: Sequence[Label], most: int, *, is_brief: bool) -> list[list[Content]]:
     """Fill columns with `most` keys each, one after the other."""
     cells = [
         Content.assemble(
             Content.styled(label.key, "bold $text-warning"),
-            f" {label.brief if is_brief else label.effect}".replace("…", more),
+            f" {label.brief if is_brief else label.effect}",
         )
         for label in labels
     ]
@@ -266,18 +265,17 @@ def key_name(key: str) -> str:
     return "esc" if key == "escape" else key
 
 
-def readiness(*, ignored: str, is_ready: bool, is_readable: bool, more: str) -> Content:
+def readiness(*, ignored: str, is_ready: bool, is_readable: bool) -> Content:
     """Return the text that says whether keys decide now, and names a key that came too early.
 
     Args:
         ignored: The key that came too early, empty if none did.
         is_ready: Whether a key would decide now.
         is_readable: Whether the call can be read, so that a key may approve it.
-        more: What stands for a moment's wait.
     """
     if not ignored:
         ready = "ready" if is_readable else "enlarge or press n"
-        return Content(ready if is_ready else more)
+        return Content(ready if is_ready else "…")
     early = f"{ignored} came too early and was ignored"
     return Content(f"{early}; press it again") if is_ready else Content.styled(f"{early}; wait", "bold $text-warning")
 

@@ -15,7 +15,6 @@ from typing_extensions import override
 
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
-from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.markdown.wrap import fold
 from tui_host.tui.widgets.lines.line_view import LineView
 
@@ -31,7 +30,6 @@ class ArgumentReader:
     """Formats arguments for reading."""
 
     hide: Callable[[str], str]  # removes secrets from a text
-    glyphs: Glyphs  # the glyphs to draw with
 
     def read(self, arguments: bytes, *, is_raw: bool) -> str:
         """Return the arguments as sent, or indented; a string with line breaks becomes a block behind a vertical line.
@@ -50,7 +48,7 @@ class ArgumentReader:
             case str() if "\n" in value:
                 lines = self.hide(value).split("\n")
                 yield f"{indent}{name}a string of {len(lines):,} lines:"
-                yield from (f"{deeper}{self.glyphs.thin} {visible(line).replace(chr(9), _TAB)}" for line in lines)
+                yield from (f"{deeper}│ {visible(line).replace(chr(9), _TAB)}" for line in lines)
             case Mapping() if value:
                 yield f"{indent}{name}{{"
                 for left, (key, member) in zip(range(len(value) - 1, -1, -1), value.items(), strict=True):
@@ -70,12 +68,12 @@ class ArgumentReader:
         Lines that continue a row keep its indentation; behind a rule a dot marks them.
         """
         lines: list[str] = []
-        rule = f"{self.glyphs.thin} "
+        rule = "│ "
         for row in visible(text).expandtabs(4).split("\n"):
             words = row.lstrip(" ")
             indent = " " * min(len(row) - len(words), width // 2)
             mark = rule if words.startswith(rule) else ""
-            again = indent + (f"{self.glyphs.dot} " if mark else "")
+            again = indent + ("· " if mark else "")
             pieces = broken(words[len(mark) :], max(1, width - cell_len(again)))
             lines += [f"{again if number else indent + mark}{piece}" for number, piece in enumerate(pieces)]
         return lines
@@ -91,7 +89,6 @@ class Arguments(LineView, can_focus=False):
         background: $surface;
         border-subtitle-color: $text-muted;
         &.-framed { border: round $foreground 40%; border-subtitle-align: right; padding: 0 1; }
-        &.-framed.-ascii { border: ascii $foreground 40%; }
     }
     """
 

@@ -115,9 +115,7 @@ class AskPanel(Container, can_focus=True):
         border-subtitle-color: $text-muted;
         background: $surface;
         padding: 0 1;
-        &.-ascii { border: ascii $primary 60%; }
         &:focus-within { border: round $primary; }
-        &.-ascii:focus-within { border: ascii $primary; }
         & > Static { height: auto; }
         & > #ask-buttons { height: 1; }
         & > #ask-message { color: $text-warning; text-style: bold; }

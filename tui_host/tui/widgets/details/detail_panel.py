@@ -15,7 +15,6 @@ from tui_host.answers.steps import Making, Steps
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_view import PageView, TabLine
 from tui_host.tui.widgets.details.search_input import SearchInput
@@ -160,14 +159,13 @@ class Detail(Vertical):
     def __init__(
         self,
         *,
-        glyphs: Glyphs = UNICODE,
         empty: str = "",
         clock: Callable[[], float] = time.perf_counter,
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
-        self.view = PageView(glyphs=glyphs)  # the view of the current tab
-        self._tab_line = TabLine(glyphs=glyphs)
+        self.view = PageView()  # the view of the current tab
+        self._tab_line = TabLine()
         self._empty = empty
         self._clock = clock
         self._source: SessionSource | None = None

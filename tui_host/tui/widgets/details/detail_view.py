@@ -20,7 +20,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.lines.line_pieces import PieceView
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.lines.selectable import Selectable
@@ -44,8 +43,8 @@ class PageLines(PieceView, SelectingView):
         Binding("b", "by_size", "By size", show=False),
     ]
 
-    def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(glyphs=glyphs, id=id)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
         self._page: Page = TextPage("", "")
         self._anchor: int | None = None
         self._awaited: int | None = None  # the place that the cursor is to have, once there is a line for it
@@ -116,7 +115,7 @@ class PageLines(PieceView, SelectingView):
         self._anchor = place
         self._is_whole = False
         self._fitted = self.view_width
-        self._page.fit(max(1, self._fitted - self.has_cursor), self.glyphs)
+        self._page.fit(max(1, self._fitted - self.has_cursor))
         self._page.advance(FIRST_SLICE)
         self.redraw()
         self._to_anchor()
@@ -342,9 +341,8 @@ class TabLine(Widget):
 
         place: int
 
-    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._glyphs = glyphs
         self._names: Sequence[str] = ()
         self._current = 0
         self._about = ""
@@ -383,7 +381,7 @@ class TabLine(Widget):
         left = self.size.width - sum(part.cell_length for part in parts) - 2
         about = self._search or self._about
         if about and left > 4:
-            about = cut(about, left, self._glyphs.more)
+            about = cut(about, left)
             parts.append(Content(" " * (left - cell_len(about) + 1) + about))
         return Content.assemble(*parts)
 

@@ -16,7 +16,6 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line, visible
 from tui_host.chat.schema_form import FormOption
-from tui_host.tui.glyphs import Glyphs, glyphs_of
 from tui_host.tui.widgets.approval.approval_lines import Field
 
 LABEL = 200
@@ -108,7 +107,7 @@ class PickField(Widget, can_focus=True):
     def render(self) -> Content:
         rows: list[Content] = []
         for number, option in enumerate(self._options):
-            mark = self._mark(glyphs_of(self), is_chosen=option.value in self.chosen)
+            mark = self._mark(is_chosen=option.value in self.chosen)
             is_named = option.label == option.value or option.value in {"true", "false"}
             value = "" if is_named else f"  ({line(option.value, LABEL)})"
             is_current = self.has_focus and number == self._cursor
@@ -116,9 +115,9 @@ class PickField(Widget, can_focus=True):
             rows.append(Content.styled(row, "bold" if is_current else ""))
         return Content("\n").join(rows)
 
-    def _mark(self, glyphs: Glyphs, *, is_chosen: bool) -> str:
+    def _mark(self, *, is_chosen: bool) -> str:
         if self._several:
-            return glyphs.boxes[is_chosen]
+            return "☐☑"[is_chosen]
         return f"({'*' if is_chosen else ' '})"
 
     def action_move(self, step: int) -> None:

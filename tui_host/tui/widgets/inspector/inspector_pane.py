@@ -15,7 +15,6 @@ from typing_extensions import override
 
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.visible import line
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.sources.source_words import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import ANSWERS, Detail
@@ -59,7 +58,6 @@ class Inspector(Container):
     """Header, list and details. `show` sets the source; `sync`, called at the screen's rate, shows changes.
 
     Args:
-        glyphs: The marks to draw with.
         reading: The text shown before there is a source; empty for the usual one.
 
     Attributes:
@@ -124,17 +122,16 @@ class Inspector(Container):
     def __init__(
         self,
         *,
-        glyphs: Glyphs = UNICODE,
         reading: str = "",
         id: str | None = None,  # noqa: A002 - Textual's name
     ) -> None:
         super().__init__(id=id)
-        self._header = LadderHeader(glyphs=glyphs)
+        self._header = LadderHeader()
         self._filter = FilterInput()
-        self.ladder = LadderView(glyphs=glyphs, id="inspector-ladder")  # the list
+        self.ladder = LadderView(id="inspector-ladder")  # the list
         self.details = (
-            Detail(glyphs=glyphs, empty=legend(glyphs), id="inspector-selected"),
-            Detail(glyphs=glyphs, empty="No related row in the other lane yet.", id="inspector-relative"),
+            Detail(empty=legend(), id="inspector-selected"),
+            Detail(empty="No related row in the other lane yet.", id="inspector-relative"),
         )
         self._source: SessionSource | None = None
         self._shown: tuple[SessionSource, int, int | None, bool] | None = None

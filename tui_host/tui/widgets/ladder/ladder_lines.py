@@ -15,7 +15,6 @@ from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line
 from tui_host.settings.urls import parts_of
-from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.line_index import SESSION, LadderIndex
 from tui_host.tui.widgets.ladder.row_words import LadderWords, RowFacts
@@ -40,7 +39,6 @@ class Columns:
 
     width: int  # cells of the whole line
     peer: int  # cells for a server's name
-    glyphs: Glyphs  # the marks to draw with
     mask: Callable[[str], str] = str  # hides the marks of removed secrets
 
 
@@ -69,11 +67,10 @@ def short_path(url: str) -> str:
 
 def heading(title: str, columns: Columns, hidden: int | None) -> list[Piece]:
     """Return the line above a section, with the number of rows that it hides if it is folded."""
-    glyphs = columns.glyphs
-    fold = glyphs.folds[hidden is None]
-    more = "" if hidden is None else f" {glyphs.dot} {hidden:,} row{'s' * (hidden != 1)}"
+    fold = "▸▾"[hidden is None]
+    more = "" if hidden is None else f" · {hidden:,} row{'s' * (hidden != 1)}"
     text = f"{fold} {title}{more} "
-    return [(cut(text + glyphs.box[4] * max(0, columns.width - cell_len(text)), columns.width, glyphs.more), "heading")]
+    return [(cut(text + "─" * max(0, columns.width - cell_len(text)), columns.width), "heading")]
 
 
 def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
@@ -81,13 +78,13 @@ def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
     since = lasted(facts.started_ns, row.mono_ns)
     pieces: list[Piece] = [(clock(None if since is None else since / 1e9), "time"), *_lanes(row, facts.side, columns)]
     left = columns.width - sum(cell_len(text) for text, _ in pieces)
-    words = _words(row, replace(facts, tokens=_fitting(facts.tokens, left)), columns.glyphs)
+    words = _words(row, replace(facts, tokens=_fitting(facts.tokens, left)))
     if row.redacted:
         words = [(columns.mask(text), style) for text, style in words]
-    for text, style in _squeezed(words, left, columns.glyphs):
+    for text, style in _squeezed(words, left):
         if left <= 0:
             break
-        shown = cut(text, left, columns.glyphs.more)
+        shown = cut(text, left)
         pieces.append((shown, style))
         left -= cell_len(shown)
     return pieces
@@ -100,7 +97,7 @@ def _fitting(tokens: str, room: int) -> str:
     return tokens.partition(", ")[0] if room >= _TIGHT else ""
 
 
-def _squeezed(pieces: list[Piece], room: int, glyphs: Glyphs) -> list[Piece]:
+def _squeezed(pieces: list[Piece], room: int) -> list[Piece]:
     """Shorten foreign words, to keep outcome and duration visible."""
     over = sum(cell_len(text) for text, _ in pieces) - room
     if over <= 0:
@@ -110,13 +107,12 @@ def _squeezed(pieces: list[Piece], room: int, glyphs: Glyphs) -> list[Piece]:
     )
     text, style = pieces[longest]
     if style == "words":
-        pieces[longest] = cut(text, max(_LEAST, cell_len(text) - over), glyphs.more), style
+        pieces[longest] = cut(text, max(_LEAST, cell_len(text) - over)), style
     return pieces
 
 
 def _lanes(row: Row, side: str, columns: Columns) -> list[Piece]:
-    glyphs = columns.glyphs
-    rule, upright, tee_left, tee_right = glyphs.box[4], glyphs.thin, glyphs.cross[4], glyphs.cross[3]
+    rule, upright, tee_left, tee_right = "─", "│", "┤", "├"
     rest = " " * (columns.peer + 5)
     style = "failed" if row.error or row.malformed or row.state in {"failed", "cut", "unanswered"} else row.lane
     match row.lane:
@@ -125,81 +121,75 @@ def _lanes(row: Row, side: str, columns: Columns) -> list[Piece]:
             name = padded(side, columns.peer).rjust(columns.peer + 4)
             return [(" ", ""), (arrow, style), (tee_left, "host"), (f"{name} ", "peer")]
         case "host":
-            mark = glyphs.state[0] if row.kind == "decision" else upright
+            mark = "●" if row.kind == "decision" else upright
             return [("    ", ""), (mark, "decision"), (rest, "")]
         case "mcp":
             is_asked = row.kind == "frame" and bool(row.rpc_id) and row.answer == row.outward
-            rule = glyphs.question if is_asked else rule
+            rule = "═" if is_asked else rule
             arrow = f"{rule}{rule}> " if row.outward else f"<{rule}{rule} "
             place = side.rfind("/") if side[-3:].count("/") else len(side)  # the connection's number is not cut
-            name = cut(side[:place], columns.peer - len(side) + place, glyphs.more) + side[place:]
+            name = cut(side[:place], columns.peer - len(side) + place) + side[place:]
             return [("    ", ""), (tee_right, "host"), (arrow, style), (f"{padded(name, columns.peer)} ", "peer")]
         case _:
             assert_never(row.lane)
 
 
-def _words(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
+def _words(row: Row, facts: RowFacts) -> list[Piece]:
     match row.kind:
         case "request":
-            words = _request(row, facts, glyphs)
+            words = _request(row, facts)
         case "response":
-            words = _response(row, facts, glyphs)
+            words = _response(row, facts)
         case "frame":
-            words = _frame(row, facts, glyphs)
+            words = _frame(row, facts)
         case "decision" | "vendor":
             words = [(line(row.words, WORDS), "words")]
         case "line":
-            words = [("stderr  ", "note"), (line(row.words, WORDS), "words"), *_times(row, "lines", glyphs)]
+            words = [("stderr  ", "note"), (line(row.words, WORDS), "words"), *_times(row, "lines")]
         case "end":
-            words = [
-                (f"{glyphs.failed} {line(row.words, WORDS)}", "failed")
-                if row.error
-                else (line(row.words, WORDS), "note")
-            ]
+            words = [(f"✗ {line(row.words, WORDS)}", "failed") if row.error else (line(row.words, WORDS), "note")]
         case "fault":
-            words = [(f"{glyphs.failed} {line(row.words or 'failed', WORDS)}", "failed")]
+            words = [(f"✗ {line(row.words or 'failed', WORDS)}", "failed")]
         case _:
             assert_never(row.kind)
-    return [*words, *_state(row, glyphs)]
+    return [*words, *_state(row)]
 
 
-def _request(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
+def _request(row: Row, facts: RowFacts) -> list[Piece]:
     what = line(f"{row.method} {short_path(row.url)}", WORDS) if row.method else "request"
     described = facts.described or row.words
     if row.lane == "mcp":
         status = f"  {row.status}" if row.status else ""
         return [(what, "what"), (f"{status}  {line(row.words, WORDS)}".rstrip(), "words")]
-    more = "".join(
-        f" {glyphs.dot} {line(part, WORDS).replace('·', glyphs.dot)}" for part in (facts.tokens, described) if part
-    )
+    more = "".join(f" · {line(part, WORDS)}" for part in (facts.tokens, described) if part)
     return [(what, "what"), (f"  {MISSING}" if row.missing else f"  {short_size(row.size)}{more}", "words")]
 
 
-def _response(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
+def _response(row: Row, facts: RowFacts) -> list[Piece]:
     status = str(row.status) if row.status else "answer"
     pieces: list[Piece] = [(status, "failed" if row.status >= 400 else "what")]
     if row.missing:
-        pieces.append((f" {glyphs.dot} {MISSING}", "words"))
+        pieces.append((f" · {MISSING}", "words"))
     elif row.events > 1:
-        pieces.append((f" {glyphs.dot} {row.events:,} events", "words"))
+        pieces.append((f" · {row.events:,} events", "words"))
     elif row.size:
-        pieces.append((f" {glyphs.dot} {short_size(row.size)}", "words"))
+        pieces.append((f" · {short_size(row.size)}", "words"))
     if words := facts.described or row.words:
-        pieces.append((f" {glyphs.dot} {line(words, WORDS)}", "words"))
+        pieces.append((f" · {line(words, WORDS)}", "words"))
     if facts.tokens:
-        pieces.append((f" {glyphs.dot} {facts.tokens}", "figure"))
+        pieces.append((f" · {facts.tokens}", "figure"))
     if facts.milliseconds is not None and row.state != "open":
-        pieces.append((f" {glyphs.dot} {short_time(facts.milliseconds)}", "figure"))
+        pieces.append((f" · {short_time(facts.milliseconds)}", "figure"))
     return pieces
 
 
-def _frame(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
+def _frame(row: Row, facts: RowFacts) -> list[Piece]:
     number = f"#{line(row.rpc_id, 40)} " if row.rpc_id else ""
     if row.answer:
         kind = "answer" if row.outward else "result"
         pieces: list[Piece] = [(f"{number}error", "failed") if row.error else (f"{number}{kind}", "what")]
         if row.status:  # of the refusal that carried the answer
-            pieces.append((f" {glyphs.dot} {row.status}", "failed"))
+            pieces.append((f" · {row.status}", "failed"))
         if row.words:
             is_text = row.method == "tools/call" and not row.error and not row.words.startswith(INPUT_REQUIRED)
             words = f'"{row.words}"' if is_text else row.words
@@ -212,39 +202,39 @@ def _frame(row: Row, facts: RowFacts, glyphs: Glyphs) -> list[Piece]:
             pieces.append(("  asked by the server", "words"))
         if row.words:
             pieces.append((f"  {line(row.words, WORDS)}", "words"))
-    pieces += _times(row, "", glyphs)
+    pieces += _times(row, "")
     if row.answer and facts.milliseconds is not None:
-        pieces.append((f" {glyphs.dot} {short_time(facts.milliseconds)}", "figure"))
+        pieces.append((f" · {short_time(facts.milliseconds)}", "figure"))
     if row.size >= 1000:
-        pieces.append((f" {glyphs.dot} {short_size(row.size)}", "figure"))
+        pieces.append((f" · {short_size(row.size)}", "figure"))
     return pieces
 
 
-def _times(row: Row, unit: str, glyphs: Glyphs) -> list[Piece]:
+def _times(row: Row, unit: str) -> list[Piece]:
     if row.events <= 1:
         return []
-    return [(f" {glyphs.dot} {row.events:,} {unit}" if unit else f" x{row.events:,}", "figure")]
+    return [(f" · {row.events:,} {unit}" if unit else f" x{row.events:,}", "figure")]
 
 
-def _state(row: Row, glyphs: Glyphs) -> list[Piece]:
+def _state(row: Row) -> list[Piece]:
     pieces: list[Piece] = []
     if row.state == "open":
-        pieces.append((f" {glyphs.more}", "figure"))
+        pieces.append((" …", "figure"))
     elif row.state == "cut":
-        pieces.append((f" {glyphs.failed} cut", "failed"))
+        pieces.append((" ✗ cut", "failed"))
     elif row.state == "unanswered":
         because = f": {line(row.ending, 120)}" if row.ending else ""
-        pieces.append((f" {glyphs.failed} no answer{because}", "failed"))
+        pieces.append((f" ✗ no answer{because}", "failed"))
     elif row.state == "failed" and row.kind != "fault":
-        pieces.append((f" {glyphs.failed} failed", "failed"))
+        pieces.append((" ✗ failed", "failed"))
     if row.malformed:
-        pieces.append((f" {glyphs.failed} malformed: {line(row.malformed, 120)}", "failed"))
+        pieces.append((f" ✗ malformed: {line(row.malformed, 120)}", "failed"))
     if row.redacted:
-        pieces.append((f" {glyphs.bullets[0] * 3}", "secret"))
+        pieces.append((f" {'•' * 3}", "secret"))
     if row.maybe:
         pieces.append((" ?", "note"))
     elif row.inferred:
-        pieces.append((f" {glyphs.dot} inferred", "note"))
+        pieces.append((" · inferred", "note"))
     return pieces
 
 
@@ -261,14 +251,12 @@ class LadderDrawing:
         source: Provides the rows; without a source there are no lines.
         index: Provides the order of the lines.
         words: Provides descriptions of rows.
-        glyphs: The marks to draw with.
     """
 
-    def __init__(self, source: SessionSource | None, index: LadderIndex, words: LadderWords, glyphs: Glyphs) -> None:
+    def __init__(self, source: SessionSource | None, index: LadderIndex, words: LadderWords) -> None:
         self._source = source
         self._index = index
         self._words = words
-        self._glyphs = glyphs
         self._peer = 6
         self._last_home: Row | None = None
 
@@ -301,13 +289,13 @@ class LadderDrawing:
             turns = len({(clock, turn) for clock, turn in self._index.turns if turn})
             rows = len(source.ladder.rows)
             words = f"{turns:,} turn{'s' * (turns != 1)}", f"{rows:,} row{'s' * (rows != 1)}"
-            return heading(f" {self._glyphs.dot} ".join(("session", *words)), columns, None)
+            return heading(" · ".join(("session", *words)), columns, None)
         title = "connections"
         if turn:
             step = source.ladder.rows[self._index.home_of(item)].step
             host = columns.mask(line(source.ladder.hosts.get(turn, ""), WORDS))
             words = f"turn {turn}", f"step {step}" if step else "", host
-            title = f" {self._glyphs.dot} ".join(filter(None, words))
+            title = " · ".join(filter(None, words))
         return heading(title, columns, self._index.hidden(item))
 
     def _row(self, source: SessionSource, row: Row, width: int) -> list[Piece]:
@@ -315,7 +303,7 @@ class LadderDrawing:
         note = source.row_marks.note((row.capture, row.seq))
         if note is None:
             return row_line(row, facts, self._columns(source, width))
-        written = cut(line(note, WORDS), width // 3, self._glyphs.more) if note else ""
+        written = cut(line(note, WORDS), width // 3) if note else ""
         room = width - cell_len(written) - 2 * bool(written)
         (first, style), *rest = row_line(row, facts, self._columns(source, room))
         end = room - cell_len(first) - sum(cell_len(text) for text, _ in rest)
@@ -329,4 +317,4 @@ class LadderDrawing:
         return self._last_home
 
     def _columns(self, source: SessionSource, width: int) -> Columns:
-        return Columns(width=width, peer=self._peer, glyphs=self._glyphs, mask=source.marks)
+        return Columns(width=width, peer=self._peer, mask=source.marks)

@@ -10,7 +10,6 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.pages.detail_page import cut
 
 _SIGNS = "? signs"
@@ -37,12 +36,12 @@ class Heading:
     has_focus: bool = False  # whether keys go to the list
 
 
-def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
+def heading_text(heading: Heading, width: int) -> str:
     """Return the title in `width` cells; words at the right give way first."""
-    rule, tee = glyphs.box[4], glyphs.cross[1]
+    rule, tee = "─", "┬"
     left = f"{'>' if heading.has_focus else ' '}{heading.llm} LLM "
     left = left + rule * max(1, HOST_COLUMN - len(left)) + f"{tee}{rule * 2} {heading.mcp} MCP "
-    kept = f"{heading.kept:,} of {heading.rows:,}{f' {glyphs.more}' * heading.looking}"
+    kept = f"{heading.kept:,} of {heading.rows:,}{' …' * heading.looking}"
     words: list[str] = []
     if heading.turn is not None:
         words.append(f"turn {heading.turn}" if heading.turn else "connections")
@@ -54,23 +53,23 @@ def heading_text(heading: Heading, width: int, glyphs: Glyphs = UNICODE) -> str:
         words.append(f"{heading.new_below:,} {'' if heading.following else 'new '}below (G)")
     if heading.filter:
         words += [
-            f"/ {cut(line(heading.filter, 60), 24, glyphs.more)}",
+            f"/ {cut(line(heading.filter, 60), 24)}",
             kept,
             "esc clears" if heading.clears else "/ again",
         ]
     else:
         words.append("/ filter")
-    if not heading.filter and cell_len(left) + cell_len(f" {f' {glyphs.dot} '.join([*words, _SIGNS])} ") < width:
+    if not heading.filter and cell_len(left) + cell_len(f" {' · '.join([*words, _SIGNS])} ") < width:
         words.append(_SIGNS)
     while words:
-        right = f" {f' {glyphs.dot} '.join(words)} "
+        right = f" {' · '.join(words)} "
         room = width - cell_len(left) - cell_len(right)
         if room >= 1:
             return left + rule * room + right
         words.pop(0)
     if heading.filter:
-        left = f" {kept} {glyphs.dot} {'esc clears' if heading.clears else '/ again'}"
-    return cut(left, width, glyphs.more)
+        left = f" {kept} · {'esc clears' if heading.clears else '/ again'}"
+    return cut(left, width)
 
 
 class LadderHeader(Widget):
@@ -80,9 +79,8 @@ class LadderHeader(Widget):
     LadderHeader { height: 1; background: $panel; color: $text-muted; }
     """
 
-    def __init__(self, *, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._glyphs = glyphs
         self._heading = Heading()
 
     def show(self, heading: Heading) -> None:
@@ -93,7 +91,7 @@ class LadderHeader(Widget):
 
     @property
     def text(self) -> str:
-        return heading_text(self._heading, self.size.width, self._glyphs)
+        return heading_text(self._heading, self.size.width)
 
     @override
     def render(self) -> Text:

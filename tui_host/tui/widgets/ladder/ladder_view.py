@@ -17,7 +17,6 @@ from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.ladder.sections import Sections
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.ladder_filter import BUDGET as FILTERING
 from tui_host.tui.widgets.ladder.ladder_filter import Filtering
@@ -58,8 +57,8 @@ class LadderView(PieceView, SelectingView):
     class TitleChanged(Message):
         """Posted when the title's values have changed."""
 
-    def __init__(self, *, glyphs: Glyphs = UNICODE, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(glyphs=glyphs, id=id)
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
         self._source: SessionSource | None = None
         self._sought: tuple[str, int] | None = None
         self._words = LadderWords()
@@ -69,7 +68,7 @@ class LadderView(PieceView, SelectingView):
     def _reset(self) -> None:
         self._index = LadderIndex(Sections() if self._source is None else self._source.ladder.sections)
         self._words.clear()
-        self._drawing = LadderDrawing(self._source, self._index, self._words, self.glyphs)
+        self._drawing = LadderDrawing(self._source, self._index, self._words)
         self._filtering = Filtering(LadderTexts(self._source, self._drawing.shown))
         self._index.folds_starts = self._source is not None and self._may_fold(self._source)
         self._revision = -1

@@ -10,7 +10,6 @@ from rich.style import Style
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.lines.line_view import LineView
 
@@ -26,10 +25,6 @@ _LOOKS = {
     **dict.fromkeys(("number", "word"), "accent"),
 }
 """How styles look that are not plain. A look costs whenever a view is styled, so styles that look alike share one."""
-
-_OURS = frozenset(("time", "figure", "note", "heading", "secret", "new", "fold"))
-"""What stands in these styles are our own words, so their marks may be exchanged."""
-_STAND_INS = str.maketrans({"·": "-", "…": "~", "•": "*", "«": '"', "»": '"', "–": "-"})
 
 
 class PieceView(LineView):
@@ -53,18 +48,14 @@ class PieceView(LineView):
     def __init__(
         self,
         *,
-        glyphs: Glyphs = UNICODE,
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self.glyphs = glyphs
         self._piece_styles: dict[str, Style] = {"": Style()}
 
     def strip_of(self, pieces: Sequence[Piece]) -> Strip:
         """A line of pieces."""
-        if self.glyphs is not UNICODE:
-            pieces = [(text.translate(_STAND_INS) if name in _OURS else text, name) for text, name in pieces]
         return Strip([Segment(text, self.piece_style(name)) for text, name in pieces])
 
     def piece_style(self, name: str) -> Style:

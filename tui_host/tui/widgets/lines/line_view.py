@@ -17,8 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.glyphs import UNICODE, glyphs_of
-from tui_host.tui.widgets.lines.painting import Ground, Laid, PlainBar, filtered, keep, thumb_of
+from tui_host.tui.widgets.lines.painting import Ground, Laid, filtered, keep, thumb_of
 
 EMPTY = Strip([])
 
@@ -268,12 +267,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self.at_tail = round(new_value) >= self.max_scroll_y
 
     # Painting.
-
-    @override
-    def on_mount(self) -> None:
-        if glyphs_of(self) is not UNICODE:
-            for bar in (self.vertical_scrollbar, self.horizontal_scrollbar):
-                bar.renderer = PlainBar  # pyright: ignore[reportAttributeAccessIssue] - the way that Textual documents
 
     @override
     def render_line(self, y: int) -> Strip:

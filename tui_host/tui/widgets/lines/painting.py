@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.segment import Segment
-from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 if TYPE_CHECKING:
@@ -20,13 +19,6 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 MOST_KEPT = 256
 """Lines that a view keeps, so that scrolling back and forth draws none again."""
-
-
-class PlainBar(ScrollBarRender):
-    """A scroll bar without block characters."""
-
-    VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
-    HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,6 @@ from tui_host.answers.steps import Pause
 from tui_host.capture.visible import visible
 
 if TYPE_CHECKING:
-    from tui_host.tui.glyphs import Glyphs
     from tui_host.tui.widgets.lines.json_lines import Piece
     from tui_host.tui.widgets.lines.selectable import Selectable
 
@@ -75,7 +74,7 @@ class Page(Protocol):
     @property
     def selectable(self) -> Selectable: ...
 
-    def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
+    def fit(self, width: int) -> None:
         """Make the lines for a width, with marks to draw with; without them the ones before."""
 
     def advance(self, seconds: float) -> bool:
@@ -183,20 +182,20 @@ def fitting_words(text: str, start: int, end: int, room: int) -> int:
     return blank if 2 * (blank - start) >= stop - start else stop
 
 
-def cut(text: str, room: int, more: str = "…") -> str:
+def cut(text: str, room: int) -> str:
     """Cut a visible line to `room` cells, with a mark."""
     if text.isascii() and len(text) <= room:
         return text
     if cell_len(text) <= room:
         return text
     if room <= 1:
-        return more[:room]
-    return text[: fitting(text, 0, len(text), room - 1)] + more
+        return "…"[:room]
+    return text[: fitting(text, 0, len(text), room - 1)] + "…"
 
 
-def padded(text: str, room: int, more: str = "…") -> str:
+def padded(text: str, room: int) -> str:
     """Cut and pad a visible line to `room` cells."""
-    text = cut(text, room, more)
+    text = cut(text, room)
     return text + " " * (room - cell_len(text))
 
 

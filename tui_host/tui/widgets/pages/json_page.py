@@ -12,7 +12,6 @@ from rich.cells import cell_len
 from typing_extensions import override
 
 from tui_host.capture.visible import visible
-from tui_host.tui.glyphs import Glyphs
 from tui_host.tui.widgets.lines.json_lines import Piece, highlight, key_end
 from tui_host.tui.widgets.lines.selectable import Letters, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Match, Page, cut
@@ -100,8 +99,8 @@ class JsonPage(TextPage):
             self.folds = before.folds
 
     @override
-    def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
-        super().fit(width, glyphs)
+    def fit(self, width: int) -> None:
+        super().fit(width)
         for fold in self.folds.values():
             fold.forget()
         self._arrange()
@@ -292,7 +291,7 @@ class JsonPage(TextPage):
         if value.kind == "container":
             last = self._end(first, fold) - 1
             tail = self._text[self._starts[last] : self._ends[last]] if fold.end else ""
-            tail = cut(visible(tail, newlines=False), room, "")
+            tail = cut(visible(tail, newlines=False), room)
         words = fold.words or self._words(fold, value, first, end)
         fold.words = words if fold.end else ""
         note = f"{words}{' ' if tail else ''}"
@@ -300,7 +299,7 @@ class JsonPage(TextPage):
         room -= cell_len(tail) + cell_len(note)
         head = key + head
         if cell_len(head) > room:
-            head, note = cut(head, room - 1, ""), f"…{note}" if room > 0 else note
+            head, note = cut(head, room - 1), f"…{note}" if room > 0 else note
         return [(" " * indent, ""), *highlight(head), (note, "note"), (tail, "mark")]
 
     def _words(self, fold: JsonFold, value: Value, first: int, end: int) -> str:

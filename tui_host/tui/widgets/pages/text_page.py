@@ -8,7 +8,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from typing_extensions import override
 
@@ -26,9 +26,6 @@ from tui_host.tui.widgets.lines.json_lines import (
 )
 from tui_host.tui.widgets.lines.selectable import CharacterSelection, Letters, Spot, Stretch
 from tui_host.tui.widgets.pages.detail_page import Match, Page, fitting, fitting_words, matches, with_pictures
-
-if TYPE_CHECKING:
-    from tui_host.tui.glyphs import Glyphs
 
 Row: TypeAlias = tuple[int, int, int]
 """Start, end, indentation in cells; negative (less one) where it goes on with the line above."""
@@ -89,7 +86,7 @@ class TextPage(Page):
         return self._what, self._text
 
     @override
-    def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
+    def fit(self, width: int) -> None:
         self._width = max(NARROWEST, width)
         self._head = [line for note in self._notes for line in wrapped(note, self._width)]
         self._starts, self._ends, self._depths = array("q"), array("q"), array("b")

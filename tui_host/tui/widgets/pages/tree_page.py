@@ -16,7 +16,6 @@ from typing_extensions import override
 
 from tui_host.answers.sheet import Form, SheetLine
 from tui_host.capture.visible import line
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import fill
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Stretch
@@ -114,7 +113,6 @@ class TreePage(Page):
         self._growing: set[str] = set()
         self._columns: list[int] = []
         self._marks = 0
-        self._folds = UNICODE.folds
 
     @property
     @override
@@ -132,9 +130,8 @@ class TreePage(Page):
         return self._what, "\n".join(_line_of(_whole(shown)) for shown in self._shown)
 
     @override
-    def fit(self, width: int, glyphs: Glyphs | None = None) -> None:
+    def fit(self, width: int) -> None:
         self._width = max(8, width)
-        self._folds = self._folds if glyphs is None else glyphs.folds
         self._bodies.clear()
         self._growing.clear()
         sorted_words = [("sorted by size, the largest first; b: in order", "note")] if self.is_by_size else []
@@ -385,7 +382,7 @@ class TreePage(Page):
     def _head(self, shown: _Shown) -> tuple[str, int, list[Piece]]:
         """Return what stands before a label, the cells for the label, and what stands behind."""
         entry = shown.entry
-        head = f"{'  ' * shown.depth}{self._folds[shown.is_open] if entry.opens else ' ' * len(self._folds[0])} "
+        head = f"{'  ' * shown.depth}{'▸▾'[shown.is_open] if entry.opens else ' '} "
         right = self._right(entry) if entry.figures or entry.mark else []
         room = self._width - len(head) - sum(cell_len(text) for text, _ in right)
         return (head, room, right) if room >= 8 or not right else (head, self._width - len(head), [])

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from textual import events
 from typing_extensions import override
 
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown.wrap import clip
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
@@ -32,8 +31,8 @@ class Completion(ChoiceList, can_focus=False):
     }
     """
 
-    def __init__(self, on_chosen: Callable[[], None], *, glyphs: Glyphs = UNICODE) -> None:
-        super().__init__(glyphs=glyphs)
+    def __init__(self, on_chosen: Callable[[], None]) -> None:
+        super().__init__()
         self._on_chosen = on_chosen
         self._pairs: list[tuple[str, str]] = []
 
@@ -48,7 +47,7 @@ class Completion(ChoiceList, can_focus=False):
 
     def offer(self, pairs: Sequence[tuple[str, str]], sign: str) -> None:
         """Show suggestions behind their sign; the first is chosen."""
-        choices = [Choice(words=sign + clip(name, _LONGEST, self.glyphs.more), note=words) for name, words in pairs]
+        choices = [Choice(words=sign + clip(name, _LONGEST), note=words) for name, words in pairs]
         if self._choices == choices:
             return
         self._pairs = list(pairs)

@@ -16,7 +16,6 @@ from textual.widgets.text_area import Edit, EditResult
 from typing_extensions import override
 
 from tui_host.capture.visible import line, visible
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_attachments import Attaching, Offered
 from tui_host.tui.widgets.prompt.prompt_marks import BLANK_LINES, Pastes
@@ -139,7 +138,6 @@ class Prompt(KeysInOrder, TextArea):
         offers: ServerOffers | None = None,
         history: Sequence[str] = (),
         may_send: Callable[[], bool] = lambda: True,
-        glyphs: Glyphs = UNICODE,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(id=id, placeholder=Content(PLACEHOLDER), highlight_cursor_line=False)
@@ -152,7 +150,6 @@ class Prompt(KeysInOrder, TextArea):
         self._pastes = Pastes()
         self._attaching = Attaching(self, self, offers)
         self._offered: Offered = "commands"
-        self._glyphs = glyphs
         self._completion: Completion | None = None  # there once a command was typed
 
     # What the app says.
@@ -436,7 +433,7 @@ class Prompt(KeysInOrder, TextArea):
                 return
             from tui_host.tui.widgets.prompt.completion import Completion
 
-            self._completion = Completion(self._complete, glyphs=self._glyphs)
+            self._completion = Completion(self._complete)
             self.parent.mount(self._completion, before=self)
         self._completion.offer(pairs, SIGNS[what])
 

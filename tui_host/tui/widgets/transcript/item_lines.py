@@ -275,7 +275,7 @@ class _Builder:
         look = self._look
         match item:
             case UserItem():
-                bar = Segment(look.inks.glyphs.bar, look.inks["accent"])
+                bar = Segment("▌", look.inks["accent"])
                 text = self._flow("text", item.text, bar, plain=True, rank=bool(item.origin))
                 return [Fixed(origin_rows(item, bar, look.width, look.inks)), text] if item.origin else [text]
             case AnswerItem():
@@ -306,7 +306,7 @@ class _Builder:
         if item.thinking:
             parts.append(Fixed(thinking_rows(item, look.width, look.inks, is_open=is_open), Rank.LINE))
             if is_open:
-                edge = Segment(f" {look.inks.glyphs.thin} ", look.inks["rule"])
+                edge = Segment(" │ ", look.inks["rule"])
                 ended = final or bool(item.text)
                 thinking = self._flow("thinking", item.thinking, edge, final=ended, plain=True, rank=Rank.THINKING)
                 parts.append(thinking)
@@ -339,7 +339,7 @@ class _Builder:
 
     def _detail(self, parts: list[Part], name: str, text: str) -> None:
         inks = self._look.inks
-        edge = f"   {inks.glyphs.thin} "
+        edge = "   │ "
         rule = Segment(edge, inks["rule"])
         parts.append(Fixed([[rule, Segment(name, inks["label"])]], len(parts)))
         parts.append(self._flow(name, text or "(none)", rule, plain=True, rank=len(parts)))
@@ -420,7 +420,7 @@ def offer_rows(offers: Offers, look: ItemLook) -> list[tuple[Strip, str]]:
         rows.append((Strip([]), ""))
     page = MarkdownPage(width, look.inks)
     for words in offers.failures:
-        with page.inside(Segment(f" {look.inks.glyphs.failed} ", look.inks["wrong"]), Segment("   ", plain)):
+        with page.inside(Segment(" ✗ ", look.inks["wrong"]), Segment("   ", plain)):
             page.text([Segment(words, plain)])
     with page.inside(Segment(" ", plain), Segment(" ", plain)):
         if offers.failures:

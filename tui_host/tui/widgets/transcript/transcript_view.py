@@ -19,7 +19,6 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
-from tui_host.tui.glyphs import UNICODE, Glyphs
 from tui_host.tui.markdown import markdown_styles as inks
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.document import Budget
@@ -82,12 +81,10 @@ class Transcript(SelectingView):
         conversation: Conversation,
         *,
         empty: Offers = NOTHING_OFFERED,
-        glyphs: Glyphs = UNICODE,
         mask: Callable[[str], str] = str,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(id=id)
-        self._glyphs = glyphs
         self._mask = mask
         self._empty = empty
         self._empty_rows: list[tuple[Strip, str]] = []
@@ -160,7 +157,7 @@ class Transcript(SelectingView):
         look = self._column.look
         if look is None or look.width != self.view_width:
             inks_before = None if look is None else look.inks
-            look = ItemLook(self.view_width, inks_of(self, self._glyphs, inks_before), self._mask)
+            look = ItemLook(self.view_width, inks_of(self, inks_before), self._mask)
         return look
 
     def _work(self, changed: Sequence[int] = ()) -> None:
@@ -275,7 +272,7 @@ class Transcript(SelectingView):
         look = self._column.look
         if look is None or not self.is_attached:
             return
-        present = inks_of(self, self._glyphs, look.inks)
+        present = inks_of(self, look.inks)
         if present is not look.inks:
             look = ItemLook(look.width, present, self._mask)
             self._column.fit(look)

@@ -23,7 +23,7 @@ PLAIN = Style.null()
 
 def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
     """Return a call's glyph, style and state; no state word for a successful call."""
-    full, empty, half = inks.glyphs.state
+    full, empty, half = "●○◐"
     match item.state:
         case "asked":
             return empty, inks["dim"], "asked"
@@ -32,28 +32,27 @@ def mark_of(item: CallItem, inks: Inks) -> tuple[str, Style, str]:
         case "running":
             return half, inks["accent"], item.progress or "running"
         case "done":
-            return inks.glyphs.done, inks["string"], ""
+            return "✓", inks["string"], ""
         case "failed" | "rejected" | "invalid":
-            return inks.glyphs.failed, inks["wrong"], item.state
+            return "✗", inks["wrong"], item.state
         case "stopped":
-            return inks.glyphs.failed, inks["dim"], item.state
+            return "✗", inks["dim"], item.state
     return full, inks["dim"], item.state
 
 
 def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) -> list[Row]:
     """Return a call: arguments and result, what is to be noted about the arguments, decision and duration; whole if open."""
     glyph, ink, word = mark_of(item, inks)
-    more = inks.glyphs.more
     room = max(4, width - 3)
     named = tool_name if item.state == "waiting" else tool_called
-    name = clip(named(item.server, item.tool), room, more)
+    name = clip(named(item.server, item.tool), room)
     result = "" if item.state in {"rejected", "waiting", "asked", "running"} else item.result.strip()
     tail = f"{word}: {result}" if word and result else word or result
     room -= cell_len(name) + 1
     written = item.sent or item.asked
     spare = room - 2 - cell_len(written[:room])  # what short arguments leave
-    tail = clip(tail, max(12, cell_len(word), room // 2, spare) if item.state != "running" else room, more)
-    arguments = clip(written, room - cell_len(tail) - (2 if tail else 0), more)
+    tail = clip(tail, max(12, cell_len(word), room // 2, spare) if item.state != "running" else room)
+    arguments = clip(written, room - cell_len(tail) - (2 if tail else 0))
     first = [Segment(" ", PLAIN), Segment(f"{glyph} ", ink), Segment(name, STRONG), Segment(" ", PLAIN)]
     if arguments:
         first.append(Segment(arguments, inks["dim"]))
@@ -62,12 +61,12 @@ def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) 
         first.append(Segment(tail, ink if word else PLAIN))
     rows: list[Row] = [first]
     if is_edited(item) and not is_open:  # else the arguments stand below
-        rows.append([Segment(clip(f"   the model asked {item.asked}", width, more), inks["dim"])])
-    words, time = _decision(item, inks)
+        rows.append([Segment(clip(f"   the model asked {item.asked}", width), inks["dim"])])
+    words, time = _decision(item)
     if is_open:
         time = f"{words}{time}"
     elif words:
-        time = f"{clip(words, max(8, width - 3 - cell_len(time)), more)}{time}"
+        time = f"{clip(words, max(8, width - 3 - cell_len(time)))}{time}"
     misfits = f"! does not fit the tool's schema: {'; '.join(item.misfits.splitlines())}" if item.misfits else ""
     unfit = "; ".join(item.output_misfits.splitlines())
     for words, ink_name in (
@@ -79,14 +78,14 @@ def call_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool = False) 
         if words and is_open:
             rows += _whole_rows(words, width, inks, ink_name)
         elif words:
-            rows.append([Segment(clip(f"   {words}", width, more), inks[ink_name])])
+            rows.append([Segment(clip(f"   {words}", width), inks[ink_name])])
     return rows
 
 
 def origin_rows(item: UserItem, bar: Segment, width: int, inks: Inks) -> list[Row]:
     """Say which server's prompt a message comes from, and whose words it is."""
-    role = f" {inks.glyphs.dot} as the model's words" if item.role else ""
-    return [[bar, Segment(clip(f"from the prompt {item.origin}{role}", width - 1, inks.glyphs.more), inks["label"])]]
+    role = " · as the model's words" if item.role else ""
+    return [[bar, Segment(clip(f"from the prompt {item.origin}{role}", width - 1), inks["label"])]]
 
 
 MOST_CONTENTS = 4
@@ -101,13 +100,13 @@ def content_rows(item: CallItem, width: int, inks: Inks, *, is_open: bool) -> li
     if hidden:
         shown.append(f"and {hidden} more")
     if item.page:
-        shown.append(f"page: {item.page} {inks.glyphs.dot} the server has a page for this tool, which is not shown")
+        shown.append(f"page: {item.page} · the server has a page for this tool, which is not shown")
     rows: list[Row] = []
     for words in shown:
         if is_open:
             rows += _whole_rows(words, width, inks, "label")
         else:
-            rows.append([Segment(clip(f"   {words}", width, inks.glyphs.more), inks["label"])])
+            rows.append([Segment(clip(f"   {words}", width), inks["label"])])
     return rows
 
 
@@ -117,15 +116,14 @@ def content_count(item: CallItem) -> int:
     return min(lines, MOST_CONTENTS + 1) + bool(item.page)
 
 
-def _decision(item: CallItem, inks: Inks) -> tuple[str, str]:
+def _decision(item: CallItem) -> tuple[str, str]:
     """Return how a call was decided, and what took how long: «approved once», « · you 1.5 s · ran 155 ms»."""
-    dot = f" {inks.glyphs.dot} "
     words, is_timed, _ = item.words.partition(", by you, after ")
     times = [f"you {item.waited:.1f} s"] if is_timed and item.waited else []
     if item.milliseconds > 0 and item.state in {"done", "failed", "stopped"}:
         times.append(f"ran {duration(item.milliseconds / 1000)}")
     words = words if item.waited else item.words
-    return words, f"{dot if words and times else ''}{dot.join(times)}"
+    return words, f"{' · ' if words and times else ''}{' · '.join(times)}"
 
 
 def is_edited(item: CallItem) -> bool:
@@ -151,11 +149,10 @@ def call_text(item: CallItem) -> str:
 
 def thinking_rows(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) -> list[Row]:
     """Return the line that stands for the thinking."""
-    dot = inks.glyphs.dot
     count = len(item.thinking)
     still = item.state == "streaming" and not item.text
-    words = f" thinking{inks.glyphs.more if still else ''} {dot} {count:,} characters {dot} enter {'closes' if is_open else 'opens'}"
-    return [[Segment(clip(words, width, inks.glyphs.more), inks["dim"])]]
+    words = f" thinking{'…' if still else ''} · {count:,} characters · enter {'closes' if is_open else 'opens'}"
+    return [[Segment(clip(words, width), inks["dim"])]]
 
 
 MOST_OPTIONS = 9
@@ -168,7 +165,7 @@ def end_rows(item: AnswerItem, width: int, inks: Inks) -> list[Row]:
     words = ENDS.get(item.state)
     if words is None:
         return []
-    return [[Segment(clip(f" {inks.glyphs.failed} {words}", width, inks.glyphs.more), inks["wrong"])]]
+    return [[Segment(clip(f" ✗ {words}", width), inks["wrong"])]]
 
 
 def numbered(options: Sequence[str]) -> dict[str, str]:
@@ -190,15 +187,15 @@ def option_rows(options: Sequence[str], width: int, inks: Inks) -> list[Row]:
 
 def card_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
     """An error as a card with the provider's own words."""
-    top_left, top_right, bottom_left, bottom_right, across, _ = inks.glyphs.box
-    side = inks.glyphs.box[5]
+    top_left, top_right, bottom_left, bottom_right, across, _ = "╭╮╰╯─│"
+    side = "│"
     ink = inks["wrong"]
     inner = max(1, width - 6)
     page = MarkdownPage(inner, inks)
     cut = len(item.what) - LONGEST_CARD
     page.text([Segment(item.what[:LONGEST_CARD], PLAIN)])
     if cut > 0:
-        page.text([Segment(f"{inks.glyphs.more} {cut:,} more characters; see the inspector", inks["dim"])])
+        page.text([Segment(f"… {cut:,} more characters; see the inspector", inks["dim"])])
     for words in (item.where, item.remedy):
         if words:
             page.text([Segment(words[:LONGEST_CARD], inks["dim"])])
@@ -220,9 +217,9 @@ def note_rows(item: NoteItem, width: int, inks: Inks) -> list[Row]:
     page = MarkdownPage(max(1, width), inks)
     shorten = "ctrl+r goes on without the oldest turns" if item.is_full else ""
     parts = [words for words in (item.what, item.where, item.remedy, shorten) if words]
-    edge = Segment(f" {inks.glyphs.dot} ", inks["dim"])
+    edge = Segment(" · ", inks["dim"])
     with page.inside(edge, Segment("   ", PLAIN)):
-        page.text([Segment(f" {inks.glyphs.dot} ".join(parts)[:LONGEST_CARD], inks["dim"])])
+        page.text([Segment(" · ".join(parts)[:LONGEST_CARD], inks["dim"])])
     return [list(line.strip) for line in page.lines]
 
 
@@ -235,11 +232,11 @@ def summary_rows(item: SummaryItem, width: int, inks: Inks) -> list[Row]:
         counted.append(f"cost {item.cost:.4g}")
     words = ""
     for fact in filter(None, (*counted, *part_of_them)):
-        longer = f"{words} {inks.glyphs.dot} {fact}" if words else f" {fact}"
+        longer = f"{words} · {fact}" if words else f" {fact}"
         if words and cell_len(longer) > width:
             break
         words = longer
-    return [[Segment(clip(words, width, inks.glyphs.more), inks["dim"])]]
+    return [[Segment(clip(words, width), inks["dim"])]]
 
 
 def _tokens(count: int | None, what: str) -> str:
