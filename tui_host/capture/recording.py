@@ -77,7 +77,9 @@ def redact(slots: Sequence[Slot], redactor: Redactor) -> None:
         if is_clean and record.head is None and record.malformed is None:
             continue
         if is_clean and record.encoding is None and record.data[:1] in {b"{", b"["} and record.data[1:2] > b"\0":
-            bare = redactor.record(replace(record, data=b""))  # the body is text as it stands, and was searched
-            slot.record = replace(bare, data=record.data)
+            without_body = replace(record, data=b"")  # which is text as it stands, and was searched
+            bare = redactor.record(without_body)
+            if bare is not without_body:
+                slot.record = replace(bare, data=record.data)
         else:
             slot.record = redactor.record(record)

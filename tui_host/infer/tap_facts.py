@@ -25,7 +25,9 @@ _TRAITS = ("host", "agent", "title", "peer", "model", "protocol", "tools")  # a 
 class TapFacts:
     """Gathers the facts from records as a tap makes them, from where `text` left off. `redact` takes secrets out of the question."""
 
-    def __init__(self, text: str = "{}", redact: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, text: str = "{}", redact: Callable[[str], str] = str, reader: RequestReader | None = None
+    ) -> None:
         facts = read_object(text.encode())
         # `llm`, `stdio` or `http`; the provider or the server; the first line of the first question
         self.kind, self.peer, self.question = (said(facts.get(name)) for name in ("kind", "peer", "question"))
@@ -35,6 +37,7 @@ class TapFacts:
             traits = [said(value.get(name)) for name in _TRAITS[:-1]]
             self.speakers.append(Speaker(*traits, has_tools=value.get("tools") is True))
         self._redact = redact
+        self._reader = reader
         self._requests = 0
         self._may_ask = 0 if self.question else _OPENING  # how many more requests may hold the question
 
@@ -69,8 +72,8 @@ class TapFacts:
         return before != (self.kind, self.question, len(self.clients), len(self.speakers))
 
     def _request(self, record: Record) -> None:
-        # A reader of its own: a tap keeps no bodies in memory.
-        exchange = exchange_of(record, record.time_ns, RequestReader())
+        # One for each request unless a reader is given: a tap keeps no bodies in memory.
+        exchange = exchange_of(record, record.time_ns, self._reader or RequestReader())
         if exchange is None or not exchange.messages:
             return
         if exchange.speaker not in self.speakers and len(self.speakers) < _MOST:

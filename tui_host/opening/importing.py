@@ -18,6 +18,7 @@ from tui_host.capture.session_summary import SessionInfo, session_id
 from tui_host.capture.store.imported_records import Intake, free_name
 from tui_host.chat.conversation import item_to_text
 from tui_host.errors import SettingsError, TuiHostError
+from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.tap_facts import TapFacts
 from tui_host.opening import bodies, har, lines, own_lines
 from tui_host.opening.file_wires import FileWires
@@ -83,7 +84,7 @@ class _Import:
         self._store = store
         self._redactor = redactor
         self._records = 0
-        self._facts = TapFacts(redact=redactor.text)
+        self._facts = TapFacts(redact=redactor.text, reader=RequestReader())
         self._first_ns = self._last_ns = 0
         self._intakes: dict[str, Intake] = {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,12 @@ _NO_REQUEST = "the request: the file has the answer alone"
 _NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
 _TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 # what an event has that begins or ends an answer, or is no answer's
-_TURNS = (
-    *(b"message_st", b"response.c", b"response.f", b"response.inc", b'_reason": "', b'_reason":"', b"finishReason"),
-    *(b'"jsonrpc"', b'"done":true', b'"done": true', b'"error"', b'"usage', b"[DONE]"),
-)
+_TURNS = {
+    "openai": (b'"error"', b'"jsonrpc"', b'_reason": "', b'_reason":"', b'"usage'),
+    "openai-responses": (b'"error"', b'"jsonrpc"', b"response.c", b"response.f", b"response.inc"),
+    "anthropic": (b'"error"', b'"jsonrpc"', b"message_st"),
+}
+_UNENDED = re.compile(rb"(\}\r?\n)(?=data:)")  # an event without the empty line behind it
 _MOST = 32  # requests that wait: for an answer to more, nobody waits
 _AT_ONCE = 1 << 16  # bytes of events without times that make one record
 
@@ -78,19 +81,26 @@ class LineExchanges:
         named = dialect_at(url)
         self._open.append(_Exchange(sent, dialects if named is None else (named.name,), url, at_ns))
 
-    def go_on(self, event: bytes) -> bool:
-        """Take in an event that surely is one more of the last answer, so that it need not be parsed; return whether it is."""
+    def go_on(self, run: bytes, at: int) -> int:
+        """Take in those of a run of events that surely go on with the last answer, so that they need not be parsed.
+
+        Returns where they end.
+        """
         last = self._last
-        if last is None or last.form != "sse" or last.is_finished or len(self._open) > 1:
-            return False
-        for mark in _TURNS:
-            if mark in event:
-                return False
-        is_its = last.stream.encode() in event if last.stream else b'"id"' not in event
-        if is_its and event.rstrip().endswith(b"}"):
-            self._gather(last, event, None, begins=True)
-            return True
-        return False
+        if last is None or last.form != "sse" or last.is_finished or len(self._open) > 1 or last.dialect not in _TURNS:
+            return at
+        marks = _TURNS[last.dialect] if last.stream else (*_TURNS[last.dialect], b'"id"')
+        turns = [place for mark in marks if (place := run.find(mark, at)) >= 0]
+        end = len(run)
+        if turns:
+            end = run.rfind(b"\ndata:", at, min(turns)) + 1 or at
+        stream = last.stream.encode()
+        if stream and run.count(stream, at, end) != run.count(b"\ndata:", at, end) + 1:
+            following = run.find(b"\ndata:", at) + 1 or len(run)
+            end = following if following <= end and run.find(stream, at, following) >= 0 else at
+        if end > at:
+            self._gather(last, _UNENDED.sub(rb"\1\n", run[at:end]), None, begins=True)
+        return end
 
     def answer(self, data: bytes, body: BodyForm | None, form: str, at_ns: int | None) -> None:
         """Take in bytes of an answer, in the form `sse`, `ndjson` or `json`; `body` is None for a part of the last event."""

@@ -28,7 +28,8 @@ _PREFIX = 300  # characters before a line's JSON: a later brace belongs to prose
 _TRIES = 8  # braces in a line: loggers write its subject in braces too
 _DEPTH = 3  # of the objects around a message: a line, its exchange, the request in it
 _SHORT, _AROUND = 100, 1000  # characters of a member that may be a time, a direction or an address, and of all
-_LINE = re.compile(rb"data:[^\n]*\n?\n?|[^\n]+\n?|\n")  # an event goes with the empty line behind it
+# a run of events, each with the empty line behind it, which are many; else a line
+_PIECE = re.compile(rb"(?P<run>(?:data:[^\n]*\}\r?\n(?:\r?\n)?){1,64})|data:[^\n]*\n?\n?|[^\n]+\n?|\n")
 _FIELD = re.compile(r"(?:event|id|retry):|: ")  # of an event, before its data
 _STDERR = re.compile(r"std_?err|\berr\b", re.IGNORECASE)
 # ISO 8601 with or without a zone, or seconds or milliseconds since 1970
@@ -70,9 +71,11 @@ def read(file: CapturedFile, wires: FileWires) -> None:
     """Report the messages of a file, in the order of its lines."""
     reader = _LineReader(file, wires)
     wires.at(min(_time_in(file.head.decode("utf-8", "replace")) or file.time_ns, LATEST_NS))
-    for match in _LINE.finditer(file.data, reader.first_value()):
-        if not reader.line(match[0][:VALUE_LIMIT]):
-            wires.leave_out("lines that are of neither wire", partial(file.line_at, match.start()))
+    for piece in _PIECE.finditer(file.data, reader.first_value()):
+        if piece.lastgroup:
+            reader.events(piece[0], piece.start())
+        else:
+            reader.line(piece[0], piece.start())
     reader.exchanges.end_all()
 
 
@@ -101,11 +104,23 @@ class _LineReader:
             return 0
         return end if self._value(self._file.data[start:end], value, "") else 0
 
-    def line(self, raw: bytes) -> bool:
-        """Read a line."""
+    def events(self, run: bytes, start: int) -> None:
+        """Read a run of events that starts there in the file."""
+        at = 0
+        while at < len(run):
+            end = at if self._fields or self._before else self.exchanges.go_on(run, at)
+            if end == at:
+                end = run.find(b"\ndata:", at) + 1 or len(run)
+                self.line(run[at:end], start + at)
+            at = end
+
+    def line(self, raw: bytes, start: int) -> None:
+        """Read a line that starts there in the file; count it if it means nothing."""
+        if not self._line(raw[:VALUE_LIMIT]):
+            self._wires.leave_out("lines that are of neither wire", partial(self._file.line_at, start))
+
+    def _line(self, raw: bytes) -> bool:
         if raw.startswith(b"data:"):
-            if not self._fields and not self._before and self.exchanges.go_on(raw):
-                return True
             payload = raw[5:].strip()
             value: JSON = None
             with suppress(ValueError, RecursionError):

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 
 from tui_host.capture.content_codings import LIMIT, CodingError, Decoder, decoder
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import frames_in, read_frame
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.record import Direction, Record
+from tui_host.capture.record import Direction, Place, Record
 from tui_host.capture.recording import Recording
 
 
 class HttpFrames:
     """Records the JSON-RPC messages of an exchange, each in the place of its call, which is found by id."""
 
-    def __init__(self, recorder: Recording, correlator: Correlator, record: Record) -> None:
+    def __init__(self, recorder: Recording, correlator: Correlator, make: partial[Record], place: Place) -> None:
         self._recorder = recorder
         self._correlator = correlator
-        self._bare = record
+        self._make = make
+        self._place = place  # of the exchange
         self._asked = self._is_refused = False
         self._open: list[str] = []
         self._decoder: Decoder | None = None  # None for a body that is not searched
@@ -83,13 +84,15 @@ class HttpFrames:
 
     def _record(self, direction: Direction, data: bytes) -> None:
         head = read_frame(data).head
-        seen = self._correlator.see(direction, head, self._bare.place)
+        seen = self._correlator.see(direction, head, self._place)
         if direction == "in":
             self._open.clear()
         elif head.kind == "request":
             self._open.append(head.id)
-        frame = replace(self._bare, kind="frame", direction=direction, place=seen.place, data=data)
-        self._recorder.append(replace(frame, malformed=head.reason or seen.odd or None))
+        fault = head.reason or seen.odd or None
+        self._recorder.append(
+            self._make(kind="frame", direction=direction, place=seen.place, data=data, malformed=fault)
+        )
 
 
 def is_rpc(body: bytes) -> bool:

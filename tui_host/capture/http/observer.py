@@ -9,7 +9,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 from tui_host.capture.content_codings import encoding_of
@@ -36,11 +36,8 @@ class Observer:
 
     Args:
         recorder: Removes secrets from records and stores them.
-        wire: Whether the peer is a model's provider or an MCP server.
-        peer: The provider's or server's name.
         connection: For an MCP server, the connection's id.
         is_whole: Whether the connection is observed from its beginning.
-        logins: Which of the exchanges may be a login's.
         is_decoded: Whether bodies come without their content coding, as from a file, whatever the headers say.
     """
 
@@ -56,11 +53,12 @@ class Observer:
         is_decoded: bool = False,
     ) -> None:
         self.recorder = recorder
-        self.connection = connection
         self.is_decoded = is_decoded
-        self.correlator = Correlator(is_whole=is_whole)
+        self._is_mcp = wire == "mcp"
+        self._correlator = Correlator(is_whole=is_whole)
         self._logins: Logins = logins
-        self._record = Record(wire=wire, kind="request", peer=peer, connection=connection, direction="out")
+        # makes records with these fields: `replace` takes several times as long
+        self._make = partial(Record, wire=wire, peer=peer, connection=connection)
 
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0, lacks: str = ""
@@ -73,46 +71,50 @@ class Observer:
         kept, size = body[:BODY_LIMIT], len(body) + missed
         if len(kept) < size:
             lacks = f"the body is kept up to {len(kept)} of its {size} bytes"
-        bare = replace(self._record, exchange=self.recorder.new_exchange(), place=place)
         head = Head(method=method or None, url=url, headers=tuple(headers))
-        encoding = None if self.is_decoded else encoding_of(headers)
-        request = replace(bare, head=head, data=kept, encoding=encoding, malformed=lacks or None)
+        identity, encoding = self.recorder.new_exchange(), None if self.is_decoded else encoding_of(headers)
+        make = partial(self._make, place=place, exchange=identity)
+        request = make(
+            kind="request", direction="out", head=head, data=kept, encoding=encoding, malformed=lacks or None
+        )
         of_login = self._logins == "all" or (self._logins == "some" and is_login(head, body))
         if self._logins != "none":
             request = self.recorder.redactor.by_place(request, of_login=of_login)
         self.recorder.append(request)
-        return ObservedExchange(self, bare, body if method == "POST" else b"", of_login=of_login)
+        frames = HttpFrames(self.recorder, self._correlator, make, place) if self._is_mcp else None
+        if frames is not None and method == "POST":
+            frames.sent(body)
+        return ObservedExchange(self, identity, make, frames, of_login=of_login)
 
 
 class ObservedExchange:
-    """An exchange in progress, begun by an observer with the body that was sent. After its end nothing more is recorded."""
+    """An exchange in progress, begun by an observer. After its end nothing more is recorded."""
 
-    def __init__(self, observer: Observer, record: Record, sent: bytes, *, of_login: bool) -> None:
-        self.id = record.exchange or ""
-        self._is_decoded = observer.is_decoded
-        self._recorder = observer.recorder
-        self._record = record = replace(record, direction="in")
+    def __init__(
+        self, observer: Observer, identity: str, make: partial[Record], frames: HttpFrames | None, *, of_login: bool
+    ) -> None:
+        self.id = identity
+        self._observer = observer
+        self._make = partial(make, direction="in")
+        self._frames = frames  # None for a model's
         self._of_login = of_login
+        self._encoding: str | None = None
         self._redactor = observer.recorder.redactor.body()
         self._gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
-        self._frames: HttpFrames | None = None
-        if record.wire == "mcp":
-            self._frames = HttpFrames(observer.recorder, observer.correlator, record)
-            self._frames.sent(sent)
 
     def response(self, status: int, headers: Headers) -> None:
         """Record the response's head. The status is 0 if a file does not tell it."""
         head = Head(status=status or None, headers=tuple(headers))
-        self._recorder.append(replace(self._record, kind="response", head=head))
-        encoding = None if self._is_decoded else encoding_of(headers)
-        self._record = replace(self._record, encoding=encoding)
+        self._observer.recorder.append(self._make(kind="response", head=head))
+        self._encoding = None if self._observer.is_decoded else encoding_of(headers)
         content_type = value_of(headers, "content-type").strip().lower()
         is_stream = content_type.startswith("text/event-stream")  # no login's, and its end may never come
-        self._redactor = self._recorder.redactor.body(encoding, of_login=self._of_login and not is_stream)
+        redactor = self._observer.recorder.redactor
+        self._redactor = redactor.body(self._encoding, of_login=self._of_login and not is_stream)
         if self._frames is not None:
-            self._frames.answered(status, content_type, encoding)
+            self._frames.answered(status, content_type, self._encoding)
 
     def chunk(self, data: bytes) -> None:
         """Record bytes of the response's body. Call before the bytes are used."""
@@ -136,7 +138,7 @@ class ObservedExchange:
             self._frames.finished(whole=reason == "complete")
         kept = max(self._kept - self._redactor.left_out, 0)
         ending = Ending(reason=reason, error=error, size=self._size + missed, kept=kept)
-        self._recorder.append(replace(self._record, kind=ending.kind, data=ending.to_bytes(), encoding=None))
+        self._observer.recorder.append(self._make(kind=ending.kind, data=ending.to_bytes()))
 
     @contextmanager
     def sending(self) -> Generator[None]:
@@ -194,8 +196,9 @@ class ObservedExchange:
 
     def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:
         if data or redacted:
-            encoding = None if self._redactor.decoded_from else self._record.encoding
-            self._recorder.append(replace(self._record, kind="chunk", data=data, encoding=encoding, redacted=redacted))
+            encoding = None if self._redactor.decoded_from else self._encoding
+            record = self._make(kind="chunk", data=data, encoding=encoding, redacted=redacted)
+            self._observer.recorder.append(record)
 
 
 class RecordedBody:

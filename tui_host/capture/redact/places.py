@@ -49,6 +49,11 @@ _SERVERS = frozenset(("tools", "mcp_servers", "mcpServers"))
 """Members of a request to a model that hold the servers of its tools."""
 _OF_MODELS = frozenset(("model", "messages", "input", "inputs", "contents", "prompt", "tools", "jsonrpc"))
 """Members by which a JSON body is none of a login."""
+_MODEL_BODY = re.compile(
+    rb'\s*\{(?:\s*"\w{1,40}"\s*:\s*(?:"[^"\\]{0,200}"|[\w.+-]{1,40})\s*,){0,8}\s*"(?:%s)"\s*:'
+    % "|".join(_OF_MODELS).encode()
+)
+"""The beginning of a body with such a member, behind short ones."""
 _OF_LOGINS = frozenset(
     ("code", "code_verifier", "device_code", "user_code", "verification_uri_complete", "id_token_hint", "auth_req_id")
 ) | {"registration_client_uri", "pre-authorized_code", "tx_code", "ticket", "SAMLResponse"}
@@ -205,7 +210,9 @@ def is_login(head: Head, body: bytes) -> bool:
         return True
     if not body.lstrip(_BLANKS).startswith((b"{", b"[")):  # curl declares a form where no type was given
         return head.value("content-type").strip().lower().startswith("application/x-www-form-urlencoded")
-    login = _read(body) if len(body) <= _LOGIN_LIMIT else None
+    if len(body) > _LOGIN_LIMIT or _MODEL_BODY.match(body):  # which most are: so they are seldom parsed
+        return False
+    login = _read(body)
     if not isinstance(login, Mapping) or not _OF_MODELS.isdisjoint(login):
         return False
     # `key` may be any, and `code` the text of a program.

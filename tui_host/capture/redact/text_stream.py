@@ -88,6 +88,8 @@ class TextStream:
         """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin."""
         start, needles = self._read - self._settled, self._needles()
         self._read = self._settled + end
+        if not self._lead and (first := _DELTA.search(self.held, start, end)) is not None:
+            self._lead = first[0][: first.start(2) - first.start()]
         if self._lead and not self._open and self._is_clean(self.held[start:end]):
             return
         texts = {name: list(pieces) for name, pieces in self._open.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from tui_host.errors import SettingsError
@@ -27,6 +28,7 @@ def dialect(name: str) -> Dialect:
     return found
 
 
+@lru_cache(256)  # captures repeat their addresses
 def dialect_at(url: str) -> Dialect | None:
     """Return the dialect of a request by its URL's path. None if the path is unknown.
 
