@@ -13,7 +13,7 @@ from tests.kit.bodies import asks, text
 from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.program import Programs
 from tests.servers.rich_server import RICH
-from tests.servers.running import ASKING_SERVER, sdk_command, sdk_configured
+from tests.servers.running import sdk_command, sdk_configured
 from tui_host.cli.commands.conformance import sample
 from tui_host.errors import JSON
 
@@ -177,7 +177,7 @@ BOOK = ("asking__book", '{"train":"IC 1"}')
 
 
 def asking() -> str:
-    return sdk_configured("asking", program=ASKING_SERVER)
+    return sdk_configured("asking")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

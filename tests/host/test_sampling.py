@@ -14,7 +14,7 @@ from tests.kit.bodies import asks, text
 from tests.kit.peer import Answer, head, peer_in_thread
 from tests.servers.answers import Scripted
 from tests.servers.rich_server import RED, png
-from tests.servers.running import ASKING_SERVER, sdk_configured
+from tests.servers.running import sdk_configured
 from tui_host.capture.link import read_link
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.filled_prompt import NOT_ALONE, FilledPrompt
@@ -35,7 +35,7 @@ ALLOWED = '[[rules]]\nserver = "*"\ntool = "*"\naction = "allow"\n'
 async def test_a_server_asks_the_model_of_the_session_in_its_call(tmp_path: Path) -> None:
     answers = [asks(("colours__ask_the_model", "{}")), text("blue"), text("It is blue.")]
     with peer_in_thread(*answers) as peer:
-        server = sdk_configured("colours", program=ASKING_SERVER) + "sampling = true\n"
+        server = sdk_configured("colours") + "sampling = true\n"
         async with serving(configured(tmp_path, peer.url, server + ALLOWED)) as host:
             person = host.answerer = Scripted()
             session = host.sessions.new()

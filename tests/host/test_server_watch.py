@@ -28,7 +28,7 @@ server = MCPServer("watched")
 def echo(text: str) -> str:
     '''Give the text back.'''
     return text
-def main():
+def main(words):
     server.run("stdio")
 """
 CHANGED = SERVER.replace("Give the text back", "Send the text away").replace(

@@ -34,9 +34,8 @@ def become(program: str, words: list[str], descriptors: list[int]) -> NoReturn:
         os.dup2(descriptor, number)
         os.close(descriptor)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    sys.argv = [program, *words]
     try:
-        import_module(program).main()
+        import_module(program).main(words)
     finally:
         os._exit(0)
 

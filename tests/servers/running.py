@@ -34,8 +34,6 @@ from tui_host.servers.server_questions import Answering
 from tui_host.settings.environment_references import child_environment
 from tui_host.settings.schema import ServerSpec, Template
 
-ASKING_SERVER = Path(__file__).parent / "asking_server.py"
-BUNDLED_SERVER = Path(__file__).parent / "bundled_server.py"
 SDK_SERVER = Path(__file__).parent / "sdk_server.py"
 FORKED_SERVER = Path(__file__).parent / "forked_server.py"
 FINE: Mapping[str, object] = {"tools": [tool("echo")], "on": {"tools/call": [{"text": "fine"}]}}
@@ -152,15 +150,10 @@ async def behind_url(**by_hand: Answer) -> AsyncGenerator[tuple[Peer, Running]]:
         yield there, running
 
 
-def made_with_sdk(name: str, *, program: Path = SDK_SERVER, **more: object) -> ServerSpec:
-    command, *words = (Template(text=word, literal=True) for word in sdk_command("stdio", program=program))
-    spec = ServerSpec(
-        name=name,
-        command=command,
-        args=tuple(words),
-        timeout=240,  # its imports take long on a machine that does much else
-    )
-    return replace(spec, **more)
+def made_with_sdk(name: str, **more: object) -> ServerSpec:
+    command, *words = (Template(text=word, literal=True) for word in sdk_command("stdio"))
+    # its imports take long on a machine that does much else
+    return replace(ServerSpec(name=name, command=command, args=tuple(words), timeout=240), **more)
 
 
 @cache
@@ -181,7 +174,7 @@ def _forking_server() -> str:
     return f"{folder}/socket"
 
 
-def sdk_command(*words: object, program: Path = SDK_SERVER) -> list[str]:
+def sdk_command(*words: object, program: Path | str = SDK_SERVER) -> list[str]:
     """The command of a server made with the SDK, which is imported once for all of them."""
     return [sys.executable, "-S", "-E", str(FORKED_SERVER), "run", _forking_server(), str(program), *map(str, words)]
 
@@ -191,7 +184,7 @@ def fork_bundled_servers() -> None:
 
     def bundled(spec: ServerSpec, environment: Mapping[str, str]) -> ChildCommand:
         words = [str(spec.bundled)] if spec.transport == "stdio" else [str(spec.bundled), "--http", "--lifeline"]
-        command = sdk_command(*words, program=BUNDLED_SERVER)
+        command = sdk_command(*words, program="tui_host.demo.servers.__main__")
         return ChildCommand(argv=tuple(command), environment=child_environment(spec, environment), cwd=None)
 
     setattr(server_endpoint, "_bundled", bundled)  # noqa: B010 - a function is replaced
@@ -204,9 +197,9 @@ def sdk_configured(name: str, *, program: Path = SDK_SERVER) -> str:
 
 
 @contextmanager
-def listening(kind: str, port: int = 0, program: Path = SDK_SERVER) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
+def listening(kind: str, port: int = 0) -> Generator[tuple[str, subprocess.Popen[bytes]]]:
     """The SDK's server over HTTP; ends with the block, or when its process is terminated and waited for."""
-    command = sdk_command(kind, port, program=program)
+    command = sdk_command(kind, port)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         try:

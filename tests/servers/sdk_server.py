@@ -8,22 +8,16 @@ import os
 import socket
 import sys
 import threading
+from typing import Annotated, Literal
 
 import anyio
+import mcp_types
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.prompts import Prompt
+from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
 from mcp.server.mcpserver.resources import TextResource
-from mcp_types import (
-    Completion,
-    CompletionArgument,
-    CompletionContext,
-    EmptyResult,
-    PromptReference,
-    ResourceTemplateReference,
-    SubscribeRequestParams,
-    UnsubscribeRequestParams,
-)
+from pydantic import BaseModel, Field
 
 server = MCPServer("made with the SDK", version="1.2.3", instructions="Be kind.")
 
@@ -105,12 +99,14 @@ def greet(name: str = "you") -> str:
 
 @server.completion()
 async def complete(
-    ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument, context: CompletionContext | None
-) -> Completion:
+    ref: mcp_types.PromptReference | mcp_types.ResourceTemplateReference,
+    argument: mcp_types.CompletionArgument,
+    context: mcp_types.CompletionContext | None,
+) -> mcp_types.Completion:
     """Names that begin as typed, with what else is known."""
-    about = ref.name if isinstance(ref, PromptReference) else ref.uri
+    about = ref.name if isinstance(ref, mcp_types.PromptReference) else ref.uri
     known = "" if context is None else "".join((context.arguments or {}).values())
-    return Completion(values=[f"{argument.value}nna {about} {known}".strip()])
+    return mcp_types.Completion(values=[f"{argument.value}nna {about} {known}".strip()])
 
 
 @server.tool()
@@ -133,13 +129,62 @@ async def update(uri: str, ctx: Context) -> str:
     return "updated"
 
 
-async def agree(_: object, __: object) -> EmptyResult:
-    return EmptyResult()
+# What asks the client for something
+
+
+class Details(BaseModel):
+    seats: int = Field(ge=1, le=9)
+    meal: Literal["meat", "plants"] = "plants"
+    window: bool = True
+
+
+class Name(BaseModel):
+    name: str
+
+
+def ask_model() -> Sample:
+    message = mcp_types.SamplingMessage(role="user", content=mcp_types.TextContent(text="Say blue."))
+    return Sample([message], max_tokens=50, system_prompt="Be brief.", temperature=0.5)
+
+
+def ask_details() -> Elicit[Details]:
+    return Elicit("Which seats?", Details)
+
+
+def ask_name() -> Elicit[Name]:
+    return Elicit("What is your name?", Name)
+
+
+@server.tool()
+async def book(train: str, details: Annotated[Details, Resolve(ask_details)]) -> str:
+    return f"{train}: {details.seats} {details.meal} {details.window}"
+
+
+@server.tool()
+async def greet_twice(
+    details: Annotated[Details, Resolve(ask_details)], name: Annotated[Name, Resolve(ask_name)]
+) -> str:
+    return f"{name.name} {details.seats}"
+
+
+@server.tool()
+async def ask_the_model(answer: Annotated[mcp_types.CreateMessageResult, Resolve(ask_model)]) -> str:
+    content = answer.content
+    return f"{answer.model}: {content.text if isinstance(content, mcp_types.TextContent) else content.type}"
+
+
+@server.tool()
+async def folders(roots: Annotated[mcp_types.ListRootsResult, Resolve(ListRoots)]) -> str:
+    return " ".join(str(root.uri) for root in roots.roots)
+
+
+async def agree(_: object, __: object) -> mcp_types.EmptyResult:
+    return mcp_types.EmptyResult()
 
 
 for method, kind in (
-    ("resources/subscribe", SubscribeRequestParams),
-    ("resources/unsubscribe", UnsubscribeRequestParams),
+    ("resources/subscribe", mcp_types.SubscribeRequestParams),
+    ("resources/unsubscribe", mcp_types.UnsubscribeRequestParams),
 ):
     server._lowlevel_server.add_request_handler(method, kind, agree)  # pyright: ignore[reportPrivateUsage]
 
@@ -153,12 +198,8 @@ def serve(kind: str, port: int) -> None:
     asyncio.run(uvicorn.Server(uvicorn.Config(app, log_level="critical")).serve(sockets=[listening]))
 
 
-def main() -> None:
-    if sys.argv[1] == "stdio":
+def main(words: list[str]) -> None:
+    if words[0] == "stdio":
         server.run("stdio")
     else:
-        serve(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
-
-
-if __name__ == "__main__":
-    main()
+        serve(words[0], int(words[1]) if len(words) > 1 else 0)

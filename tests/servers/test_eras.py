@@ -21,12 +21,6 @@ ERAS = {"auto": ("2026-07-28", "stateless"), "legacy": ("2025-11-25", "stateful"
 
 
 @pytest.fixture(scope="module")
-def http_url() -> Generator[str]:
-    with listening("http") as (url, _):
-        yield url
-
-
-@pytest.fixture(scope="module")
 def sse_url() -> Generator[str]:
     with listening("sse") as (url, _):
         yield url
@@ -101,40 +95,37 @@ async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
 
 
 async def test_every_frame_of_a_call_is_recorded_in_its_place(running: Running) -> None:
-    places: dict[str, list[bytes]] = {}
+    async def call(number: int) -> None:
+        await running.call("sdk", "echo", b'{"text":"number %d"}' % number, call=f"numbered_{number}")
+
     async with anyio.create_task_group() as group:
         for number in range(3):
-            arguments = json.dumps({"text": f"number {number}"}, separators=(",", ":")).encode()
-
-            async def call(number: int = number, arguments: bytes = arguments) -> None:
-                await running.call("sdk", "echo", arguments, call=f"numbered_{number}")
-
-            group.start_soon(call)
-    for record in running.records("sdk", kind="frame"):
-        places.setdefault(record.place.call or "", []).append(record.data)
+            group.start_soon(call, number)
+    frames = running.records("sdk", kind="frame")
     for number in range(3):
-        asked, answered = places[f"numbered_{number}"]
+        asked, answered = (frame.data for frame in frames if frame.place.call == f"numbered_{number}")
         assert b'"arguments":{"text":"number %d"}' % number in asked
         assert b"number %d" % number in answered
 
 
 async def test_a_stopped_call_reaches_the_server_and_the_connection_lives(spec: ServerSpec, running: Running) -> None:
-    before = calls(running)
+    def calls() -> int:
+        return sum(b'"tools/call"' in line for line in running.lines("sdk", "out"))
+
+    before = calls()
     with anyio.fail_after(90):
         async with anyio.create_task_group() as group:
             group.start_soon(running.call, "sdk", "wait", b'{"seconds":60}')
-            await running.until(lambda: calls(running) == before + 1)
+            await running.until(lambda: calls() == before + 1)
             group.cancel_scope.cancel()
         assert (await running.call("sdk", "echo", b'{"text":"on"}')).content[0].text == "on"
     if spec.transport == "stdio":
         await running.until(lambda: "the wait was cancelled" in running.status("sdk").stderr)
+    elif running.status("sdk").era == "stateful":
+        await running.until(lambda: any(b"notifications/cancelled" in line for line in running.lines("sdk", "out")))
 
 
-def calls(running: Running) -> int:
-    return sum(b'"tools/call"' in line for line in running.lines("sdk", "out"))
-
-
-async def test_a_prompt_is_filled_in_with_the_texts_given(running: Running) -> None:
+async def test_a_prompt_is_filled_in_and_its_arguments_completed(running: Running) -> None:
     prompt = next(prompt for prompt in running.status("sdk").prompts if prompt.name == "greet")
     assert (prompt.title, prompt.description) == ("Greeting", "A greeting.")
     assert prompt.arguments == (PromptArgument(name="name"),)
@@ -147,8 +138,6 @@ async def test_a_prompt_is_filled_in_with_the_texts_given(running: Running) -> N
     with pytest.raises(ServerError, match="error"):
         await running.pool.get_prompt("sdk", "nothing", {}, place=PLACE)
 
-
-async def test_arguments_are_completed_with_what_is_known_of_the_others(running: Running) -> None:
     async def completed(reference: JSON, **more: JSON) -> tuple[str, ...]:
         params: dict[str, JSON] = {"ref": reference, "argument": {"name": "name", "value": "A"}, **more}
         return await running.pool.request("sdk", lambda server: server.complete(params))

@@ -29,7 +29,6 @@ def called(tool: str = "get_forecast", arguments: JSON = ARGUMENTS, **more: JSON
         (called(arguments={"arguments": ARGUMENTS}), DECIDED, "the arguments differ from those"),
         ({"method": "tools/call"}, DECIDED, "the tool differs from the one"),
     ],
-    ids=["no outgoing", "no decision", "tool", "arguments", "deeper arguments", "nothing"],
 )
 def test_no_other_call_is_written_or_leaves(
     value: dict[str, JSON], outgoing: OutgoingRequest | None, words: str
@@ -43,18 +42,13 @@ def test_a_call_is_written_with_the_very_bytes_that_were_decided() -> None:
     data = frame_bytes(called(_meta=meta), DECIDED)
     assert json.loads(data) == called(_meta=meta)
     assert data.endswith(b',"arguments":' + canonical(ARGUMENTS) + b"}}")
+    ping: JSON = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert frame_bytes(ping, None) == b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
-@pytest.mark.parametrize("decided", [None, b'{"uri":"note://two"}'])
-def test_no_resource_is_read_but_the_one_that_was_decided(decided: bytes | None) -> None:
+def test_no_resource_is_read_but_the_one_that_was_decided() -> None:
     value: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": READ, "params": {"uri": "note://one", "_meta": {}}}
-    outgoing = OutgoingRequest(tool=READ, arguments=decided)
-    with pytest.raises(ServerError, match=r"was not approved|differ from those"):
-        frame_bytes(value, outgoing)
+    for decided in (None, b'{"uri":"note://two"}'):
+        with pytest.raises(ServerError, match=r"was not approved|differ from those"):
+            frame_bytes(value, OutgoingRequest(tool=READ, arguments=decided))
     assert frame_bytes(value, OutgoingRequest(tool=READ, arguments=b'{"uri":"note://one"}')) == canonical(value)
-
-
-def test_what_is_no_call_is_written_as_it_is() -> None:
-    assert (
-        frame_bytes({"jsonrpc": "2.0", "id": 1, "method": "ping"}, None) == b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-    )

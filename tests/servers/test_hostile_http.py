@@ -13,7 +13,7 @@ import pytest
 
 from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import McpScript
-from tests.kit.peer import Answer, Exchange, Script, cuts, give, hangs, head, peer, response, rpc
+from tests.kit.peer import Answer, Exchange, Script, cuts, give, head, peer, response, rpc
 from tests.servers.running import FINE, Running, behind_url, listening, remote, started
 from tui_host.errors import JSON, ServerError
 
@@ -132,14 +132,6 @@ async def test_a_fault_in_one_call_is_told_and_the_next_call_works(raw: Running,
         assert (await raw.call("raw")).content[0].text == "fine"
 
 
-async def test_a_server_that_declares_no_tools_is_not_asked_for_any() -> None:
-    async with (
-        peer(always=mcp_http({"capabilities": {}}), path="/mcp") as server,
-        started(remote("raw", server.url)) as running,
-    ):
-        assert running.status("raw").notices == ("it declares no tools, so it was not asked for any",)
-
-
 NOISE = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[%s]}}\n\n'
 UNREADABLE, READABLE = NOISE % b",".join([b"1"] * 30_000), NOISE % b"1"
 
@@ -167,16 +159,20 @@ async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
             await running.until(lambda: running.status("gone").state == "lost")
 
 
-async def test_a_server_that_is_no_mcp_server_is_told_by_its_own_words() -> None:
+async def test_a_server_that_is_no_mcp_server_or_declares_no_tools_is_told_by_its_own_words() -> None:
     async with behind_url(POST=answering("403 Forbidden", b"members only")) as (_, running):
         assert running.status("raw").detail.startswith("HTTP 403 Forbidden: members only")
+    async with (
+        peer(always=mcp_http({"capabilities": {}}), path="/mcp") as server,
+        started(remote("raw", server.url)) as running,
+    ):
+        assert running.status("raw").notices == ("it declares no tools, so it was not asked for any",)
 
 
-def unknown_session(status: str) -> Script:
-    return in_json(status, error={"code": -32000, "message": "Bad Request: No valid session ID provided"})
+NO_SESSION: JSON = {"code": -32000, "message": "Bad Request: No valid session ID provided"}
 
 
-@pytest.mark.parametrize("forgotten", [answering("404 Not Found"), unknown_session("400 Bad Request")])
+@pytest.mark.parametrize("forgotten", [answering("404 Not Found"), in_json("400 Bad Request", error=NO_SESSION)])
 async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one_once(forgotten: Script) -> None:
     async with behind_url(**{"tools/call": once(forgotten)}) as (server, running):
         output = await running.call("raw", arguments=b'{"a":1.0}')
@@ -215,15 +211,6 @@ async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
             await running.until(lambda: any(b"slow" in asked.body for asked in server.requests))
             assert (await running.call("raw")).is_resent
     assert results == ["slow but here"]
-
-
-async def test_a_call_that_is_given_up_is_cancelled() -> None:
-    async with behind_url(**{"tools/call": hangs()}) as (server, running):
-        async with anyio.create_task_group() as group:
-            group.start_soon(running.call, "raw")
-            await server.until(lambda there: there.count("tools/call"))
-            group.cancel_scope.cancel()
-        await server.until(lambda there: there.count("notifications/cancelled"))
 
 
 async def test_a_credential_goes_where_it_is_configured_and_a_redirect_does_not_carry_it_away() -> None:

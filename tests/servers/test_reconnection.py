@@ -7,9 +7,11 @@ import socket
 import anyio
 import pytest
 
+from tests.kit.mcp_server import tool
 from tests.ports import unused_port
-from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, started
+from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, scripted, started
 from tui_host.errors import ServerError
+from tui_host.servers.connection import RESTARTED
 
 
 @pytest.fixture(autouse=True)
@@ -28,13 +30,24 @@ async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and
         await running.call_and_lose("sdk", "exit", b'{"code":7}')
         await running.until(lambda: told == [("sdk", "lost"), ("sdk", "back")])
         assert (state(running), running.status("sdk").connection) == ("ready", "sdk#2")
-        await running.until(lambda: any(b"resources/subscribe" in line for line in second(running)))
+        again = {"kind": "frame", "direction": "out", "connection": "sdk#2"}
+        await running.until(lambda: any(b"subscribe" in record.data for record in running.records("sdk", **again)))
         assert [uri for uri, _ in running.status("sdk").subscriptions] == ["note://one"]
 
 
-def second(running: Running) -> list[bytes]:
-    records = running.records("sdk", kind="frame", direction="out", connection="sdk#2")
-    return [record.data for record in records]
+@pytest.mark.parametrize("end", [{"exit": 1}, {"exit": 0}, {"close": 1}])
+async def test_a_program_that_ends_at_the_probe_is_started_again_with_initialize(end: dict[str, object]) -> None:
+    script = {"tools": [tool("echo")], "on": {"server/discover": [end]}}
+    async with started(scripted("old", script)) as running:
+        status = running.status("old")
+        assert (status.state, status.detail, status.protocol_version) == ("ready", "", "2025-11-25")
+        assert (status.connection, status.notices) == ("old#2", (RESTARTED,))
+        assert (await running.call("old")).content[0].text == "{}"
+        running.pool.server("old").reconnect()
+        await running.until(lambda: running.status("old").connection == "old#3")
+        await running.until(lambda: running.status("old").state == "ready")
+        assert running.status("old").notices == ()
+        assert sum(b"server/discover" in line for line in running.lines("old", "out")) == 1
 
 
 async def test_a_program_that_keeps_exiting_is_given_up_and_a_wrong_command_is_tried_in_both_eras_alone() -> None:
@@ -44,15 +57,12 @@ async def test_a_program_that_keeps_exiting_is_given_up_and_a_wrong_command_is_t
     async with started(hostile("bad", "dies")) as running:
         told = running.told
         for number in range(1, 5):  # ready each time, and gone with the first call
-            await running.until(lambda n=number: state(running, "bad") == "ready" and connection(running) == f"bad#{n}")
+            ready = ("ready", f"bad#{number}")
+            await running.until(lambda now=ready: (state(running, "bad"), running.status("bad").connection) == now)
             await running.call_and_lose("bad", "echo", b"{}")
         await running.until(lambda: state(running, "bad") == "failed")
         assert running.status("bad").detail == "exited 3; gave up after 3 tries"
         assert told[-1] == ("bad", "given up")
-
-
-def connection(running: Running) -> str:
-    return running.status("bad").connection
 
 
 @pytest.mark.parametrize(("kind", "mode"), [("http", "auto"), ("http", "legacy"), ("sse", "auto")])

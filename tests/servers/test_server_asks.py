@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from typing_extensions import override
 from tests.answers.chained import steps_of
 from tests.kit.mcp_server import tool
 from tests.servers.answers import Scripted
-from tests.servers.running import ASKING_SERVER, listening, made_with_sdk, remote, scripted, started
+from tests.servers.running import made_with_sdk, remote, scripted, started
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.record import Place
 from tui_host.chat.schema_check import misfits as misfits_now
@@ -34,18 +34,12 @@ from tui_host.settings.schema import ServerSpec
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy")]
 
 
-@pytest.fixture(scope="module")
-def http_url() -> Generator[str]:
-    with listening("http", program=ASKING_SERVER) as (url, _):
-        yield url
-
-
 @pytest.fixture(params=WAYS, ids=[f"{kind}-{mode}" for kind, mode in WAYS])
 def spec(request: pytest.FixtureRequest, http_url: str) -> ServerSpec:
     kind, mode = request.param
     if kind == "http":
         return remote("sdk", http_url, mode=mode)
-    return made_with_sdk("sdk", program=ASKING_SERVER, mode=mode)
+    return made_with_sdk("sdk", mode=mode)
 
 
 FORM = {"message": "How many?", "requestedSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}

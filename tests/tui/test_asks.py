@@ -15,7 +15,7 @@ from textual.widgets import Static
 from tests.cases import first_values
 from tests.kit.app import MATH, NARROW, OFF, PATIENT, USUAL, WIDE, Running, running
 from tests.servers.rich_server import RED, RICH, png
-from tests.servers.running import ASKING_SERVER, sdk_configured
+from tests.servers.running import sdk_configured
 from tui_host.capture.link import Link, read_link
 from tui_host.chat.calls import call_directly
 from tui_host.chat.conversation import CallItem, NoteItem, UserItem
@@ -60,7 +60,7 @@ LOGIN = Login(server="docs", url="https://auth.example.com/authorize?x=1", redir
 
 
 def asking() -> str:
-    return PATIENT + sdk_configured("ask", program=ASKING_SERVER)
+    return PATIENT + sdk_configured("ask")
 
 
 @asynccontextmanager

@@ -1,0 +1,15 @@
+"""The server made with the SDK, over HTTP, for all tests here."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.servers.running import listening
+
+
+@pytest.fixture(scope="session")
+def http_url() -> Generator[str]:
+    with listening("http") as (url, _):
+        yield url
