@@ -45,11 +45,7 @@ def rule(where: str, action: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """What a person has before them.
-
-    Attributes:
-        provider: Who answers.
-    """
+    """What a person has before them; `provider` is who answers."""
 
     program: Programs
     provider: Peer
@@ -81,6 +77,18 @@ class Desk:
         return value["sessions"]
 
 
+ENTRY_IN_CONTRACT = ["server", "tool", "asked", "sent", "decision", "by", "reason", "result", "is_error", "ms"]
+ENTRY = [*ENTRY_IN_CONTRACT, "schema_errors", "output_errors", "changed_numbers"]
+
+
+def calls_of(ended: Ended) -> list[dict[str, JSON]]:
+    found = ended.json["calls"]
+    assert isinstance(found, list)
+    calls = [call for call in found if isinstance(call, dict)]
+    assert all(list(call) == ENTRY for call in calls)
+    return calls
+
+
 @contextmanager
 def desk(
     program: Programs,
@@ -88,21 +96,12 @@ def desk(
     *answers: Answer,
     servers: str = NO_SERVER,
     more: str = "",
-    connect_wait: float = 240,
 ) -> Generator[Desk]:
-    """A desk in this folder.
+    """A desk in this folder, for its configuration and data.
 
-    Args:
-        program: What starts programs.
-        folder: Where configuration and data go.
-        answers: What the provider says, one after the other.
-        servers: The tables of the servers.
-        more: What else stands in the configuration.
-        connect_wait: Seconds that servers are waited for; many, for a machine that is busy.
+    The provider says `answers` one after the other; `servers` are their tables, `more` what else stands in the configuration.
     """
     with peer_in_thread(*answers) as found:
         own = f'[providers.mine]\nbase_url = "{found.url}"\napi_key = "${{MY_KEY}}"\n'
-        (folder / "config.toml").write_text(
-            f'model = "mine/m"\n{own}{servers}{more}[limits]\nconnect_wait = {connect_wait}\n'
-        )
+        (folder / "config.toml").write_text(f'model = "mine/m"\n{own}{servers}{more}[limits]\nconnect_wait = 240\n')
         yield Desk(program=program, provider=found, folder=folder)

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.desk import KEY, Desk, desk, loud, rule, server
+from tests.cli.desk import KEY, Desk, calls_of, desk, loud, rule, server
 from tests.kit.bodies import DONE, asks, chunk, text
 from tests.kit.peer import Answer, Exchange, hangs, head
 from tests.kit.program import Ended, Programs
-from tui_host.errors import JSON
 
 KEYS = ["session", "turn", "answer", "stop", "steps", "calls", "usage", "error"]
 
@@ -32,12 +31,11 @@ def answer(place: Desk, *answers: Answer) -> None:
     place.provider.answers[:] = answers
 
 
-def test_the_answer_alone_stands_on_standard_output(plain: Desk) -> None:
+def test_the_answer_alone_stands_on_standard_output_and_a_question_comes_from_standard_input(plain: Desk) -> None:
     answer(plain, text("Hello ", "\x1b[31mred\x1b[0m ", "\u202eworld.\n\n"))
-    ended = plain.ask("say hello")
-    assert ended.code == 0
-    assert ended.out == "Hello ␛[31mred␛[0m ⟨202e⟩world.\n\n\n".encode()
-    assert ended.err == ""
+    ended = plain.ask("-", stdin="第一行\nsecond line\n".encode())
+    assert (ended.code, ended.out, ended.err) == (0, "Hello ␛[31mred␛[0m ⟨202e⟩world.\n\n\n".encode(), "")
+    assert plain.provider.messages(-1) == [{"role": "user", "content": "第一行\nsecond line\n"}]
 
 
 def test_the_answers_that_a_question_of_the_model_proposes_are_told(plain: Desk) -> None:
@@ -73,12 +71,6 @@ def test_a_turn_that_is_done_is_one_object(plain: Desk) -> None:
     }
 
 
-def test_the_question_can_come_from_standard_input(plain: Desk) -> None:
-    answer(plain, text("read"))
-    assert plain.ask("-", stdin="第一行\nsecond line\n".encode()).code == 0
-    assert plain.provider.messages(-1) == [{"role": "user", "content": "第一行\nsecond line\n"}]
-
-
 def test_a_session_goes_on_with_what_was_said_and_with_the_model_that_is_typed(plain: Desk) -> None:
     answer(plain, text("Ann."), text("You said Ann."))
     first = plain.ask("--json", "I am Ann").json
@@ -97,26 +89,21 @@ def test_a_session_goes_on_with_what_was_said_and_with_the_model_that_is_typed(p
 @pytest.mark.parametrize(
     ("said", "stop", "words"),
     [
-        (head("401 Unauthorized", kind="application/json") + b'{"error":{"message":"no such key"}}', "error", "no such key"),
-        (head() + chunk({"content": "so "}) + chunk({"content": "far"}), "error", "broke off"),
+        (head("401 No", kind="application/json") + b'{"error":{"message":"no such key"}}', "error", "no such key"),
         (head() + chunk({"content": "so far"}) + chunk(finish="length") + DONE, "length", "token limit"),
-        (head() + chunk({"content": "so far"}) + chunk(finish="content_filter") + DONE, "refused", "refused to answer")
     ],
-    ids=["401", "cut", "length", "refused"]
-)  # fmt: skip
+)
 def test_what_is_not_done_ends_with_one_and_says_why(plain: Desk, said: bytes, stop: str, words: str) -> None:
     answer(plain, said)
     ended = plain.ask("--json", "well?")
     found = ended.json
     assert (ended.code, found["stop"], found["steps"]) == (1, stop, 1)
-    assert words in ended.err
-    assert ended.err.count("\n") == 1
-    if stop == "error":
-        assert isinstance(found["error"], dict)
+    assert (words in ended.err, ended.err.count("\n")) == (True, 1)
+    if isinstance(found["error"], dict):
         assert sorted(found["error"]) == ["remedy", "what", "where"]
         assert words in str(found["error"]["what"])
     else:
-        assert (found["answer"], found["error"]) == ("so far", None)
+        assert found["answer"] == "so far"
 
 
 def test_what_the_model_needs_is_told_before_any_server_is_waited_for(program: Programs, tmp_path: Path) -> None:
@@ -225,21 +212,8 @@ def test_files_go_along(plain: Desk, tmp_path: Path) -> None:
 # Calls
 
 
-ENTRY_IN_CONTRACT = ["server", "tool", "asked", "sent", "decision", "by", "reason", "result", "is_error", "ms"]
-ENTRY = [*ENTRY_IN_CONTRACT, "schema_errors", "output_errors", "changed_numbers"]
 ACTS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae")
 """What acts on a terminal, but line ends (which a terminal's driver writes as CR LF)."""
-
-
-def calls_of(ended: Ended) -> list[dict[str, JSON]]:
-    found = ended.json["calls"]
-    assert isinstance(found, list)
-    calls: list[dict[str, JSON]] = []
-    for call in found:
-        assert isinstance(call, dict)
-        assert list(call) == ENTRY
-        calls.append(call)
-    return calls
 
 
 def told(place: Desk) -> list[str]:
@@ -256,64 +230,50 @@ def test_each_call_is_decided_for_itself_and_told_in_the_order_it_was_asked(prog
         ("bad__echo", "{}"),
         ("good__progress", "{}"),
         ("other__echo", '{"b":2}'),
+        ("good__progress", '{"a":1}'),
     )
     servers = server("good", "good") + server("bad", "rpc-error") + server("other", "good")
     rules = rule("other.*", "deny") + rule("good.progress", "ask") + rule("good.progress", "allow")
     with desk(program, tmp_path, wished, text("so be it"), servers=servers, more=rules) as place:
         ended = place.ask("--json", "--allow", "good.slow", "--allow", "*.echo", "go")
+        answers = told(place)
 
-    slow, echo, unknown, unread, failed, asked, denied = calls_of(ended)
     assert (ended.code, ended.json["stop"], ended.json["steps"]) == (3, "done", 2)
-    assert (slow["sent"], slow["decision"], slow["by"], slow["is_error"]) == (
-        {"seconds": 0.3},
-        "approved",
-        "flag",
-        False,
-    )
+    calls = calls_of(ended)
+    slow, echo, unknown, unread, failed, asked, denied, _ = calls
+    decided = {"slow": slow, "unknown": unknown, "unread": unread, "asked": asked, "denied": denied}
+    assert {name: (call["decision"], call["by"], call["sent"]) for name, call in decided.items()} == {
+        "slow": ("approved", "flag", {"seconds": 0.3}),
+        "unknown": ("invalid", "default", None),
+        "unread": ("invalid", "default", None),
+        "asked": ("rejected", "default", None),
+        "denied": ("rejected", "rule", None),
+    }
     assert slow["result"] == {"content": [{"type": "text", "text": "slept"}]}
     assert isinstance(slow["ms"], float)
     assert slow["ms"] >= 300
     assert (echo["asked"], echo["sent"]) == ({"deep": {"ä": [1, 2.5]}},) * 2
-    assert (unknown["server"], unknown["tool"], unknown["decision"], unknown["by"]) == (
-        "",
-        "good__nothing",
-        "invalid",
-        "default",
-    )
+    assert (unknown["server"], unknown["tool"]) == ("", "good__nothing")
     assert (unread["server"], unread["tool"], unread["asked"]) == ("good", "echo", '{"a":')
-    assert (unread["decision"], unread["sent"], unread["result"]) == ("invalid", None, None)
-    assert (failed["decision"], failed["result"], failed["is_error"]) == ("approved", None, True)
-    assert (asked["decision"], asked["by"], asked["sent"]) == ("rejected", "default", None)
-    assert (denied["decision"], denied["by"], denied["sent"]) == ("rejected", "rule", None)
-
-    reasons = [unknown["reason"], unread["reason"], failed["reason"]]
-    for reason, words in zip(reasons, ("no tool good__nothing", "not JSON", "the printer is on fire"), strict=True):
-        assert words in str(reason)
-    assert [call["reason"] for call in (slow, echo, asked, denied)] == [None] * 4
-
-    answers = told(place)
-    assert len(answers) == 7
-    assert answers[0] == "slept"
-    assert json.loads(answers[1]) == {"deep": {"ä": [1, 2.5]}}
-    assert "no tool good__nothing" in answers[2]
-    assert "on fire" in answers[4]
-    assert "Nobody was there to approve" in answers[5]
-
-
-def test_what_nobody_could_be_asked_is_told_once_for_each_tool_with_the_option_that_allows_it(
-    program: Programs, tmp_path: Path
-) -> None:
-    wished = asks(("good__echo", "{}"), ("good__echo", '{"a":1}'), ("good__slow", "{}"), ("good__progress", "{}"))
-    with desk(
-        program, tmp_path, wished, text("done"), servers=server("good", "good"), more=rule("*.slow", "deny")
-    ) as place:
-        ended = place.ask("--json", "go")
-    assert ended.code == 3
-    assert ended.told == (
-        "tui-host: good.echo: 2 calls were refused, because nobody can be asked here (allow with --allow 'good.echo')\n"
-        "tui-host: good.progress: a call was refused, because nobody can be asked here (allow with --allow 'good.progress')\n"
+    assert (failed["decision"], failed["result"], failed["is_error"], slow["is_error"]) == (
+        "approved",
+        None,
+        True,
+        False,
     )
-    assert b"--allow" not in ended.out
+    words = (None, None, "no tool good__nothing", "not JSON", "the printer is on fire", None, None, None)
+    for call, reason in zip(calls, words, strict=True):
+        assert call["reason"] is None if reason is None else reason in str(call["reason"])
+    assert (len(answers), answers[0], json.loads(answers[1])) == (8, "slept", {"deep": {"ä": [1, 2.5]}})
+    for answered, reason in zip(
+        answers[2:6], ("no tool good__nothing", "", "on fire", "Nobody was there"), strict=True
+    ):
+        assert reason in answered
+    # What nobody could be asked is told once for each tool, with the option that allows it.
+    assert ended.told == (
+        "tui-host: good.progress: 2 calls were refused, because nobody can be asked here (allow with --allow 'good.progress')\n"
+    )
+    assert b"--allow 'good" not in ended.out
 
 
 def typed(place: Desk, *lines: str) -> Ended:
@@ -331,31 +291,20 @@ def typed(place: Desk, *lines: str) -> Ended:
 def test_on_a_terminal_each_call_is_asked_and_the_reason_is_told_to_the_model(
     program: Programs, tmp_path: Path
 ) -> None:
-    wished = asks(("good__echo", '{"a":1}'), ("good__echo", '{"b":2}'), ("good__echo", '{"c":3}'))
+    wished = asks(*(("good__echo", f'{{"a":{number}}}') for number in range(1, 5)))
     with desk(program, tmp_path, wished, text("so be it"), servers=server("good", "good")) as place:
-        ended = typed(place, "maybe\n", "y\n", "n it is  too late\n", "N\n")
+        ended = typed(place, "maybe\n", "y\n", "n it is  too late\n", "N\n", "\x04")
+        answers = told(place)
         shown_later = place.run("sessions", "show", "last").text
     shown = ended.text.replace("\r\n", "\n")
     assert ended.code == 3
     assert (
-        'Approve good.echo? (1 of 3)\n  | {\n  |   "a": 1\n  | }\n  described by the server: The tool echo.\n' in shown
+        'Approve good.echo? (1 of 4)\n  | {\n  |   "a": 1\n  | }\n  described by the server: The tool echo.\n' in shown
     )
-    assert shown.rstrip().endswith("so be it")
-    first, second, third = told(place)
-    assert first == '{"a":1}'
-    assert "it is  too late" in second
-    assert "not run" in third
+    assert "\nso be it\n" in shown
+    for answered, words in zip(answers, ('{"a":1}', "it is  too late", "not run", "Nobody was there"), strict=True):
+        assert words in answered
     assert "rejected by you" in shown_later
-
-
-def test_the_end_of_the_terminals_input_refuses_what_is_open(program: Programs, tmp_path: Path) -> None:
-    wished = asks(("good__echo", '{"a":1}'), ("good__echo", '{"b":2}'))
-    with desk(program, tmp_path, wished, text("well"), servers=server("good", "good")) as place:
-        ended = typed(place, "y\n", "\x04")
-    assert ended.code == 3
-    first, second = told(place)
-    assert first == '{"a":1}'
-    assert "Nobody was there" in second
 
 
 def test_nothing_foreign_acts_on_a_terminal(program: Programs, tmp_path: Path) -> None:

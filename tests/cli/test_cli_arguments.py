@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
@@ -12,23 +11,13 @@ from tui_host.cli.table import COMMANDS
 from tui_host.errors import SettingsError
 
 
-def read(words: list[str]) -> argparse.Namespace:
-    command, args = read_arguments(words)
-    assert args.command == command.name
-    return args
-
-
 @pytest.mark.parametrize(
     ("words", "means"),
     [
         ([], {"command": "", "server": (), "no_record": False, "config": None}),
         (["--config", "c", "sessions", "list"], {"command": "sessions list", "config": Path("c")}),
         (["sessions", "list", "--config", "c"], {"command": "sessions list", "config": Path("c")}),
-        (["sessions", "--config", "c", "list"], {"command": "sessions list", "config": Path("c")}),
-        (
-            ["--data-dir", "d", "https://docs.example/mcp"],
-            {"command": "", "server": ("https://docs.example/mcp",), "data_dir": Path("d")},
-        ),
+        (["--data-dir", "d", "https://d.example"], {"server": ("https://d.example",), "data_dir": Path("d")}),
         (
             ["--config", "c", "--", "uvx", "ask", "--json", "; touch x"],
             {"server": ("uvx", "ask", "--json", "; touch x"), "config": Path("c")},
@@ -37,10 +26,6 @@ def read(words: list[str]) -> argparse.Namespace:
         (
             ["ask", "hi", "--allow", "a.*", "--allow", "b.c", "--yes", "--max-steps", "3", "--no-record"],
             {"text": "hi", "allow": ["a.*", "b.c"], "yes": True, "max_steps": 3, "no_record": True, "model": None},
-        ),
-        (
-            ["servers", "add", "--header", "X: y", "docs", "https://d"],
-            {"words": ["docs", "https://d"], "header": ["X: y"]},
         ),
         (
             ["servers", "add", "x", "--env", "A=1", "--", "y", "--env", "--", "z"],
@@ -57,23 +42,18 @@ def read(words: list[str]) -> argparse.Namespace:
         ),
         (["conformance", "--", "x", "--y"], {"server": ("x", "--y")}),
     ],
-    ids=str,
 )
 def test_words_mean_a_command_with_its_options(words: list[str], means: dict[str, object]) -> None:
-    args = vars(read(words))
-    assert {name: args[name] for name in means} == means
+    command, args = read_arguments(words)
+    assert args.command == command.name
+    assert {name: vars(args)[name] for name in means} == means
 
 
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("--frob", "there is no option --frob (see tui-host --help)"),
         ("--modle demo/openai", "there is no option --modle (did you mean --model? see tui-host --help)"),
         ("ask hi --jsn", "ask: there is no option --jsn (did you mean --json? see tui-host ask --help)"),
-        (
-            "servers add docs --haeder X:y https://d",
-            "servers add: there is no option --haeder (did you mean --header? see tui-host servers add --help)",
-        ),
         ("--", "no command after -- (write tui-host -- COMMAND ARGUMENTS…)"),
         ("ask", "ask: the following arguments are required: TEXT (see tui-host ask --help)"),
         ("ask x y", "ask: unrecognized arguments: y (see tui-host ask --help)"),
@@ -96,10 +76,6 @@ def test_words_mean_a_command_with_its_options(words: list[str], means: dict[str
             "sessions show: the following arguments are required: ID, before the options (see tui-host sessions show --help)",
         ),
         (
-            "sessions show last --time --bill",
-            "sessions show: argument --bill: not allowed with argument --time (see tui-host sessions show --help)",
-        ),
-        (
             "tap llm --upstream https://x --allow-origin https://y/",
             (
                 "tap llm: argument --allow-origin: found 'https://y/', expected an origin without a path, such as app://obsidian.md "
@@ -114,11 +90,9 @@ def test_words_that_mean_nothing_are_told_with_a_remedy(typed: str, told: str) -
     assert str(caught.value) == told
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS if command.name != "conformance"])
-def test_every_command_has_a_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if command == "demo-model":  # its help is its own
-        return
-    with pytest.raises(SystemExit) as ended:
-        read_arguments([*command.split(), "--help"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out.startswith(f"usage: tui-host {command} ")
+def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        if command.name not in {"conformance", "demo-model"}:  # the help of the demo model is its own
+            with pytest.raises(SystemExit, match="0"):
+                read_arguments([*command.name.split(), "--help"])
+            assert capsys.readouterr().out.startswith(f"usage: tui-host {command.name} ")

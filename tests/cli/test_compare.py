@@ -33,15 +33,11 @@ def test_each_column_is_a_session_whose_bytes_are_those_that_went_over_the_wire(
         first, second = [column["runs"][0] for column in columns_of(ended)]
         bodies = place.provider.bodies
         table = place.run("sessions", "list").text
-    assert [("mine/a:b  native" in row, "mine/a:b  cline" in row) for row in table.splitlines()[1:]] == [
-        (False, True),
-        (True, False),
-    ]
+    rows = [("mine/a:b  native" in row, "mine/a:b  cline" in row) for row in table.splitlines()[1:]]
+    assert rows == [(False, True), (True, False)]
     assert (ended.code, ended.told) == (0, "tui-host: 1 of 2: mine/a:b:native\ntui-host: 2 of 2: mine/a:b:cline\n")
-    assert [(run["answer"], run["stop"], run["requests"], run["steps"]) for run in (first, second)] == [
-        ("one", "done", 1, 1),
-        ("two", "done", 1, 1),
-    ]
+    told = [(run["answer"], run["stop"], run["requests"], run["steps"]) for run in (first, second)]
+    assert told == [(answer, "done", 1, 1) for answer in ("one", "two")]
     assert (first["usage"], first["calls"], first["error"]) == ({"input": 12, "output": 7}, [], None)
     assert [json.loads(body)["model"] for body in bodies] == ["a:b", "a:b"]
     for run, body in zip((first, second), bodies, strict=True):

@@ -48,10 +48,15 @@ def test_a_call_without_record_leaves_nothing(place: Desk) -> None:
     assert place.files() == before
 
 
-def test_a_tool_that_reports_an_error_exits_with_1(place: Desk) -> None:
+def test_what_a_server_refuses_or_does_not_have_exits_with_1_and_a_remedy(place: Desk) -> None:
     ended = place.run("call", "--json", "own", "fail")
     assert (ended.code, ended.json["is_error"], ended.json["error"]) == (1, True, None)
     assert "fail reports an error" in ended.err
+    unknown = place.run("call", "own", "ecko")
+    assert (unknown.code, unknown.out) == (1, b"")
+    assert "own: no tool ecko (did you mean echo?)" in unknown.err
+    missing = place.run("read", "--json", "own", "note://two")
+    assert (missing.code, missing.json["result"], bool(missing.json["error"])) == (1, None, True)
 
 
 def test_a_result_that_does_not_fit_the_output_schema_is_told(place: Desk) -> None:
@@ -60,27 +65,16 @@ def test_a_result_that_does_not_fit_the_output_schema_is_told(place: Desk) -> No
     assert "the result does not fit the output schema" in ended.err
     assert b"two note://two" in ended.out
     assert "the tool has a page, which is not shown: tui-host read rich ui://everything/page.html" in ended.err
-    assert place.run("call", "--json", "rich", "everything").json["output_errors"] != []
     assert place.run("call", "--json", "rich", "nothing").json["output_errors"] != []
 
 
-def test_an_unknown_tool_names_the_remedy(place: Desk) -> None:
-    unknown = place.run("call", "own", "ecko")
-    assert (unknown.code, unknown.out) == (1, b"")
-    assert "own: no tool ecko (did you mean echo?)" in unknown.err
-
-
-def test_a_resource_is_printed_exactly(place: Desk, tmp_path: Path) -> None:
-    ended = place.run("read", "own", "note://one")
-    assert (ended.code, ended.out) == (0, b"note")
-    missing = place.run("read", "--json", "own", "note://two")
-    assert (missing.code, missing.json["result"]) == (1, None)
-    assert missing.json["error"] is not None
-
-
-def test_a_prompt_is_filled_in(place: Desk) -> None:
-    ended = place.run("prompt", "own", "greet", "name=Ann")
-    assert (ended.code, ended.out) == (0, b"user: hello Ann\n")
+def test_a_resource_is_printed_exactly_and_a_prompt_filled_in(place: Desk) -> None:
+    for words, out in (
+        (("read", "own", "note://one"), b"note"),
+        (("prompt", "own", "greet", "name=Ann"), b"user: hello Ann\n"),
+    ):
+        ended = place.run(*words)
+        assert (ended.code, ended.out) == (0, out)
 
 
 # What is pointed out beside the answer
@@ -96,22 +90,25 @@ def form(schema: object) -> list[dict[str, object]]:
     return [{"ask": "elicitation/create", "params": params}, {"answers": True}]
 
 
+LOG = {"level": "debug", "logger": "l", "data": {"n": 2999}}
 SCRIPT = {
     "instructions": "Add one\nat a time.",
-    "tools": [tool("add", inputSchema=NUMBER), tool("confirm"), tool("paint"), tool("get[1]")],
+    "tools": [*map(tool, ("confirm", "paint", "get[1]", "undeclared", "logs")), tool("add", inputSchema=NUMBER)],
     "prompts": [{"name": "greet", "description": "Greets."}, {"name": "part", "description": "Parts."}],
     "on": {
         "tools/call add": [{"text": "added"}],
         "tools/call confirm": form({"type": "object", "properties": {}}),
         "tools/call paint": form(COLOURS),
         "tools/call get[1]": [{"text": "got"}],
+        "tools/call undeclared": [{"ask": "elicitation/create", "params": {"mode": "telepathy"}}, {"text": "asked"}],
+        "tools/call logs": [{"notify": "notifications/message", "params": LOG, "times": 3000}, {"text": "logged"}],
     },
 }
 
 
 @pytest.fixture(scope="module")
 def odd(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
-    answers = [asks(("odd__get_1_", "{}")), text("well")] * 3
+    answers = [asks(("odd__get_1_", "{}")), text("well")] * 2
     servers = mcp_server(SCRIPT).table("odd")
     rules = rule("odd.ad", "deny") + rule("odd.pai*", "ask") + rule("*.delete_*", "deny")
     with desk(program, tmp_path_factory.mktemp("odd"), *answers, servers=servers, more=rules) as found:
@@ -145,7 +142,6 @@ FIELDS = "the fields are colour, size"
         ),
         (["paint", "--elicit", "size=3", "--elicit", "x=1"], 1, [f"--elicit x: no form has this field; {FIELDS}"]),
     ],
-    ids=str,
 )
 def test_a_call_points_out_what_was_not_meant(odd: Desk, words: list[str], code: int, told: list[str]) -> None:
     ended = odd.run("call", "odd", *words)
@@ -164,76 +160,47 @@ def test_a_refused_call_is_allowed_by_the_pattern_that_is_told(odd: Desk) -> Non
     assert ended.told == f"{lost}tui-host: {unfit}\ntui-host: --allow ood.paint fits no server (choose from odd)\n"
 
 
-def test_check_says_the_instructions_and_names_the_prompts(odd: Desk) -> None:
+def test_check_says_the_instructions_and_a_call_what_was_refused_and_logged(odd: Desk) -> None:
     lines = odd.run("servers", "check", "odd").text.splitlines()
     assert "  instructions: Add one␊at a time." in lines
     assert "  prompts: greet, part" in lines
-
-
-# What servers ask is answered by flags
-
-
-BOOK = ("asking__book", '{"train":"IC 1"}')
-
-
-def asking() -> str:
-    return sdk_configured("asking")
+    refused = odd.run("call", "odd", "undeclared").err
+    assert "odd: its question was refused: this mode of elicitation was not declared" in refused
+    logged = odd.run("call", "odd", "logs").err
+    assert 'log debug: l: {"n": 2999}' in logged
+    assert "2,700 earlier log messages are not shown" in logged
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_ask_fills_in_a_form_by_its_flags(program: Programs, tmp_path: Path, mode: str) -> None:
-    servers = f'{asking()}mode = "{mode}"\n'
-    with desk(program, tmp_path, asks(BOOK), text("booked"), servers=servers) as place:
-        ended = place.ask("--yes", "--elicit", "seats=3", "--elicit", "window=no", "--elicit", "elsewhere=1", "go")
-        assert ended.code == 0, ended.err
-        assert "IC 1: 3 plants False" in str(place.provider.messages(-1))
-
-
-def test_ask_lets_a_server_ask_the_model_and_know_a_folder(program: Programs, tmp_path: Path) -> None:
-    wished = asks(("asking__ask_the_model", "{}"), ("asking__folders", "{}"))
-    with desk(program, tmp_path, wished, text("blue"), text("well"), servers=asking()) as place:
-        ended = place.ask("--yes", "--sampling", "--root", tmp_path, "go")
+def test_what_servers_ask_is_answered_by_flags(program: Programs, tmp_path: Path, mode: str) -> None:
+    tools = {"book": '{"train":"IC 1"}', "ask_the_model": "{}", "folders": "{}"}
+    wished = [asks((f"asking__{name}", arguments)) for name, arguments in tools.items()]
+    servers = f'{sdk_configured("asking")}mode = "{mode}"\n'
+    answers = (*wished[:2], text("blue"), wished[2], text("well"))
+    with desk(program, tmp_path, *answers, servers=servers) as place:
+        fields = ("--elicit", "seats=3", "--elicit", "window=no", "--elicit", "elsewhere=1")
+        ended = place.ask("--yes", *fields, "--sampling", "--root", tmp_path, "go")
         assert ended.code == 0, ended.err
         told = str(place.provider.messages(-1))
-        assert "mine/m: blue" in told
-        assert tmp_path.as_uri() in told
-
-
-def test_a_call_tells_what_was_refused_and_what_the_server_logged(program: Programs, tmp_path: Path) -> None:
-    line = {"level": "debug", "logger": "l", "data": {"n": 2999}}
-    on = {
-        "tools/call undeclared": [{"ask": "elicitation/create", "params": {"mode": "telepathy"}}, {"text": "asked"}],
-        "tools/call logs": [{"notify": "notifications/message", "params": line, "times": 3000}, {"text": "logged"}],
-    }
-    frames = mcp_server({"tools": [tool("undeclared"), tool("logs")], "on": on})
-    with desk(program, tmp_path, servers=frames.table("frames")) as place:
-        ended = place.run("call", "frames", "undeclared")
-        assert "frames: its question was refused: this mode of elicitation was not declared" in ended.err
-        ended = place.run("call", "frames", "logs")
-        assert 'log debug: l: {"n": 2999}' in ended.err
-        assert "2,700 earlier log messages are not shown" in ended.err
+        assert [words in told for words in ("IC 1: 3 plants False", "mine/m: blue", tmp_path.as_uri())] == [True] * 3
 
 
 # As the official suite runs it, which itself is in tests/interop
 
 
-def conform(place: Desk, *server: object, calls: JSON) -> tuple[int, str]:
-    context = json.dumps({"name": "own", "toolCalls": calls})
-    ended = place.program.run("conformance", *place.places, *server, env={"MCP_CONFORMANCE_CONTEXT": context})
-    return ended.code, ended.told
+def test_the_calls_of_the_context_are_made_and_a_refusal_is_told_and_is_not_the_exit_code(place: Desk) -> None:
+    def conform(*server: object, **call: JSON) -> tuple[int, str]:
+        context = json.dumps({"name": "own", "toolCalls": [call]})
+        ended = place.program.run("conformance", *place.places, *server, env={"MCP_CONFORMANCE_CONTEXT": context})
+        return ended.code, ended.told
 
-
-def test_the_calls_of_the_context_are_made_and_end_in_order(place: Desk) -> None:
     own = ("--", *sdk_command("stdio"))
-    assert conform(place, *own, calls=[{"name": "add", "arguments": {"a": 1, "b": 2}}]) == (0, "")
-    code, told = conform(place, *own, calls=[{"name": "subtract", "arguments": {}}])
+    assert conform(*own, name="add", arguments={"a": 1, "b": 2}) == (0, "")
+    code, told = conform(*own, name="subtract", arguments={})
     assert (code, "no tool subtract" in told) == (1, True)
-
-
-def test_a_call_that_the_server_refuses_is_told_and_is_not_the_exit_code(place: Desk) -> None:
     refused = {"code": -32602, "message": "no network references"}
     server = mcp_server({"tools": [tool("look")], "on": {"tools/call": [{"error": refused}]}})
-    code, told = conform(place, "--", *server.argv, calls=[{"name": "look", "arguments": {}}])
+    code, told = conform("--", *server.argv, name="look", arguments={})
     assert (code, "error -32602: no network references" in told) == (0, True)
 
 

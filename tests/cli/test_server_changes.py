@@ -30,10 +30,8 @@ def enabled(place: Desk) -> dict[JSON, JSON]:
 
 def test_added_servers_stand_in_files_of_their_own(place: Desk) -> None:
     command = place.run("servers", "add", "--env", "TOKEN=${MY_TOKEN}", "time", "--", "uvx", "mcp-server-time", "--x=1")
-    assert command.code == 0
-    assert "it runs: uvx mcp-server-time --x=1" in command.err
     url = place.run("servers", "add", "docs", "https://docs.example/mcp", "--header", "Authorization: Bearer ${DOCS}")
-    assert url.code == 0
+    assert (command.code, url.code, "it runs: uvx mcp-server-time --x=1" in command.err) == (0, 0, True)
     files = {path.name: tomllib.loads(path.read_text()) for path in (place.folder / "servers.d").iterdir()}
     assert files == {
         "time.toml": {"command": "uvx", "args": ["mcp-server-time", "--x=1"], "env": {"TOKEN": "${MY_TOKEN}"}},
@@ -61,11 +59,14 @@ def test_switches_are_remembered_and_yield_to_the_file(place: Desk) -> None:
 
 def test_what_the_file_configures_is_neither_replaced_nor_removed(place: Desk) -> None:
     before = (place.folder / "config.toml").read_bytes()
-    for ended in (place.run("servers", "remove", "quiet"), place.run("servers", "add", "quiet", "--", "false")):
-        assert ended.code == 2
-        assert f"{place.folder / 'config.toml'}: " in ended.err
-    assert place.run("servers", "add", "a__b", "--", "true").code == 2
-    assert place.run("servers", "add", "alone").code == 2
+    for words in (
+        ("remove", "quiet"),
+        ("add", "quiet", "--", "false"),
+        ("add", "a__b", "--", "true"),
+        ("add", "alone"),
+    ):
+        ended = place.run("servers", *words)
+        assert (ended.code, f"{place.folder / 'config.toml'}: " in ended.err) == (2, "quiet" in words)
     assert (place.folder / "config.toml").read_bytes() == before
     assert not (place.folder / "servers.d").exists()
 

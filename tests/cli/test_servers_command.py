@@ -52,11 +52,6 @@ def checked(place: Desk) -> Ended:
     return place.run("servers", "check")
 
 
-@pytest.fixture(scope="module")
-def as_json(place: Desk) -> Ended:
-    return place.run("servers", "check", "--json")
-
-
 def servers_of(ended: Ended) -> dict[str, dict[str, JSON]]:
     found = ended.json["servers"]
     assert isinstance(found, list)
@@ -82,45 +77,31 @@ def test_list_says_what_is_configured_and_shows_no_secret(place: Desk) -> None:
 def test_check_tells_of_each_enabled_server_and_fails_if_one_does(checked: Ended, place: Desk) -> None:
     lines = checked.text.splitlines()
     assert checked.code == 1
-    assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == [
-        "good",
-        "exits",
-        "mute",
-        "nowhere",
-        "bare",
-    ]
+    names = [line.partition(":")[0] for line in lines if not line.startswith(" ")]
+    assert names == ["good", "exits", "mute", "nowhere", "bare"]
     good = next(at for at, line in enumerate(lines) if line.startswith("good: ready"))
     assert re.fullmatch(r"good: ready  2025-11-25 \(stateful\)  hostile good 1  ready in [\d,]+ ms", lines[good])
     assert lines[good + 1 : good + 4] == ["  echo  ~21 tokens", "  slow  ~21 tokens", "  progress  ~23 tokens"]
     assert "mute: failed  no answer to initialize within 0.5 s" in lines
     assert any(line.startswith("nowhere: failed") and "no-such-command-here was not found" in line for line in lines)
     assert any(line.startswith("bare: failed") and "NOT_THERE is not set" in line for line in lines)
+    exits = lines.index("exits: failed  exited 4")
+    assert lines[exits + 1] == "  | ␛[2Jno license found␇"
     # A check is no session: it leaves nothing.
     assert not place.data.exists()
 
 
-def test_what_a_failed_server_wrote_is_shown_and_acts_on_no_terminal(checked: Ended) -> None:
-    lines = checked.text.splitlines()
-    exits = lines.index("exits: failed  exited 4")
-    assert lines[exits + 1] == "  | ␛[2Jno license found␇"
-
-
-def test_check_as_json_says_it_exactly(as_json: Ended) -> None:
+def test_check_as_json_says_it_exactly(place: Desk) -> None:
+    as_json = place.run("servers", "check", "good", "exits", "--json")
     found = servers_of(as_json)
-    assert as_json.code == 1
-    assert list(found) == ["good", "exits", "mute", "nowhere", "bare"]
+    assert (as_json.code, list(found)) == (1, ["good", "exits"])
     good, exits = found["good"], found["exits"]
-    assert (good["state"], good["protocol"], good["era"], good["server"]) == (
-        "ready",
-        "2025-11-25",
-        "stateful",
-        "hostile good 1",
-    )
+    about = {"state": "ready", "protocol": "2025-11-25", "era": "stateful", "server": "hostile good 1"}
+    assert good == {**good, **about, "findings": [], "noise": []}
     assert (exits["state"], exits["exit_code"], exits["stderr"]) == ("failed", 4, ["\x1b[2Jno license found\x07"])
     tools = good["tools"]
     assert isinstance(tools, list)
     assert tools[0] == {"name": "echo", "description": "The tool echo.", "tokens": 21, "problem": None}
-    assert (good["findings"], good["noise"]) == ([], [])
 
 
 def test_named_servers_alone_are_checked_also_those_that_are_not_enabled(place: Desk) -> None:
@@ -128,11 +109,9 @@ def test_named_servers_alone_are_checked_also_those_that_are_not_enabled(place: 
     lines = ended.text.splitlines()
     assert ended.code == 1
     assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == ["odd", "good"]
-    assert (
-        "    advice: not offered to models: it runs only as a task of MCP 2025-11-25, which is not supported" in lines
-    )
+    task = "    advice: not offered to models: it runs only as a task of MCP 2025-11-25, which is not supported"
+    assert [line for line in lines if "it runs only as a task" in line] == [task]
     assert "    mistake: not offered to models: another tool of this server has the same name" in lines
-    assert sum("it runs only as a task" in line for line in lines) == 1
 
 
 def test_what_is_bundled_is_listed_where_nothing_is_configured(program: Programs) -> None:
@@ -176,20 +155,12 @@ async def checks(schema: JSON, value: JSON) -> list[str] | None:
 
 
 async def test_schemas_that_vendors_refuse_and_names_that_they_change_are_advice() -> None:
-    schema: JSON = {
-        "type": "object",
-        "properties": {"a": {"type": "array", "description": "A list."}},
-        "not": {"type": "null"},
-    }
+    properties: JSON = {"a": {"type": "array", "description": "A list."}}
+    schema: JSON = {"type": "object", "properties": properties, "not": {"type": "null"}}
+    refused = "openai, openai-responses would refuse the input schema as it is; what is sent is adapted:"
     assert await found(Tool(server="s", name="read.file", description="Reads.", schema=schema)) == [
-        (
-            "advice",
-            "openai, openai-responses would refuse the input schema as it is; what is sent is adapted: removed not at the root",
-        ),
-        (
-            "advice",
-            "openai, openai-responses would refuse the input schema as it is; what is sent is adapted: added items to arrays",
-        ),
+        ("advice", f"{refused} removed not at the root"),
+        ("advice", f"{refused} added items to arrays"),
         ("advice", "a model sees it as s__read_file_1fa2cb2e (openai, openai-responses, anthropic, ollama)"),
     ]
 

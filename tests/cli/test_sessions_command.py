@@ -74,22 +74,13 @@ def test_search_finds_sessions_by_titles_chats_and_records(kept: Kept) -> None:
     assert "size> needs a number such as 10k" in wrong.err
 
 
+LISTED = ["id", "title", "created", "updated", "turns", "source", "live", "model", "protocol", "profile"]
+
+
 def test_list_has_the_newest_first(kept: Kept) -> None:
     listed = kept.place.listed()
-    assert [session["id"] for session in listed] == [kept.talked, kept.called]
-    assert [session["turns"] for session in listed] == [2, 1]
-    assert list(listed[0]) == [
-        "id",
-        "title",
-        "created",
-        "updated",
-        "turns",
-        "source",
-        "live",
-        "model",
-        "protocol",
-        "profile",
-    ]
+    assert [(session["id"], session["turns"]) for session in listed] == [(kept.talked, 2), (kept.called, 1)]
+    assert list(listed[0]) == LISTED
     for session in listed:
         assert (session["source"], session["live"]) == ("ask", False)
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", str(session["updated"]))
@@ -151,23 +142,20 @@ def test_a_turn_and_a_call_are_exported_alone_in_every_format(kept: Kept) -> Non
 
 def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
     words = kept.place.run("sessions", "show", kept.called).text
-    assert f"{kept.called} · `mine/m` · `native` · " in words
-    assert "**You**\n\n> call it\n> please\n" in words
-    assert '**Call** `good.echo` · `allowed by --allow *.echo`\n\n```json\n{"a": "b"}\n```\n' in words
-    assert "refused: nobody was there to decide" in words
-    assert "**Model**\n\n> done 天气\n" in words
-    shown = kept.place.run("sessions", "show", kept.called, "--json").json
-    assert isinstance(shown["session"], dict)
-    assert isinstance(shown["items"], list)
-    assert shown["session"]["id"] == kept.called
-    assert [item["item"] for item in shown["items"] if isinstance(item, dict)] == [
-        "user",
-        "answer",
-        "call",
-        "call",
-        "answer",
-        "summary",
-    ]
+    for shown in (
+        f"{kept.called} · `mine/m` · `native` · ",
+        "**You**\n\n> call it\n> please\n",
+        '**Call** `good.echo` · `allowed by --allow *.echo`\n\n```json\n{"a": "b"}\n```\n',
+        "refused: nobody was there to decide",
+        "**Model**\n\n> done 天气\n",
+    ):
+        assert shown in words
+    as_json = kept.place.run("sessions", "show", kept.called, "--json").json
+    assert isinstance(as_json["session"], dict)
+    assert isinstance(as_json["items"], list)
+    assert as_json["session"]["id"] == kept.called
+    kinds = [item["item"] for item in as_json["items"] if isinstance(item, dict)]
+    assert kinds == ["user", "answer", "call", "call", "answer", "summary"]
 
 
 def test_show_tells_the_changes_of_a_request_in_words_and_in_json(kept: Kept) -> None:
@@ -251,40 +239,31 @@ def test_a_beginning_or_last_names_a_session_too(kept: Kept) -> None:
 
 
 def test_where_nothing_was_recorded_nothing_is_made(program: Programs, kept: Kept) -> None:
-    empty = kept.place.folder / "empty"
-    listed = program.run("sessions", "list", "--json", "--data-dir", empty)
+    empty = ("--data-dir", kept.place.folder / "empty")
+    listed = program.run("sessions", "list", "--json", *empty)
     assert (listed.code, listed.json) == (0, {"sessions": []})
-    shown = program.run("sessions", "show", "last", "--data-dir", empty)
-    assert (shown.code, shown.out) == (1, b"")
-    assert "nothing has been recorded yet" in shown.err
-    assert not empty.exists()
+    shown = program.run("sessions", "show", "last", *empty)
+    assert (shown.code, shown.out, "nothing has been recorded yet" in shown.err) == (1, b"", True)
+    assert not (kept.place.folder / "empty").exists()
 
 
 def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) -> None:
-    places = ("--config", kept.place.folder / "config.toml", "--data-dir", kept.place.folder / "gone")
     gone = kept.place.folder / "gone"
+    places = ("--config", kept.place.folder / "config.toml", "--data-dir", gone)
     kept.place.provider.answers += [text("the word is kingfisher-4711"), text("stays-0815")]
     for question in ("tell me a word", "stay"):
         assert program.run("ask", question, *places, env={"MY_KEY": "k" * 9}).code == 0
-
-    def files() -> bytes:
-        return b"".join(path.read_bytes() for path in gone.iterdir())
-
     first = json.loads(program.run("sessions", "list", "--json", *places).out)["sessions"][1]["id"]
-    assert b"stays-0815" in files()
     partly = program.run("sessions", "delete", "nope", first, *places)
     assert (partly.code, partly.out) == (1, b"")  # a name that is wrong: nothing is deleted
     (gone / "tui-host.db.damaged-1Z").touch()
     ended = program.run("sessions", "delete", first, first, "--json", *places)
-    assert (ended.code, ended.json) == (0, {"deleted": [first]})
-    assert ended.err.count("\n") == 1
+    assert (ended.code, ended.json, ended.err.count("\n")) == (0, {"deleted": [first]}, 1)
     assert "tui-host.db.damaged-1Z, a database set aside earlier, may still hold the data" in ended.err
-    assert program.run("sessions", "show", first, *places).code == 1
-    assert program.run("sessions", "show", "last", *places).code == 0
-    left = files()
-    assert b"kingfisher-4711" not in left
-    assert b"tell me a word" not in left
-    assert b"stays-0815" in left
+    assert [program.run("sessions", "show", name, *places).code for name in (first, "last")] == [1, 0]
+    left = b"".join(path.read_bytes() for path in gone.iterdir())
+    found = [words in left for words in (b"kingfisher-4711", b"tell me a word", b"stays-0815")]
+    assert found == [False, False, True]
 
 
 def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Programs, tmp_path: Path) -> None:
@@ -292,19 +271,13 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
         first = str(place.ask("--json", "the oldest").json["session"])
         second = str(place.ask("--json", "the newest").json["session"])
         nothing = place.run("sessions", "prune")
-        assert nothing.code == 2
-        assert "--older-than 90d" in nothing.err
+        assert (nothing.code, "--older-than 90d" in nothing.err) == (2, True)
         assert place.run("sessions", "prune", "--older-than", "soon").code == 2
         kept = place.run("sessions", "prune", "--older-than", "90d", "--json")
         assert (kept.code, kept.json["sessions"]) == (0, [])
-        dry = place.run("sessions", "prune", "--max", "1KB", "--dry-run")
-        assert [line.split()[:3] for line in dry.text.splitlines()][:2] == [
-            ["would", "delete", first],
-            ["would", "delete", second],
-        ]
+        dry = place.run("sessions", "prune", "--max", "1KB", "--dry-run").text.splitlines()
+        assert [line.split()[:3] for line in dry][:2] == [["would", "delete", name] for name in (first, second)]
         assert [session["id"] for session in place.listed()] == [second, first]
         gone = place.run("sessions", "prune", "--max", "1KB", "--json").json
-        assert gone["sessions"] == [first, second]
-        assert gone["dry_run"] is False
-        assert place.listed() == []
+        assert (gone["sessions"], gone["dry_run"], place.listed()) == ([first, second], False, [])
         assert b"the oldest" not in place.files()

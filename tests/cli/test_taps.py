@@ -8,7 +8,6 @@ import re
 import signal
 import urllib.request
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,8 @@ from tui_host.capture.store.store import Store
 EVENTS = b"".join(b'data: {"n":%d}\n\n' % number for number in range(50))
 
 
-@contextmanager
-def upstream() -> Generator[str]:
+@pytest.fixture(scope="module")
+def origin() -> Generator[str]:
     with peer_in_thread(always=response(EVENTS, kind="text/event-stream"), path="") as there:
         yield there.url
 
@@ -45,16 +44,15 @@ def ask(url: str, path: str = "/chat/completions") -> bytes:
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
 )
 def test_a_tap_prints_one_line_records_what_passes_and_ends_with_a_signal(
-    program: Programs, tmp_path: Path, number: signal.Signals, code: int
+    program: Programs, origin: str, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
-    with upstream() as origin:
-        words = ("--upstream", f"{origin}/v1", "--port", "0", "--data-dir", tmp_path, "--log", tmp_path / "log")
-        running = program.start("tap", "llm", *words)
-        url = base_url(running)
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", url)
-        assert ask(url) == EVENTS
-        running.signal(number)
-        ended = running.wait()
+    words = ("--upstream", f"{origin}/v1", "--port", "0", "--data-dir", tmp_path, "--log", tmp_path / "log")
+    running = program.start("tap", "llm", *words)
+    url = base_url(running)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1", url)
+    assert ask(url) == EVENTS
+    running.signal(number)
+    ended = running.wait()
     assert (ended.code, ended.out.decode(), ended.left) == (code, f"{url}\n", ())
     assert f"OPENAI_BASE_URL={url}" in ended.err
     assert "recorded" not in ended.err
@@ -70,50 +68,51 @@ def test_a_tap_prints_one_line_records_what_passes_and_ends_with_a_signal(
     assert [line.get("kind", "") for line in lines][:3] == ["", "request", "response"]
 
 
-def test_where_nothing_can_be_recorded_all_passes_and_that_is_told(program: Programs, tmp_path: Path) -> None:
+def test_where_nothing_can_be_recorded_all_passes_and_that_is_told(
+    program: Programs, origin: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("no folder")
-    with upstream() as origin:
-        running = program.start(
-            "tap", "http", "docs", "--upstream", f"{origin}/mcp", "--port", "0", "--data-dir", tmp_path / "file" / "x"
-        )
-        url = base_url(running)
-        assert url.endswith("/mcp")
-        assert ask(url, "") == EVENTS
-        running.until_shown("nothing is recorded")
-        assert ask(url, "") == EVENTS
-        running.signal(signal.SIGTERM)
-        ended = running.wait()
+    running = program.start(
+        "tap", "http", "docs", "--upstream", f"{origin}/mcp", "--port", "0", "--data-dir", tmp_path / "file" / "x"
+    )
+    url = base_url(running)
+    assert url.endswith("/mcp")
+    assert ask(url, "") == EVENTS
+    running.until_shown("nothing is recorded")
+    assert ask(url, "") == EVENTS
+    running.signal(signal.SIGTERM)
+    ended = running.wait()
     assert ended.code == 143
     assert ended.err.count("nothing is recorded") == 1
 
 
-def test_a_recorder_that_stands_still_or_is_killed_takes_nothing_with_it(program: Programs, tmp_path: Path) -> None:
-    with upstream() as origin:
-        running = program.start("tap", "llm", "--upstream", origin, "--port", "0", "--data-dir", tmp_path)
-        url = base_url(running)
-        recorder = recorder_of(running.pid)
-        os.kill(recorder, signal.SIGSTOP)
-        assert all(ask(url) == EVENTS for _ in range(20))
-        os.kill(recorder, signal.SIGCONT)
-        running.until(
-            lambda: len(data(records(tmp_path), "in", "llm")) >= 20 * len(EVENTS) if sessions(tmp_path) else 0
-        )
-        os.kill(recorder, signal.SIGKILL)
-        assert all(ask(url) == EVENTS for _ in range(20))
-        running.signal(signal.SIGTERM)
-        ended = running.wait()
+def test_a_recorder_that_stands_still_or_is_killed_takes_nothing_with_it(
+    program: Programs, origin: str, tmp_path: Path
+) -> None:
+    running = program.start("tap", "llm", "--upstream", origin, "--port", "0", "--data-dir", tmp_path)
+    url = base_url(running)
+    recorder = recorder_of(running.pid)
+    os.kill(recorder, signal.SIGSTOP)
+    assert all(ask(url) == EVENTS for _ in range(20))
+    os.kill(recorder, signal.SIGCONT)
+    running.until(lambda: len(data(records(tmp_path), "in", "llm")) >= 20 * len(EVENTS) if sessions(tmp_path) else 0)
+    os.kill(recorder, signal.SIGKILL)
+    assert all(ask(url) == EVENTS for _ in range(20))
+    running.signal(signal.SIGTERM)
+    ended = running.wait()
     assert ended.code == 143
     assert ended.err.count("recording was interrupted: the recorder was ended by SIGKILL") == 1
     assert data(recorded(tmp_path), "in", "llm").count(EVENTS) == 40
 
 
-def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(program: Programs, tmp_path: Path) -> None:
-    with upstream() as origin:
-        running = program.start("tap", "llm", "--upstream", origin, "--port", "0", "--data-dir", tmp_path)
-        url = base_url(running)
-        assert all(ask(url) == EVENTS for _ in range(20))
-        running.signal(signal.SIGKILL)
-        running.wait()
+def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(
+    program: Programs, origin: str, tmp_path: Path
+) -> None:
+    running = program.start("tap", "llm", "--upstream", origin, "--port", "0", "--data-dir", tmp_path)
+    url = base_url(running)
+    assert all(ask(url) == EVENTS for _ in range(20))
+    running.signal(signal.SIGKILL)
+    running.wait()
     found = recorded(tmp_path)
     assert [record.kind for record in found if record.kind != "chunk"] == [
         "request",
@@ -124,11 +123,10 @@ def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(program: Pro
 
 
 def test_a_port_that_is_taken_and_an_upstream_that_is_none_are_told_in_a_line(
-    program: Programs, tmp_path: Path
+    program: Programs, origin: str, tmp_path: Path
 ) -> None:
-    with upstream() as origin:
-        port = origin.rpartition(":")[2]
-        taken = program.run("tap", "llm", "--upstream", origin, "--port", port, "--data-dir", tmp_path)
+    port = origin.rpartition(":")[2]
+    taken = program.run("tap", "llm", "--upstream", origin, "--port", port, "--data-dir", tmp_path)
     none = program.run("tap", "llm", "--upstream", "api.example/v1", "--data-dir", tmp_path)
     assert (taken.code, taken.out) == (1, b"")
     assert taken.err == (

@@ -20,6 +20,7 @@ def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
     ("words", "remedies"),
     [
         ([], ["tui-host ask TEXT"]),
+        (["ask", "--config", "/nowhere.toml", "hi"], ["/nowhere.toml: no such file"]),
         (["ask", "  ", "--json"], ["there is no question"]),
         (["ask", "-", "--json"], ["not UTF-8"]),
         (["ask", "hi", "--no-record", "--session", "last"], ["leave one out"]),

@@ -33,7 +33,7 @@ async def test_broken_tools_are_shown_with_their_reason_and_the_others_work() ->
     assert len(running.status("bad").tools) == 7
 
 
-LISTS = {
+LISTS: dict[str, tuple[list[str], str | None]] = {
     "malformed-list": ([], "tools: page 1 is malformed"),
     "endless-pages": (
         [f"t{number}" for number in range(1, 101)],
