@@ -11,6 +11,7 @@ from tests.infer.forms import FORMS
 from tests.infer.world import ModelTap, ServerTap, World
 from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.capture.record import Record
+from tui_host.infer.tap_facts import TapFacts
 from tui_host.tap.session import RecorderOptions, TapSession
 
 
@@ -19,12 +20,17 @@ class Recorded:
 
     def __init__(self, folder: Path, title: str) -> None:
         self.ahead_ns = 0
-        self.recording = TapSession(RecorderOptions(name=title, data_dir=str(folder / "data")), print)
+        self.recording = TapSession(
+            RecorderOptions(name=title, data_dir=str(folder / "data")), print, learn=lambda text: TapFacts(text).feed
+        )
         self.recording.look()
 
     def keep(self, draft: Record) -> int:
         recorder = self.recording.recorder
-        return recorder.append(replace(draft, place=self.recording.place), recorder.now() + self.ahead_ns)
+        seq = recorder.append(replace(draft, place=self.recording.place), recorder.now() + self.ahead_ns)
+        recorder.flush(5)
+        self.recording.look()  # writes what is learned of the host
+        return seq
 
 
 class KeptModelTap(ModelTap):

@@ -20,9 +20,8 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
-from tui_host.infer.conversations.host_names import Speaker, models_of
 from tui_host.infer.live_story import LiveStory
-from tui_host.infer.stories import KnownTap, Links, Stories, TapStory, grouped, story_id
+from tui_host.infer.stories import Links, Stories, TapStory, grouped, story_of
 from tui_host.infer.tap_facts import TapFacts
 from tui_host.infer.whole_story import WholeStory
 from tui_host.settings.paths import DATABASE
@@ -50,6 +49,11 @@ def titles(store: Store) -> list[str]:
 
 def by_title(store: Store) -> dict[str, str]:
     return {info.title: info.id for info in store.sessions.list()}
+
+
+def story_id(tap: str) -> str:
+    """The id of the story that a tap begins."""
+    return f"{tap[:-5]}s{tap[-5:]}"
 
 
 def test_a_story_keeps_its_id_when_taps_join_and_a_taps_id_gives_its_half(tmp_path: Path) -> None:
@@ -155,16 +159,13 @@ def test_a_server_that_two_hosts_share_is_in_both_stories_each_with_its_own_call
     store.close()
 
 
-def model(*hosts: str) -> TapFacts:
-    facts = TapFacts()
-    facts.kind, facts.speakers = "llm", [Speaker(host=host, agent=host) for host in hosts]
-    return facts
+def model(*hosts: str) -> str:
+    """What a tap before a model states."""
+    return json.dumps({"kind": "llm", "speakers": [{"host": host, "agent": host} for host in hosts]})
 
 
-def server(*clients: str, kind: str = "stdio") -> TapFacts:
-    facts = TapFacts()
-    facts.kind, facts.clients = kind, [*clients]
-    return facts
+def server(*clients: str, kind: str = "stdio") -> str:
+    return json.dumps({"kind": kind, "clients": clients})
 
 
 SDK = "the OpenAI SDK for Python"
@@ -180,7 +181,7 @@ LATER = {"a": (0, 10), "b": (40, 50), "c": (41, 50)}
     ("facts", "links", "times", "stories"),
     [
         # One time: one story, unless they name different hosts.
-        ({"a": model(SDK), "b": server("mcp"), "c": TapFacts()}, {}, {}, ["a b c"]),
+        ({"a": model(SDK), "b": server("mcp"), "c": "{}"}, {}, {}, ["a b c"]),
         ({"a": model("Cline"), "b": server("mcp"), "c": server("cline")}, {}, {}, ["a b c"]),
         (OF_TWO, {}, {}, ["a a1", "b b1"]),
         ({**OF_TWO, "x": model(SDK), "y": server("mcp")}, {}, {}, ["a a1", "b b1", "x y"]),
@@ -205,13 +206,13 @@ LATER = {"a": (0, 10), "b": (40, 50), "c": (41, 50)}
     ],
 )
 def test_taps_are_one_story_by_time_by_hosts_and_by_hand(
-    facts: Mapping[str, TapFacts], links: Links, times: Mapping[str, tuple[int, int]], stories: list[str]
+    facts: Mapping[str, str], links: Links, times: Mapping[str, tuple[int, int]], stories: list[str]
 ) -> None:
-    taps: list[KnownTap] = []
-    for number, name in enumerate(facts):
+    taps: list[TapStory] = []
+    for number, (name, stated) in enumerate(facts.items()):
         began, ended = (second * 1_000_000_000 for second in times.get(name, (number, 90)))
-        info = SessionInfo(id=name, title=name, created_ns=began, updated_ns=ended, source="tap")
-        taps.append(KnownTap(info=info, facts=facts[name], ended_ns=ended))
+        info = SessionInfo(name, name, "tap", created_ns=began, updated_ns=ended, facts=stated)
+        taps.append(story_of([info]))
     assert [" ".join(tap.id for tap in group.taps) for group in grouped(taps, links)] == stories
 
 
@@ -225,12 +226,11 @@ def test_a_tap_writes_down_its_first_question_and_its_hosts_and_models_as_it_rec
         asked = Record(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head)
         tap.keep(asked)
     world.model().ask(FORMS["openai"], [User(f"what is {SECRET}?")], "Cline/3")
-    facts = TapFacts()
-    assert (facts.text, facts.kind, facts.hosts) == ("{}", "", frozenset())
-    changes: list[bool] = []
+    facts, changes = TapFacts(), list[bool]()
     for _, record in world.records:
         facts = TapFacts(facts.text, redactor.text)  # a recorder that takes over
-        changes.append(facts.feed(record))
+        changes.append(bool(facts.feed(record)))
     assert changes == [True, *[False] * 39, True]
-    assert (facts.kind, facts.peer, facts.hosts) == ("llm", "example", {"Cline"})
-    assert (models_of(facts.speakers), facts.question) == ([("example", "gpt-x")], "what is ⟨secret:KEY⟩?")
+    (speaker,) = facts.speakers
+    assert (facts.kind, speaker.host, speaker.model) == ("llm", "Cline", "gpt-x")
+    assert facts.question == "what is ⟨secret:KEY⟩?"

@@ -63,7 +63,7 @@ def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on
     assert story.info.title.endswith("hi (a.har)")
     (listed,) = Stories(store).listed()
     assert isinstance(listed, TapStory)
-    assert listed.info.listed_source == "import"
+    assert listed.listed_source == "import"
     path.unlink()
     assert b"sk-in-a" not in everything_in(tmp_path)
     assert b"sk-in-the-query" not in everything_in(tmp_path)

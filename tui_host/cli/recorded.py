@@ -84,7 +84,7 @@ class ListedSession:
     def halves(self) -> Sequence[ListedSession]:
         """Each tap of a story of several, by itself."""
         halves = () if self.story is None else self.story.halves
-        return [ListedSession(info=half.info, story=half, counts=self.counts) for half in halves]
+        return [ListedSession(info=half, story=half, counts=self.counts) for half in halves]
 
     @property
     def length(self) -> str:
@@ -130,9 +130,7 @@ def listing(store: Store) -> Sequence[ListedSession]:
     """List sessions and stories, newest first. Blocks on the disk."""
     counts = store.sessions.passed()
     return [
-        ListedSession(info=line.info, story=line, counts=counts)
-        if isinstance(line, TapStory)
-        else ListedSession(info=line)
+        ListedSession(info=line, story=line if isinstance(line, TapStory) else None, counts=counts)
         for line in Stories(store).listed()
     ]
 

@@ -1,4 +1,7 @@
-"""Follow a story while its taps go on recording. New records and chat items are queued as updates, for a screen to take."""
+"""Follow a story while its taps go on recording. New records and chat items are queued as updates, for a screen to take.
+
+Every tap is a process of its own that writes to the database: while one runs, a record waits a moment for earlier ones of others.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,22 @@ from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import Conversation, Item
 from tui_host.errors import StoreError
 from tui_host.infer.conversations.host_names import models_of, protocols_of
-from tui_host.infer.conversations.model_exchange import ExchangeKey
 from tui_host.infer.matching.by_hand import Pairing, pairings
 from tui_host.infer.matching.matcher import JoinedCall
 from tui_host.infer.stories import Stories
 from tui_host.infer.story import FoundLink, Story
 from tui_host.infer.story_chat import StoryChat
-from tui_host.infer.whole_story import MergedRecords
+from tui_host.infer.whole_story import CaptureReader, readers_of
 
+WAIT_NS = 250_000_000  # how long a record waits for earlier ones that other processes have yet to write
 TAPS_SECONDS = 1.0  # how often to look for taps that have begun or ended
 JOIN_SECONDS = 0.2  # the shortest time between two searches for links
 PATIENCE = 20  # the processor time of the last search, times this, must pass before the next search
 LONGEST_SECONDS = 10.0  # the longest time between two searches while records come
-PER_LINKS = 50  # the most links, and chat items, in one update: each changes a row on the screen
+PER_PAGE, PER_LINKS = (
+    250,
+    50,
+)  # the most records, and links or chat items, in one update: those change rows on the screen
 AHEAD = 40  # the most updates in the queue; reading stops until some are taken
 _LINKS_FROM = 1 << 48  # the first number of the links' records: no capture has as many records
 
@@ -43,9 +49,8 @@ class StoryState:
     turns: int = 0
     whose: Mapping[int, str] = field(default_factory=dict[int, str])  # the host of each turn, where there are several
     has_calls: bool = False  # a server's tool was called
-    names: Mapping[str, tuple[str, str]] = field(
-        default_factory=dict[str, tuple[str, str]]
-    )  # tools by the model's names
+    # Servers and tools by the model's names.
+    names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     is_whole: bool = False  # everything recorded so far was handed over
     is_stale: bool = False  # something handed over turned out to be wrong: read the story anew
 
@@ -57,7 +62,6 @@ class StoryUpdate:
     state: StoryState
     records: Sequence[Record] = ()  # on the shared clock, with their places in the story, and links
     items: Sequence[tuple[int, Item]] = ()  # new and changed ones of the chat, by number
-    before: Mapping[ExchangeKey, ExchangeKey] = field(default_factory=dict[ExchangeKey, ExchangeKey])  # its request
 
 
 class LiveStory:
@@ -65,15 +69,16 @@ class LiveStory:
 
     def __init__(self, store: Store, session: str) -> None:
         self.updates: deque[StoryUpdate] = deque()  # the reader removes those that it has shown
+        self.story = Story(session)
         self._store = store
         self._session = session
         self._state = StoryState()
-        self._story = Story(session)
         self._chat = Conversation()
         self._shown = self._chat.revision
-        self._telling = StoryChat(self._story, self._chat, is_followed=True)
-        self._merging = MergedRecords(store, self._story.clock)
-        self._stories = Stories(store)
+        self._telling = StoryChat(self.story, self._chat, is_followed=True)
+        self._readers: Mapping[str, CaptureReader] = {}
+        self._heads: dict[str, tuple[int, Record]] = {}  # of each capture, what was read and not given, with its time
+        self._frame_ns = 0  # the time of the last frame that was given
         self._given: dict[tuple[object, ...], FoundLink] = {}
         self._joined: Sequence[JoinedCall] = ()
         self._joined_at = -1
@@ -86,15 +91,11 @@ class LiveStory:
     def version(self) -> object:
         """A value that changes whenever new records may be waiting. Raises StoreError if the file cannot be read."""
         is_due = (self._state.live or self._is_changed) and time.monotonic() - self._looked_for_taps >= TAPS_SECONDS
-        return self._store.data_version(), is_due, self._merging.is_waiting
-
-    def on_clock(self, record: Record) -> Record:
-        """Return a record of the story with its time on the shared clock."""
-        return self._story.clock.on_it(record)
+        return self._store.data_version(), is_due, bool(self._heads)
 
     def pairings(self, calls: Container[str], record: tuple[str, int]) -> Sequence[Pairing]:
         """Return what the frame of a record, or else some calls, may be joined with by hand."""
-        return pairings(self._joined, list(self._story.frames.sent.values()), calls=calls, record=record)
+        return pairings(self._joined, list(self.story.frames.sent.values()), calls=calls, record=record)
 
     def read(self, seconds: float) -> None:
         """Read new records, for about `seconds`. Blocks. After a `StoreError` `version` changes, and another call reads the rest."""
@@ -105,55 +106,80 @@ class LiveStory:
             raise
 
     def _read(self, until: float) -> None:
-        merging, version = self._merging, self._store.data_version()
+        story, version = self.story, self._store.data_version()
         if version != self._version:
             self._version, self._is_changed = version, True
-            merging.look_again()
+            for reader in self._readers.values():
+                reader.has_more = True
         if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS:
             self._look_for_taps()
-        while time.monotonic() < until and len(self.updates) < AHEAD and (ready := merging.ready()):
-            self._hand_over_records(ready)
-        if merging.is_read and version != self._chosen_at:
+        while time.monotonic() < until and len(self.updates) < AHEAD and (records := self._next_records()):
+            self.updates.append(StoryUpdate(records=records, state=self._state))
+        is_read = not any(reader.has_more for reader in self._readers.values())
+        if is_read and version != self._chosen_at:
             self._chosen_at = version
-            self._story.choose(frame_choices(self._store, merging.last))
-        is_given = merging.is_read and not merging.is_waiting
+            story.choose(frame_choices(self._store, self._readers))
+        is_given = is_read and not self._heads
         is_first = self._joined_at < 0 and is_given  # whoever opens a story waits for the links
-        if self._joined_at != self._story.revision and (is_first or time.monotonic() >= self._join_at):
+        if self._joined_at != story.revision and (is_first or time.monotonic() >= self._join_at):
             began, took = time.monotonic(), time.thread_time()
-            self._tell()
+            self._tell(self._new_links() if is_read else ())  # more records could change a link
             took = time.thread_time() - took
             self._join_at = began + min(max(JOIN_SECONDS, PATIENCE * took), LONGEST_SECONDS)
-        self._change(replace(self._state, is_whole=is_given and self._joined_at == self._story.revision))
+        self._change(replace(self._state, is_whole=is_given and self._joined_at == story.revision))
 
-    def _hand_over_records(self, ready: Sequence[Record]) -> None:
-        records = [self._story.feed(record) for record in ready]
-        requests = [record for record in records if record.wire == "llm" and record.kind == "request"]
-        pairs = (((record.capture, record.exchange or ""), self._story.before(record)) for record in requests)
-        before = {key: earlier for key, earlier in pairs if earlier is not None}
-        self.updates.append(StoryUpdate(records=records, before=before, state=self._state))
+    def _next_records(self) -> Sequence[Record]:
+        """Return the next records in the order of time, a page at most. Raises StoreError if there are none to be read."""
+        records: list[Record] = []
+        until_ns = time.time_ns() - WAIT_NS
+        try:
+            while len(records) < PER_PAGE:
+                for name, reader in self._readers.items():
+                    if reader.has_more and name not in self._heads and (record := reader.next()) is not None:
+                        self._heads[name] = self.story.clock.at_ns(record), record
+                at_ns, first = min(((at_ns, name) for name, (at_ns, _) in self._heads.items()), default=(0, ""))
+                if not first or (at_ns > until_ns and not self._state.running <= self._heads.keys()):
+                    break
+                _, record = self._heads.pop(first)
+                if record.kind == "frame":
+                    self._frame_ns = max(self._frame_ns, at_ns)
+                elif record.wire == "llm" and record.kind != "chunk" and at_ns < self._frame_ns:
+                    # A tap joined late, or was slow to write: the frame may be of this exchange's own turn.
+                    self._state = replace(self._state, is_stale=True)
+                records.append(self.story.feed(record))
+        except StoreError:
+            if not records:  # what was read before is given all the same
+                raise
+        return records
+
+    def _look_for_taps(self) -> None:
+        self._looked_for_taps, self._is_changed = time.monotonic(), False
+        tap_story, before = Stories(self._store).get(self._session), self._readers
+        readers = {} if tap_story is None else readers_of(self._store, tap_story)
+        is_stale = any(
+            name not in readers or readers[name].other_hosts != own.other_hosts for name, own in before.items()
+        )
+        running = frozenset(name for name, reader in readers.items() if reader.is_live)
+        self._readers = {name: before.get(name, reader) for name, reader in readers.items()}
+        self._heads = {name: head for name, head in self._heads.items() if name in readers}
+        state = replace(self._state, running=running, is_stale=self._state.is_stale or is_stale)
+        if tap_story is None:
+            self._change(replace(state, title="", live=False))
+        else:
+            self._telling.names_hosts |= len(tap_story.hosts) > 1
+            self._change(replace(state, title=tap_story.title, live=tap_story.live))
 
     def _change(self, state: StoryState) -> None:
         if state != self._state:
             self._state = state
             self.updates.append(StoryUpdate(state=state))
 
-    def _look_for_taps(self) -> None:
-        self._looked_for_taps, self._is_changed = time.monotonic(), False
-        story = self._stories.get(self._session)
-        self._merging.take(story)
-        state = replace(self._state, running=self._merging.running, live=story is not None and story.live)
-        if story is not None:
-            self._telling.names_hosts |= len(story.hosts) > 1
-        title = "" if story is None else story.title
-        self._change(replace(state, title=title, is_stale=state.is_stale or self._merging.is_wrong))
-
-    def _tell(self) -> None:
-        """Bring chat, names and, once everything is read, links up to date: more records could change a link."""
-        story = self._story
+    def _tell(self, links: Sequence[Record]) -> None:
+        """Hand over new links, and what is new in the chat and of the names."""
+        story = self.story
         self._telling.tell()
         items = [(number, self._chat[number]) for number in self._chat.changed_since(self._shown)]
         self._shown = self._chat.revision
-        links = self._new_links() if self._merging.is_read else ()
         tools: dict[str, set[tuple[str, str]]] = {}
         for joined in story.joined():
             if joined.server:
@@ -174,20 +200,16 @@ class LiveStory:
 
     def _new_links(self) -> Sequence[Record]:
         """Return the links found since the last time; what was handed over is stale if a link is gone or less sure."""
-        self._joined_at, self._joined = self._story.revision, self._story.joined()
-        links = {_ends(link): link for link in self._story.links()}
-        is_stale = any(
-            ends not in links or links[ends].link.known == "maybe" != earlier.link.known
-            for ends, earlier in self._given.items()
-        )
-        self._state = replace(self._state, is_stale=self._merging.is_wrong or is_stale)
+        self._joined_at, self._joined = self.story.revision, self.story.joined()
+        links: dict[tuple[object, ...], FoundLink] = {}
+        for found_link in self.story.links():  # by what they join, without their words and certainty
+            link, span = found_link.link, found_link.link.span
+            ends = (found_link.capture, link.relation, link.call, span.exchange, span.seq, not link.call and span)
+            links[ends] = found_link
+        for ends, earlier in self._given.items():
+            if ends not in links or links[ends].link.known == "maybe" != earlier.link.known:
+                self._state = replace(self._state, is_stale=True)
         new = {ends: link for ends, link in links.items() if ends not in self._given}
         first = _LINKS_FROM + len(self._given) + 1
         self._given |= new
         return [link.record(first + number, 0, 0) for number, link in enumerate(new.values())]
-
-
-def _ends(found: FoundLink) -> tuple[object, ...]:
-    """Return what a link joins, without its words and certainty."""
-    link, span = found.link, found.link.span
-    return found.capture, link.relation, link.call, span.exchange, span.seq, not link.call and span

@@ -114,10 +114,10 @@ class Story:
             self._places[key] = Place(session=self._session or None, turn=key[0] or None, step=key[1] or None)
         return self._places[key]
 
-    def before(self, record: Record) -> ExchangeKey | None:
-        """Return the previous exchange in the conversation of a record's exchange; None for the first exchange."""
-        exchange = self.conversations.exchanges.get((record.capture, record.exchange or ""))
-        return None if exchange is None else exchange.previous
+    def before(self, capture: str, exchange: str) -> ExchangeKey | None:
+        """Return the previous exchange in the conversation of an exchange; None for the first exchange."""
+        key = capture, exchange
+        return self.conversations.exchanges[key].previous if key in self.conversations.exchanges else None
 
     # Links.
 

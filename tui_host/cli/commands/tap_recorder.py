@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from tui_host.cli import options
-
-if TYPE_CHECKING:
-    from tui_host.capture.record import Record
 
 
 def add(_parser: options.CommandParser) -> None:
@@ -22,8 +18,4 @@ def run(args: Namespace, _environment: Mapping[str, str]) -> int:
     from tui_host.infer.tap_facts import TapFacts
     from tui_host.tap.recorder import record
 
-    def learn(text: str) -> Callable[[Record], str]:
-        facts = TapFacts(text)
-        return lambda record: facts.text if facts.feed(record) else ""
-
-    record(args.server, plain=PlainLines, learn=learn)
+    record(args.server, plain=PlainLines, learn=lambda text: TapFacts(text).feed)

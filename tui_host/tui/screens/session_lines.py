@@ -57,8 +57,8 @@ def listed_sessions(store: Store, stories: Stories, words: str, in_records: Mapp
             is_first = has_words or any(tap.id in matches for tap in session.taps)
             lines = first if is_first else last
             if is_first or any(tap.id in in_records for tap in session.taps):
-                lines.append(Listed(Found(session=session.info), session))
-                lines += [Listed(Found(session=half.info), half, session.id) for half in session.halves]
+                lines.append(Listed(Found(session=session), session))
+                lines += [Listed(Found(session=half), half, session.id) for half in session.halves]
         elif not words:
             first.append(Listed(Found(session=session)))
         elif session.id in matches:

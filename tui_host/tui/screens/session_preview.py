@@ -64,7 +64,7 @@ def preview_lines(store: Store, info: SessionInfo, story: TapStory | None, mask:
 
 def _taps(story: TapStory) -> Iterator[str]:
     for half in story.halves or (story,):
-        yield f"{moment(half.info.created_ns)}  {half.label}"
+        yield f"{moment(half.created_ns)}  {half.label}"
 
 
 def _prompts(store: Store, session: str) -> Iterator[str]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from tui_host.capture.session_summary import SessionInfo
-    from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
@@ -99,7 +98,6 @@ class SessionsScreen(ChoiceScreen):
         super().__init__()
         self._host = host
         self._listed: Sequence[Listed] = ()
-        self._stories: Stories | None = None
         self._looking = asyncio.Lock()
         self._version = 0
         self._listed_at = 0.0
@@ -195,7 +193,7 @@ class SessionsScreen(ChoiceScreen):
                 async with self._looking:  # what is known of taps is found out by one at a time
                     if asked != self._asked:
                         return
-                    stories = self._stories_of(store)
+                    stories = Stories(store)
                     listed = await asyncio.to_thread(listed_sessions, store, stories, words, self._in_records[1])
             except TuiHostError as error:
                 self.notify(line(str(error), 300), severity="error", markup=False)
@@ -340,7 +338,7 @@ class SessionsScreen(ChoiceScreen):
             return
         with self.telling():
             async with self._looking:
-                stories, name = self._stories_of(store), current.found.session.id
+                stories, name = Stories(store), current.found.session.id
                 if current.whole:
                     story = await asyncio.to_thread(stories.part, name, current.whole)
                 else:
@@ -407,12 +405,6 @@ class SessionsScreen(ChoiceScreen):
                 await asyncio.to_thread(delete_session, store, name)
             self.notify(f"removed «{line(self._title(listed), 80)}»", markup=False)
         await self._search(again=True)
-
-    def _stories_of(self, store: Store) -> Stories:
-        """The stories of a store, with the facts read before."""
-        if self._stories is None or self._stories.store is not store:
-            self._stories = Stories(store)
-        return self._stories
 
     async def on_input_submitted(self) -> None:
         await self._open(self.choices.cursor)

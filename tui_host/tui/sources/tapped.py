@@ -70,7 +70,6 @@ class TapSource(SessionSource):
         self._state = StoryState()
         self._links: dict[tuple[str, int], Record] = {}
         self._turns: dict[int, int] = {}
-        self._before: dict[tuple[str, str], tuple[str, str]] = {}
         self._name_hosts()
 
     # New records.
@@ -124,7 +123,6 @@ class TapSource(SessionSource):
                 self._links[record.key] = record
             elif record.mono_ns is not None:
                 self._turns.setdefault(record.place.turn or 0, record.mono_ns)
-        self._before.update(piece.before)
         self.ladder.feed(piece.records)
         for number, item in piece.items:
             if number < len(session.conversation):
@@ -169,12 +167,12 @@ class TapSource(SessionSource):
         if key in self._links:
             return self._links[key]
         record = super().record(key)
-        return record if record is None or self._following is None else self._following.on_clock(record)
+        return record if record is None or self._following is None else self._following.story.clock.on_it(record)
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
         records = super()._read(capture, after, last)
-        return records if self._following is None else [self._following.on_clock(record) for record in records]
+        return records if self._following is None else [self._following.story.clock.on_it(record) for record in records]
 
     @override
     def started_mono_ns(self, row: Row) -> int | None:
@@ -182,7 +180,7 @@ class TapSource(SessionSource):
 
     @override
     def before(self, row: Row) -> Row | None:
-        key = self._before.get((row.capture, row.exchange))
+        key = None if self._following is None else self._following.story.before(row.capture, row.exchange)
         number = None if key is None else self.ladder.request_of(*key)
         return None if number is None or self.ladder.rows[number].missing else self.ladder.rows[number]
 
