@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tui_host.capture.store import database, writer
 from tui_host.capture.store.schema import connect
 from tui_host.capture.store.store import Store
 
@@ -18,9 +19,10 @@ class Disk:
     def __init__(self) -> None:
         self._connections: list[sqlite3.Connection] = []
 
-    def connect(self, path: Path) -> sqlite3.Connection:
-        self._connections.append(connect(path))
-        return self._connections[-1]
+    def connect(self, path: Path, *, uri: str = "") -> sqlite3.Connection:
+        connection = connect(path, uri=uri)
+        self._connections += [connection] * (not uri)
+        return connection
 
     def fill(self) -> None:
         self._connections[0].execute("PRAGMA max_page_count = 1").fetchall()
@@ -41,7 +43,10 @@ def disk() -> Disk:
 
 
 @pytest.fixture
-def store(tmp_path: Path, disk: Disk) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "tui-host.db", retry_seconds=0.05, connect=disk.connect)
+def store(tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    monkeypatch.setattr(writer, "RETRY_SECONDS", 0.05)
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "connect", disk.connect)
+        opened = Store.open(tmp_path / "tui-host.db")
     yield opened
     opened.close()

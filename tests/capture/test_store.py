@@ -17,7 +17,7 @@ from tests.capture.drafts import any_draft, frame, unstamped, wait_until
 from tests.capture.stores import FIRST, SECOND, kept, other_process, record, save, start_writer, write_at_once
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store import companion_files, schema, write_ahead_log
+from tui_host.capture.store import database, schema
 from tui_host.capture.store.companion_files import Lock, is_live
 from tui_host.capture.store.schema import FORM, connect
 from tui_host.capture.store.store import Store
@@ -130,12 +130,12 @@ def test_a_process_that_is_killed_lets_go_of_its_lock(tmp_path: Path) -> None:
     with other_process(database, FIRST):
         (path,) = tmp_path.glob("tui-host.db.live-*")
         token = path.name.partition(".live-")[2]
-        companion_files.remove_left_behind(database)
+        Store.open(database).close()
         assert is_live(database, token), "what is held is not removed"
     wait_until(lambda: not is_live(database, token))
 
     assert path.exists()
-    companion_files.remove_left_behind(database)
+    Store.open(database).close()
     assert not path.exists()
 
 
@@ -204,17 +204,18 @@ def test_where_there_is_no_write_ahead_log_that_is_told_once_and_all_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_network: bool
 ) -> None:
     path, notices = tmp_path / "tui-host.db", list[str]()
-    assert write_ahead_log.network_file_system(tmp_path) == "", "the disk of this machine"
+    assert database.network_file_system(tmp_path) == "", "the disk of this machine"
 
     def network(_folder: Path) -> str:
         return "nfs4" if is_network else ""
 
-    def without_shared_memory(path: Path) -> sqlite3.Connection:
-        return connect(path, uri="" if is_network else f"{path.as_uri()}?vfs=unix-dotfile")
+    def without_shared_memory(path: Path, *, uri: str = "") -> sqlite3.Connection:
+        return connect(path, uri=uri or ("" if is_network else f"{path.as_uri()}?vfs=unix-dotfile"))
 
-    monkeypatch.setattr(write_ahead_log, "network_file_system", network)
+    monkeypatch.setattr(database, "network_file_system", network)
+    monkeypatch.setattr(database, "connect", without_shared_memory)
     for number in range(2):
-        store = Store.open(path, notices=notices, connect=without_shared_memory)
+        store = Store.open(path, notices=notices)
         record(store, [frame(b"%d" % number)], capture=f"c{number}")
         assert kept(store)[number] == b"%d" % number
         store.close()

@@ -17,8 +17,7 @@ from tui_host.errors import StoreError
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.capture.redact.redaction import Redactor
-    from tui_host.capture.store.access import CaptureKind
-    from tui_host.capture.store.store import Store
+    from tui_host.capture.store.store import CaptureKind, Store
 
 DRIFT_NS = 1_000_000
 """By how much a stamp of the wall clock may be off: so long it goes with the monotonic one, and takes next to no room on the disk."""

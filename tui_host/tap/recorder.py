@@ -19,7 +19,7 @@ from tui_host.capture.exports.jsonl_export import record_line, session_line
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.store_faults import LOCKED
+from tui_host.capture.store.schema import LOCKED
 from tui_host.capture.visible import visible
 from tui_host.errors import TuiHostError
 from tui_host.guard.core_dumps import leave_no_core

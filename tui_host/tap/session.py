@@ -16,8 +16,8 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, session_id
+from tui_host.capture.store.schema import LOCKED
 from tui_host.capture.store.store import Store
-from tui_host.capture.store.store_faults import LOCKED, LockedError
 from tui_host.errors import TuiHostError
 from tui_host.settings.credential_places import in_variables, in_words
 from tui_host.settings.paths import DATABASE, data_dir
@@ -146,7 +146,7 @@ class TapSession:
         try:
             store = Store.open(data_dir(self._folder, os.environ) / DATABASE, notices=self._notices)
         except (TuiHostError, OSError) as error:
-            self.fault = LOCKED if isinstance(error, LockedError) else str(error)
+            self.fault = LOCKED if isinstance(error, TuiHostError) and error.what == LOCKED else str(error)
             return
         self._touch(store)  # first: on an almost full disk, records without a session are not stored
         store.sessions.claim(self._id)  # a recorder that died may be its owner

@@ -2,11 +2,9 @@
 
 A body is a zstd frame whose prefix is an earlier body. The requests of a conversation go in groups of four: the first of a group
 stands against the first of the group before, the others against the first of their own, and every 64th by itself. So no body is
-farther than 17 frames from its bytes.
-
-The records of an answer share one row, since many small rows take twice the room. It stands at the key of the first record and has
-its kind. Its data unpacks to the number of records (4 bytes), a header for each (see `_HEADER`), then the heads and the data of
-all, in order. An answer stands against the first answer of its session.
+farther than 17 frames from its bytes. The records of an answer share one row, at the key of the first, since many small rows take
+twice the room: it unpacks to the number of records (4 bytes), a header for each, then the heads and the data of all, in order.
+An answer stands against the first answer of its session.
 """
 
 from __future__ import annotations
@@ -35,18 +33,14 @@ _HEADER = Struct("<BHqqII")
 """The kind's place in `KINDS`; the distances to the record before in key, in monotonic clock, and how much farther the wall clock
 went; the bytes of its head, 0 without one; the bytes of its data."""
 _COUNT = Struct("<I")
-
-SMALL = 512  # bytes of a request's body below which packing gains nothing
-LARGE = 16 << 10  # bytes from which anything else is packed too, by itself
-GREAT = (
-    16 << 20
-)  # bytes from which a body stands by itself: packed against another it takes several times the memory of both
+SMALL, LARGE, GREAT = 512, 16 << 10, 16 << 20
+"""Bytes of a request's body below which packing gains nothing; from which anything else is packed too, by itself; and from which
+a body stands by itself: packed against another it takes several times the memory of both."""
 WORTH, ALIKE = 0.9, 0.25
 """The part of itself to which something must shrink, else it is kept as it is; and to which a body that repeats its prefix does."""
 GROUP, WHOLE = 4, 64
-CHAINS, RECENT = 32, 8 << 20
+CHAINS, RECENT = 64, 8 << 20
 """Chains of bodies that are remembered, and bytes of bodies that are held in memory, at most."""
-
 _PACKED = "SELECT data, size, base FROM records WHERE key = ?"
 
 
@@ -75,21 +69,21 @@ class Bodies:
         """Return the data of a record; raises ValueError where it, or its base, is damaged or missing."""
         if packed.size is None:
             return packed.data
-        if key in self._recent:
-            return self._recent[key]
-        data, waiting = b"", [(key, packed)]
-        while (base := waiting[-1][1].base) is not None:
-            if base in self._recent:
-                data = self._recent[base]
-                break
-            row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (base,)).fetchone()
-            if row is None or base >= waiting[-1][0]:
-                raise ValueError("what it stands against is not there")
-            waiting.append((base, Packed(*row)))
-        for at, part in reversed(waiting):
-            data = part.data if part.size is None else decompress(part.data, data)
-            self.hold(at, data)
-        return data
+        if key not in self._recent:
+            base, prefix = packed.base, b""
+            if base is not None:
+                if base >= key:
+                    raise ValueError("it stands against what came after it")
+                prefix = self._recent.get(base) or self.stored(connection, base)
+            self.hold(key, decompress(packed.data, prefix))
+        return self._recent[key]
+
+    def stored(self, connection: sqlite3.Connection, key: int) -> bytes:
+        """Return the data of the record with a key, as `unpack` does."""
+        row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (key,)).fetchone()
+        if row is None:
+            raise ValueError("what it stands against is not there")
+        return self.unpack(connection, key, Packed(*row))
 
 
 @dataclass(slots=True)
@@ -106,20 +100,16 @@ class Packer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._bodies = Bodies()
-        self._chains: OrderedDict[tuple[str, int], _Chain] = OrderedDict()
+        self._chains: dict[tuple[str, int], _Chain] = {}
 
     def forget(self) -> None:
         """Forget earlier bodies, which may be rolled back or deleted."""
         self._bodies = Bodies()
         self._chains.clear()
 
-    def pack(self, data: bytes) -> Packed:
-        return Packed(data) if len(data) < LARGE else _packed(data)
-
     def pack_answer(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the records of a model's answer; returns a frame, whether it is smaller or not."""
-        chain = self._chain(key, session, 0)
-        prefix = self._prefix(chain.head)
+        chain, prefix = self._chain(key, session, 0)
         if not prefix and len(data) > SMALL:
             chain.head = key
             self._bodies.hold(key, data)
@@ -128,41 +118,35 @@ class Packer:
     def pack_request(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the body of a model's request against an earlier one of the session, whose key is smaller."""
         if not SMALL <= len(data) <= GREAT:
-            return self.pack(data)
+            return pack(data) if data[SMALL:] else Packed(data)
         # Between the requests of a conversation come others, for a title or a summary: they are told apart by size.
-        chain = self._chain(key, session, len(data).bit_length() // 2)
-        prefix = self._prefix(chain.head) if chain.count % WHOLE else b""
-        packed = _packed(data, prefix, chain.head)
+        chain, prefix = self._chain(key, session, len(data).bit_length() // 2)
+        packed = pack(data, prefix, chain.head) if chain.count % WHOLE and prefix else Packed(data)
         if packed.base is None or len(packed.data) > len(data) * ALIKE:
             chain.count = 0  # what comes will not repeat what came before either
-            packed = _packed(data) if prefix else packed
+            packed = pack(data)
         if chain.count % GROUP == 0:
             chain.head = key
         chain.count += 1
         self._bodies.hold(key, data)
         return packed
 
-    def _chain(self, key: int, session: str | None, size: int) -> _Chain:
+    def _chain(self, key: int, session: str | None, size: int) -> tuple[_Chain, bytes]:
         """Return the bodies of a session, or of a capture for what belongs to no session: both are deleted as a whole."""
         name = session or str(key >> SEQ_BITS), size
-        self._chains[name] = chain = self._chains.pop(name, None) or _Chain()
-        if len(self._chains) > CHAINS:
-            self._chains.popitem(last=False)
-        return chain
-
-    def _prefix(self, key: int) -> bytes:
-        row: tuple[bytes, int | None, int | None] | None = self._connection.execute(_PACKED, (key,)).fetchone()
+        if name not in self._chains and len(self._chains) >= CHAINS:
+            self._chains.clear()
+        chain = self._chains.setdefault(name, _Chain())
         try:
-            return b"" if row is None else self._bodies.unpack(self._connection, key, Packed(*row))
+            return chain, self._bodies.stored(self._connection, chain.head)
         except ValueError:
-            return b""  # it is damaged; without a row, it was deleted meanwhile
+            return chain, b""  # there is none yet, it was deleted meanwhile, or is damaged
 
 
-def _packed(data: bytes, prefix: bytes = b"", base: int | None = None) -> Packed:
+def pack(data: bytes, prefix: bytes = b"", base: int | None = None) -> Packed:
+    """Compress data, against a prefix or by itself, where that is worth it."""
     frame = compress(data, prefix)
-    if len(frame) > len(data) * WORTH:
-        return Packed(data)
-    return Packed(frame, len(data), base if prefix else None)
+    return Packed(data) if len(frame) > len(data) * WORTH else Packed(frame, len(data), base)
 
 
 def pack_run(run: Sequence[PlainRow]) -> bytes:

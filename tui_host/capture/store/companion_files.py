@@ -1,4 +1,4 @@
-"""The files beside the database: a lock of each process that writes, reserved disk space, and a mark of doubt.
+"""The files beside the database: a lock of each process that writes, reserved disk space, a mark of doubt, and SQLite's log.
 
 A running process is recognised by its lock, which the system frees at its end. A number of a process says less: it is given again,
 and means nothing in another container that shares the folder. Space is reserved, since deleting needs room before it frees any.
@@ -11,26 +11,31 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from struct import iter_unpack, unpack_from
 
 HELD, LEAST = 4 << 20, 256 << 10
 """Number of bytes to reserve, if available; and to leave free, needed to open the database."""
+LOOKED_AT = 64 << 20  # bytes of a log that are checked: it has 16 MB, unless somebody read for long
+_LIVE = ".live-"
+_HEADER, _FRAME = 32, 24
 
 
 class Lock:
-    """A lock that this process holds until `release` or its end. Everything that it owns is stored with the lock's token."""
+    """A lock that this process holds until `release` or its end, taken `alone`. What it owns is stored with the lock's token."""
 
     def __init__(self, database: Path) -> None:
         self.fault = ""  # why other processes cannot see that this one runs
         self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
-        self._path = database.with_name(f"{database.name}.live-{self.token}")
-        unnamed = database.with_name(f"{database.name}.begun-{self.token}")
-        self._file = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        for path in database.parent.glob(f"{database.name}{_LIVE}*"):
+            if not _is_held(path):  # left behind
+                path.unlink(missing_ok=True)
+        self._path = database.with_name(f"{database.name}{_LIVE}{self.token}")
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:  # some network file systems
             why = f"the data folder allows no locks ({error.strerror})"
             self.fault = f"{why}: open no session in two places at once"
-        unnamed.rename(self._path)  # only now: a file that is not locked is taken for one left behind
 
     def release(self) -> None:
         with suppress(OSError):  # the folder has gone, or cannot be written: the next process removes what is left
@@ -40,19 +45,18 @@ class Lock:
 
 def is_live(database: Path, token: str | None) -> bool:
     """Return whether the process that holds a lock is running."""
-    return bool(token) and _is_held(database.with_name(f"{database.name}.live-{token}"))
+    return bool(token) and _is_held(database.with_name(f"{database.name}{_LIVE}{token}"))
 
 
-def is_any_live(database: Path) -> bool:
-    """Return whether any process has the database open for writing."""
-    return any(map(_is_held, database.parent.glob(f"{database.name}.live-*")))
-
-
-def remove_left_behind(database: Path) -> None:
-    """Remove lock files that no process holds."""
-    for path in database.parent.glob(f"{database.name}.live-*"):
-        if not _is_held(path):
-            path.unlink(missing_ok=True)
+def _is_held(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look at the same time
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 @contextmanager
@@ -65,17 +69,6 @@ def alone(database: Path) -> Generator[None]:
         yield
     finally:
         os.close(folder)
-
-
-def _is_held(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look at the same time
-    except BlockingIOError:
-        return True
-    except OSError:
-        pass
-    return False
 
 
 class DiskReserve:
@@ -96,16 +89,15 @@ class DiskReserve:
             size = min(HELD, self._free() + held - LEAST)
             if size <= max(held, LEAST):
                 return
-            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._path.touch(0o600)
             try:
-                if hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(file, 0, size)
-                else:
-                    os.write(file, bytes(size))
+                with self._path.open("r+b") as file:
+                    if hasattr(os, "posix_fallocate"):
+                        os.posix_fallocate(file.fileno(), 0, size)
+                    else:
+                        file.write(bytes(size))
             except OSError:
                 self._path.unlink()
-            finally:
-                os.close(file)
 
     def give_up(self) -> bool:
         """Free the reserved space; returns whether there was any."""
@@ -124,12 +116,56 @@ class DiskReserve:
         return system.f_bavail * system.f_frsize
 
 
-def doubt(path: Path) -> None:
-    """Mark the database to be checked at the next start."""
-    with suppress(OSError):  # it cannot be used either way, and that is told
-        doubted(path).touch(0o600)
-
-
-def doubted(path: Path) -> Path:
+def doubted(database: Path) -> Path:
     """Return the path of the file whose presence makes the next start check the database."""
-    return path.with_name(path.name + ".check")
+    return database.with_name(database.name + ".check")
+
+
+def doubt(database: Path) -> None:
+    """Let the next start check the database."""
+    with suppress(OSError):  # it cannot be used either way, and that is told
+        doubted(database).touch(0o600)
+
+
+def words_of_lost_log(database: Path) -> str:
+    """Return a notice of what stands behind damage in the log: SQLite reads up to there, and says nothing of the rest."""
+    # While another process writes, its memory says how far the log goes, and what comes in at this moment looks like a loss.
+    with suppress(OSError):
+        if not any(map(_is_held, database.parent.glob(f"{database.name}{_LIVE}*"))):
+            with database.with_name(database.name + "-wal").open("rb") as file:
+                lost = _lost_bytes(file.read(LOOKED_AT))
+            if lost:
+                what = "what was recorded last before the end of the last process is lost"
+                return f"the log beside {database} is damaged: {what}, up to {-(-lost // 1024):,} KB"
+    return ""
+
+
+def _lost_bytes(log: bytes) -> int:
+    # Source: SQLite, WAL-mode File Format. The header and each frame have a sum of all before them.
+    if len(log) < _HEADER:
+        return 0
+    magic, _, page_size = unpack_from(">3I", log)
+    order = {0x377F0682: "<2I", 0x377F0683: ">2I"}.get(magic, "")
+    sums = _sums(log[:24], order, (0, 0)) if order else (0, 0)
+    if sums != unpack_from(">2I", log, 24):
+        return len(log)
+    broken = 0
+    size = _FRAME + page_size
+    for at in range(_HEADER, len(log) - size + 1, size):
+        is_of_this_log = log[at + 8 : at + 16] == log[16:24]  # what an earlier one has left has another salt
+        is_commit = any(log[at + 4 : at + 8])
+        if broken and is_of_this_log and is_commit:
+            return len(log) - broken
+        if not broken:
+            sums = _sums(log[at : at + 8] + log[at + _FRAME : at + size], order, sums)
+            if not is_of_this_log or sums != unpack_from(">2I", log, at + 16):
+                broken = at
+    return 0
+
+
+def _sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
+    first, second = sums
+    for even, odd in iter_unpack(order, data):
+        first = (first + even + second) & 0xFFFFFFFF
+        second = (second + odd + first) & 0xFFFFFFFF
+    return first, second

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from tui_host.capture.store.companion_files import DiskReserve
-from tui_host.capture.store.database import give_pages_back
 from tui_host.capture.store.schema import BUSY_SECONDS, SEQ_BITS
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.store import CAME, Store
+from tui_host.capture.store.writer import give_pages_back
 from tui_host.errors import TuiHostError
 
 SLICE, SLICE_BYTES = 1000, 512 << 10
@@ -77,15 +77,15 @@ def prune(
     with nullcontext() if dry else DiskReserve(store.path):
         before = size = used_bytes(store)
         for old in store.read_as(Old, _OLD):
-            if store.is_live(old.owner):
-                continue
             is_old = before_ns is not None and old.time_ns < before_ns
             is_much = max_bytes is not None and size > max_bytes
+            if store.is_live(old.owner):
+                continue
             if stopped() or not (is_old or is_much):
                 break
             if dry:
                 size -= store.read_as(int, f"{_SIZE} {_OF_THING} {old.thing} = ?)", old.key)[0]
-            elif _is_removed(store, old):
+            elif _is_removed(store, old.thing, old.key):
                 size = used_bytes(store)
             else:
                 continue
@@ -106,37 +106,29 @@ def used_bytes(store: Store) -> int:
 def delete_session(store: Store, session: str) -> bool:
     """Remove a session, with the records used by no other; returns whether no other process reads what may be left in the log."""
     with DiskReserve(store.path):
-        if not _is_session_removed(store, session):
+        if not _is_removed(store, "session", session):
             raise TuiHostError("another process writes this session", session, "end it first")
         return _give_back(store)
 
 
-def _is_removed(store: Store, old: Old) -> bool:
-    """Remove the rows of a session or capture; False if another process has opened the session since."""
-    if old.thing == "session":
-        return _is_session_removed(store, old.name)
-    sql = f"SELECT key {_OF_THING} capture = ?) ORDER BY key DESC"
-    _remove(store, lambda connection: [key for (key,) in connection.execute(sql, (old.key,))])
-    return True
+def _is_removed(store: Store, thing: Literal["session", "capture"], name: str | int) -> bool:
+    """Remove the records of a session or capture, the session, and captures that are empty then; False if another has opened it."""
+    session = str(name) if thing == "session" else ""
+    if session and not store.sessions.claim(session):
+        return False
 
-
-def _is_session_removed(store: Store, session: str) -> bool:
-    is_free = store.sessions.claim(session)
-    if is_free:
-        _remove(store, lambda connection: doomed_keys(connection, session, store.is_live), session)
-    return is_free
-
-
-def _remove(store: Store, keys_in: Callable[[sqlite3.Connection], Sequence[int]], session: str = "") -> None:
-    """Remove records, a session, and captures that are empty then; records go in slices, so that recording hardly waits."""
-    keys, at = store.change(keys_in), 0
+    def keys_in(connection: sqlite3.Connection) -> Sequence[int]:
+        if session:
+            return doomed_keys(connection, session, store.is_live)
+        sql = f"SELECT key {_OF_THING} capture = ?) ORDER BY key DESC"
+        return [key for (key,) in connection.execute(sql, (name,))]
 
     def remove_some(connection: sqlite3.Connection) -> int:
         size = count = 0
         for key in keys[at : at + SLICE]:
-            sizes: list[tuple[int]] = connection.execute(_LENGTH, (key,)).fetchall()
+            (length,) = connection.execute(_LENGTH, (key,)).fetchone() or (0,)
             connection.execute(_REMOVE, (key,))
-            size += sum(length for (length,) in sizes)
+            size += length
             count += 1
             if size >= SLICE_BYTES:
                 break
@@ -146,15 +138,17 @@ def _remove(store: Store, keys_in: Callable[[sqlite3.Connection], Sequence[int]]
         connection.executemany(_REMOVE, [(key,) for key in keys_in(connection)])  # what came meanwhile
         for table, column in _SESSION_COLUMNS:
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))  # noqa: S608 - ours
-        for capture, name, ended, owner in connection.execute(_EMPTY).fetchall():
+        for capture, capture_id, ended, owner in connection.execute(_EMPTY).fetchall():
             if ended is not None or not store.is_live(owner):
                 connection.execute("DELETE FROM places WHERE capture = ?", (capture,))
-                connection.execute("DELETE FROM frame_choices WHERE capture = ?", (name,))
+                connection.execute("DELETE FROM frame_choices WHERE capture = ?", (capture_id,))
                 connection.execute("DELETE FROM captures WHERE key = ?", (capture,))
 
-    while at < len(keys):
+    keys, at = store.change(keys_in), 0
+    while at < len(keys):  # in slices, so that recording hardly waits
         at += store.change(remove_some)
     store.change(remove_rest)
+    return True
 
 
 def _give_back(store: Store) -> bool:

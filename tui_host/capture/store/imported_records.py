@@ -17,17 +17,14 @@ if TYPE_CHECKING:
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
 
-AT_ONCE = 8 << 20
-"""Number of bytes to pass to the writer at once."""
-AT_LEAST_SECONDS = 0.25
-"""Longest time until gathered records are passed on: the user may be looking at them."""
+AT_ONCE, AT_LEAST_SECONDS = 8 << 20, 0.25
+"""Number of bytes to pass to the writer at once, and how long they are gathered at most: the user may be looking at them."""
 
 
 def free_name(store: Store, name: str) -> str:
     """Return the name under which to keep what a file calls so: the same, with a mark and a number if it is taken. Blocks."""
-    taken = "SELECT 1 FROM sessions WHERE id = ? UNION SELECT 1 FROM captures WHERE id = ?"
     free, number = name, 1
-    while store.read(taken, free, free):
+    while store.read("SELECT 1 FROM sessions WHERE id = ? UNION SELECT 1 FROM captures WHERE id = ?", free, free):
         number += 1
         free = f"{name}{LOCAL_MARK}{number}"
     return free
@@ -46,12 +43,11 @@ class Intake(Recording):
         self.refused_records = 0  # which can never be stored, such as a second one with the same number
         self._store = store
         self._seen = seen
-        self._last = 0
+        self._last = self._bytes = 0
         self._time_ns, self._is_timed = 0, False
         self._began_ns = time.time_ns()
         self._gathered: list[Slot] = []
         self._given: list[Slot] = []
-        self._bytes = 0
         self._due = time.monotonic() + AT_LEAST_SECONDS
 
     def at(self, time_ns: int | None) -> None:
@@ -85,23 +81,20 @@ class Intake(Recording):
         if self._bytes > AT_ONCE or time.monotonic() >= self._due:
             self._give()
 
-    def close(self) -> None:
-        """Wait until all records are on the disk, and end the capture."""
-        if self._last:
-            self._give()
-            self._wait()
-            self._store.end_capture(self.capture, self._began_ns)
-
     def _give(self) -> None:
-        self._wait()  # until the records before are on the disk
+        self._store.run(lambda _: None, None)  # until the records before are on the disk
         self._given, self._gathered = self._gathered, []
         self._bytes, self._due = 0, time.monotonic() + AT_LEAST_SECONDS
         if not self._store.put(self):
             raise StoreError(self._store.fault, str(self._store.path))
         self._store.hurry()
 
-    def _wait(self) -> None:
-        self._store.run(lambda _: None, None)
+    def close(self) -> None:
+        """Wait until all records are on the disk, and end the capture."""
+        if self._last:
+            self._give()
+            self._store.run(lambda _: None, None)
+            self._store.end_capture(self.capture, self._began_ns)
 
     # For the writer, in its own thread.
 

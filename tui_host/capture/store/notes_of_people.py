@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tui_host.capture.store.rows import Row, storable
+from tui_host.capture.store.rows import storable
 from tui_host.capture.store.writer import Write
 from tui_host.errors import StoreError
 
@@ -21,23 +20,23 @@ _MARK = """
     ON CONFLICT (session, capture, seq) DO UPDATE SET note = excluded.note
 """
 _UNMARK = "DELETE FROM marks WHERE session = ? AND capture = ? AND seq = ?"
-_CHOICES = "SELECT call, seq, joined FROM frame_choices WHERE capture = ? ORDER BY seq, call"
+_CHOICES = "SELECT call, capture, seq, joined FROM frame_choices WHERE capture = ? ORDER BY seq, call"
 _CHOOSE = "INSERT OR REPLACE INTO frame_choices (call, capture, seq, joined) VALUES (?, ?, ?, ?)"
 _JOIN = "INSERT OR REPLACE INTO tap_links (tap, other, joined) VALUES (?, ?, ?)"
 
 
-@dataclass
 class RowMarks:
     """The marked rows of a session or story, by capture and number of their first records. Changes are saved at once, in order."""
 
-    store: Store | None  # without one, marks last as long as this object
-    session: str
-    revision: int = 0  # changes with each change
+    def __init__(self, store: Store | None, session: str) -> None:
+        self.revision = 0  # changes with each change
+        self._store = store  # without one, marks last as long as this object
+        self.session = session
 
     @cached_property
     def _notes(self) -> dict[tuple[str, int], str]:
         with suppress(StoreError):  # closed by now
-            rows = () if self.store is None else self.store.read(_MARKS, self.session)
+            rows = () if self._store is None else self._store.read(_MARKS, self.session)
             return {(str(capture), int(seq or 0)): str(note) for capture, seq, note in rows}
         return {}
 
@@ -52,35 +51,29 @@ class RowMarks:
 
     def toggle(self, row: tuple[str, int]) -> None:
         """Mark a row, or remove its mark and its note."""
-        if row not in self._notes:
-            self.write(row, "")
-        else:
-            del self._notes[row]
-            self._put(_UNMARK, (self.session, *row))
+        self.write(row, None if row in self._notes else "")
 
-    def write(self, row: tuple[str, int], note: str) -> None:
-        """Write a note on a row, and mark the row. The note passes the store's redactor."""
-        self._notes[row] = note = note if self.store is None else storable(self.store.redactor.text(note))
-        self._put(_MARK, (self.session, *row, note))
-
-    def _put(self, sql: str, row: Row) -> None:
+    def write(self, row: tuple[str, int], note: str | None) -> None:
+        """Write a note on a row, and mark the row; None removes both. The note passes the store's redactor."""
         self.revision += 1
-        if self.store is not None:
-            self.store.put(Write(sql=sql, row=row))
+        if note is None:
+            del self._notes[row]
+        else:
+            self._notes[row] = note = note if self._store is None else storable(self._store.redactor.text(note))
+        if self._store is not None:
+            values = self.session, *row
+            self._store.put(Write(_UNMARK, values) if note is None else Write(_MARK, (*values, note)))
 
 
 def frame_choices(store: Store, captures: Iterable[str]) -> Mapping[tuple[str, str, int], bool]:
     """Return whether frames carried calls, as decided: by call, capture and number of the frame. Blocks on the disk."""
-    return {
-        (str(call), capture, int(seq or 0)): bool(joined)
-        for capture in captures
-        for call, seq, joined in store.read(_CHOICES, capture)
-    }
+    rows = [row for capture in captures for row in store.read(_CHOICES, capture)]
+    return {(str(call), str(capture), int(seq or 0)): bool(joined) for call, capture, seq, joined in rows}
 
 
 def choose_frame(store: Store, call: str, frame: tuple[str, int], *, is_joined: bool) -> None:
     """Save at once whether a frame, by capture and number, carried a call; replaces an earlier decision."""
-    store.put(Write(sql=_CHOOSE, row=(storable(call), *frame, int(is_joined))))
+    store.put(Write(_CHOOSE, (storable(call), *frame, int(is_joined))))
 
 
 def tap_links(store: Store) -> Mapping[tuple[str, str], bool]:
@@ -92,5 +85,5 @@ def tap_links(store: Store) -> Mapping[tuple[str, str], bool]:
 def save_tap_links(store: Store, pairs: Iterable[tuple[str, str]], *, joined: bool) -> None:
     """Save a decision for pairs of taps, replacing earlier ones. Blocks until it is on the disk."""
     for pair in pairs:
-        store.put(Write(sql=_JOIN, row=(*sorted(pair), int(joined))))
+        store.put(Write(_JOIN, (*sorted(pair), int(joined))))
     store.run(lambda _: None)

@@ -1,18 +1,26 @@
-"""Makes records from rows of the database. A record whose bytes are damaged says so, and hides no other."""
+"""Reads records, from any thread. A record whose bytes are damaged says so, and hides no other."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from typing import TypeAlias
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
-from tui_host.capture.store.bodies import Bodies, Packed, Part, unpack_run
-from tui_host.capture.store.rows import NO_TIME
-from tui_host.capture.store.schema import SEQ_BITS
+from tui_host.capture.store.bodies import SPAN, Bodies, Packed, Part, unpack_run
+from tui_host.capture.store.companion_files import doubt
+from tui_host.capture.store.database import connect_to_read
+from tui_host.capture.store.rows import NO_TIME, SQLValue
+from tui_host.capture.store.schema import SEQ_BITS, damaged_text, is_damage
+from tui_host.capture.store.session_records import select_records
+from tui_host.errors import StoreError
 
+T = TypeVar("T")
 Text: TypeAlias = "str | None"
 Number: TypeAlias = "int | None"
 StoredRow: TypeAlias = """tuple[
@@ -22,15 +30,153 @@ StoredRow: TypeAlias = """tuple[
 Keyed: TypeAlias = "tuple[int, Record]"
 """A record with its key."""
 
-SELECT = """
+PAGE = 128
+"""Rows read at once, so that no reader holds on to an old state of the file for long."""
+_SELECT = """
     SELECT records.key, time, mono, records.kind, direction, encoding, malformed, head, redacted, base, size, last, data,
         wire, peer, session, turn, step, call, connection, exchange, captures.id
     FROM records CROSS JOIN places ON places.key = records.place
         CROSS JOIN captures ON captures.key = places.capture
+    WHERE
 """  # CROSS: records first, in their order
+_REACHING = f"{_SELECT} last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
+_IN_ORDER = f"{_SELECT} records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
+_KEYS = "IN (SELECT value FROM json_each(?)) ORDER BY records.key"
+_WITH_KEYS = f"{_SELECT} records.key {_KEYS}"
+_PLAIN = f"SELECT key, data FROM records WHERE size IS NULL AND last IS NULL AND encoding IS NULL AND key {_KEYS}"  # noqa: S608 - constants alone
 
 
-def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
+class ReadableStore:
+    """A database that any thread reads, with connections of its own. Each method blocks, and raises `StoreError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._readers: list[sqlite3.Connection] = []
+        self._watching: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def _close_readers(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            for reader in (*self._readers, self._watching):
+                if reader is not None:
+                    reader.close()
+            self._readers.clear()
+            self._watching = None
+
+    def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
+        """Return all rows of a query."""
+        return self.query(lambda reader: reader.execute(sql, values).fetchall())
+
+    def read_as(self, make: Callable[..., T], sql: str, *values: SQLValue) -> list[T]:
+        """Return what a function makes of the columns of each row."""
+        return [make(*row) for row in self.read(sql, *values)]
+
+    def data_version(self) -> int:
+        """Return a number that changes with any write of any process. Costs next to nothing."""
+        with self._lock:
+            self._check_open()
+            if self._watching is None:  # the number is one connection's own
+                self._watching = connect_to_read(self.path)
+            try:
+                version: int = self._watching.execute("PRAGMA data_version").fetchone()[0]
+            except sqlite3.Error as error:
+                raise self._unreadable(error) from error
+        return version
+
+    def records(
+        self, *, capture: str | None = None, after: int = 0, until_seq: int | None = None, limit: int | None = None
+    ) -> Iterator[Record]:
+        """Yield records in the order of captures and numbers, in `capture` after `after` and up to `until_seq`."""
+        low, high = 0, (1 << 63) - 1
+        if capture is not None:
+            start = self._start_of(capture)
+            if start is None:
+                return
+            low = start + after
+            high = start + ((1 << SEQ_BITS) - 1 if until_seq is None else until_seq)
+        read = _in_order(self._pages(low, high))
+        yield from islice((record for key, record in read if low < key <= high), limit)
+
+    def record(self, capture: str, seq: int) -> Record | None:
+        """Return one record, None without one."""
+        return next(self.records(capture=capture, after=seq - 1, until_seq=seq), None)
+
+    def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
+        """Return the bytes of records by number, of those that are stored as they came."""
+        start = self._start_of(capture)
+        if start is None:
+            return {}
+        rows = self.read(_PLAIN, json.dumps([start + seq for seq in seqs]))
+        return {key - start: data for key, data in rows if isinstance(key, int) and isinstance(data, bytes)}
+
+    def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
+        """Yield the records of a session in the order of exports; True with a record of a connection's preamble."""
+        preamble, belonging = self.query(lambda reader: select_records(reader, session))
+        for keys, is_preamble in ((preamble, True), (belonging, False)):
+            for _, record in _in_order(self._with_keys(keys)):
+                yield record, is_preamble
+
+    def _start_of(self, capture: str) -> int | None:
+        keys = self.read_as(int, "SELECT key FROM captures WHERE id = ?", capture)
+        return keys[0] << SEQ_BITS if keys else None
+
+    def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
+        bodies = Bodies()
+        # an answer before these rows may reach into them
+        yield from self._read_records(_REACHING, (low, low + SPAN, low), bodies)
+        at: int | None = low
+        while at is not None:
+            rows = self._read_records(_IN_ORDER, (at, high, PAGE), bodies)
+            yield from rows
+            at = rows[-1][0][0] if len(rows) == PAGE else None
+
+    def _with_keys(self, keys: Sequence[int]) -> Iterator[Sequence[Keyed]]:
+        bodies = Bodies()
+        for start in range(0, len(keys), PAGE):
+            yield from self._read_records(_WITH_KEYS, (json.dumps(keys[start : start + PAGE]),), bodies)
+
+    def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[Sequence[Keyed]]:
+        return self.query(lambda reader: [_from_row(row, reader, bodies) for row in reader.execute(sql, values)])
+
+    def query(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run work that reads in one transaction; again if a text is damaged, with escapes for what is no UTF-8 in it."""
+        with self._lock:
+            self._check_open()
+            reader = self._readers.pop() if self._readers else None
+        reader = connect_to_read(self.path) if reader is None else reader
+        try:
+            while True:
+                reader.execute("BEGIN")
+                try:
+                    return work(reader)
+                except sqlite3.OperationalError:
+                    if reader.text_factory is damaged_text:
+                        raise
+                    reader.text_factory = damaged_text
+                finally:
+                    if reader.in_transaction:  # some errors have ended it
+                        reader.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from error
+        finally:
+            with self._lock:
+                self._readers.append(reader)
+            if self._is_closed:  # meanwhile
+                self._close_readers()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoreError("the database is closed", str(self.path))
+
+    def _unreadable(self, error: sqlite3.Error) -> StoreError:
+        if is_damage(error):
+            doubt(self.path)
+        return StoreError(f"the database cannot be read: {error}", str(self.path), "start again")
+
+
+def _in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
     """Yield records in the order of keys, from rows in the order of first keys; an answer may overlap later rows."""
     waiting: list[tuple[int, int, Record]] = []
     for row in rows:
@@ -43,7 +189,7 @@ def in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
         yield key, record
 
 
-def from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
+def _from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) -> Sequence[Keyed]:
     """Return the records of a row, with keys."""
     (key, time_ns, mono_ns, kind, direction, encoding, malformed, head, redacted, base, size, last, data) = row[:13]
     (wire, peer, session, turn, step, call, connected, exchange, capture) = row[13:]

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 from tui_host.capture.record import Head, Place, Record, Wire
 from tui_host.capture.recording import Slot
-from tui_host.capture.store.bodies import KINDS, LARGE, LONGEST, SPAN, Packed, Packer, PlainRow, pack_run
+from tui_host.capture.store.bodies import KINDS, LARGE, LONGEST, SPAN, Packed, Packer, PlainRow, pack, pack_run
 from tui_host.capture.store.schema import SEQ_BITS
 
 SQLValue: TypeAlias = "int | str | bytes | None"
@@ -46,11 +46,6 @@ _STREAMED = f"""
 def storable(text: Text) -> Text:
     """Return the text with escapes for lone surrogates, which SQLite refuses."""
     return text if text is None or text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-def _head_to_json(head: Head) -> str:
-    # in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8
-    return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
 
 
 class RecordTable:
@@ -140,16 +135,16 @@ class RecordTable:
         self._plain.clear()
 
     def _insert_whole(self, row: PlainRow, record: Record) -> None:
-        head: SQLValue = row[7]
+        head: str | int | None = row[7]
         if record.kind == "request" and record.wire == "llm":
-            text = (head or "").encode()
+            text = (row[7] or "").encode()
             packed = self._packer.pack_request(row[0], storable(record.place.session), text + record.data)
             if packed.size is None:
                 packed = Packed(record.data)
             else:
                 head = len(text) or None
         else:
-            packed = self._packer.pack(record.data)
+            packed = pack(record.data) if len(record.data) >= LARGE else Packed(record.data)
         redacted = [(mark.where, mark.name, mark.length) for mark in record.redacted]
         marks = storable(record.malformed), json.dumps(redacted, separators=(",", ":")) if redacted else None
         self._connection.execute(_WHOLE, (*row[:7], head, packed.data, *marks, packed.base, packed.size, None))
@@ -162,21 +157,23 @@ class RecordTable:
             return
         self._streamed.pop(place, None)
         self._insert_plain()
-        session = storable(record.place.session)
         stored: list[PlainRow] = self._connection.execute(_STREAMED, (place,)).fetchall()
-        new = self._parts.pop(place, [])
         last = stored[-1][0] if stored else 0
-        for _, alike in groupby([*stored, *new], itemgetter(6)):  # of one encoding
+        for _, alike in groupby([*stored, *self._parts.pop(place, [])], itemgetter(6)):  # of one encoding
             run = list(alike)
             if len(run) == 1 or run[-1][0] - run[0][0] >= SPAN:
                 self._plain += [row for row in run if row[0] > last]
                 continue
-            self._connection.executemany(
-                "DELETE FROM records WHERE key = ?", [row[:1] for row in run if row[0] <= last]
-            )
-            packed = self._packer.pack_answer(run[0][0], session, pack_run(run))
+            old = [row[:1] for row in run if row[0] <= last]
+            self._connection.executemany("DELETE FROM records WHERE key = ?", old)
+            packed = self._packer.pack_answer(run[0][0], storable(record.place.session), pack_run(run))
             marks = None, None, packed.base, packed.size, run[-1][0]
             self._connection.execute(_WHOLE, (*run[0][:7], None, packed.data, *marks))
+
+
+def _head_to_json(head: Head) -> str:
+    # in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8
+    return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
 
 
 @lru_cache(_AT_ONCE)

@@ -13,8 +13,7 @@ from contextlib import closing
 from operator import lt
 from pathlib import Path
 
-from tui_host.capture.store.schema import connect, damaged_text, make_private, make_tables
-from tui_host.capture.store.store_faults import READ_FAULTS, is_damage
+from tui_host.capture.store.schema import READ_FAULTS, connect, damaged_text, is_damage, make_private, make_tables
 
 AT_ONCE = 512
 _LAST = (1 << 63) - 1
@@ -28,7 +27,6 @@ _MENDED = """
 
     DELETE FROM places WHERE capture NOT IN (SELECT key FROM captures);
     DELETE FROM records WHERE place NOT IN (SELECT key FROM places);
-    UPDATE records SET base = NULL WHERE base NOT IN (SELECT key FROM records); -- it says itself that it is damaged
 
     INSERT OR IGNORE INTO sessions (id, title, created, updated, turns, source, model, protocol, draft)
     SELECT session, 'salvaged', now, now, max(turn), 'chat', coalesce(max(model), ''), coalesce(max(protocol), 'native'), ''
@@ -54,8 +52,8 @@ def salvage(damaged: Path, fresh: Path) -> str:
     finally:
         if not carried:
             fresh.unlink(missing_ok=True)
-        for path in (mended, *mended.parent.glob(f"{mended.name}-*")):
-            path.unlink(missing_ok=True)
+        for path in mended.parent.glob(f"{mended.name}*"):
+            path.unlink()
     return carried or "nothing in it could be read"
 
 
@@ -63,19 +61,20 @@ def _copied(damaged: Path, fresh: Path) -> str:
     """Copy the rows of a file; return how much that was, empty where the file cannot be read."""
     fresh.unlink(missing_ok=True)
     make_private(fresh)
+    lost: list[str] = []
     with closing(connect(fresh)) as target:
         target.execute("PRAGMA auto_vacuum = INCREMENTAL")
         target.execute("PRAGMA synchronous = OFF")
         make_tables(target)
+        schema = target.execute(_SCHEMA).fetchall()
         try:
             with closing(connect(damaged, uri=f"{damaged.absolute().as_uri()}?mode=ro")) as source:
                 source.text_factory = damaged_text
                 source.execute("PRAGMA cell_size_check = ON")
-                if source.execute(_SCHEMA).fetchall() != target.execute(_SCHEMA).fetchall():
+                if source.execute(_SCHEMA).fetchall() != schema:
                     return ""
                 target.execute("BEGIN")
-                tables: list[str] = [row[1] for row in target.execute(_SCHEMA).fetchall() if row[0] == "table"]
-                lost = ", ".join([table for table in tables if not _copy_table(source, target, table)])
+                lost += [name for kind, name, *_ in schema if kind == "table" and not _copy_table(source, target, name)]
         except READ_FAULTS as error:
             if is_damage(error):
                 return ""
@@ -87,26 +86,29 @@ def _copied(damaged: Path, fresh: Path) -> str:
         target.execute("PRAGMA journal_mode = WAL").fetchall()  # and with that all of it is on the disk
     if not (sessions or records):
         return ""
-    lost = f"; some rows of {lost} could not" if lost else ""
-    return f"{sessions:,} sessions and {records:,} records could be read, and are in the new one{lost}"
+    left_out = f"; some rows of {', '.join(lost)} could not" if lost else ""
+    return f"{sessions:,} sessions and {records:,} records could be read, and are in the new one{left_out}"
 
 
 def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
+    """Copy the file itself, with the schema of a new one over its own."""
     make_private(mended)
     shutil.copyfile(damaged, mended)
     log = damaged.with_name(damaged.name + "-wal")
     if log.exists():
         shutil.copyfile(log, mended.with_name(mended.name + "-wal"))
     with closing(connect(fresh)) as connection:
-        roots = {row[0] for row in connection.execute("SELECT rootpage FROM sqlite_master")}
-    new, pages = fresh.read_bytes(), damaged.stat().st_size // _PAGE
+        roots = {row[2] for row in connection.execute(_SCHEMA)}
+    new, size = fresh.read_bytes(), damaged.stat().st_size // _PAGE
     with mended.open("r+b") as file:
         # The size of the file stands at byte 28; a new file knows of no free pages, which reading does not need.
-        file.write(new[:28] + pages.to_bytes(4, "big") + new[32:_PAGE])
-        for page in range(2, len(new) // _PAGE + 1):
-            if page not in roots:  # in a new file these are the schema's, and one that reading does not need either
-                file.seek((page - 1) * _PAGE)
-                file.write(new[(page - 1) * _PAGE : page * _PAGE])
+        file.write(new[:28] + size.to_bytes(4, "big") + new[32:_PAGE])
+        for at in range(_PAGE, len(new), _PAGE):
+            if (
+                at // _PAGE + 1 not in roots
+            ):  # in a new file these are the schema's, and one that reading does not need either
+                file.seek(at)
+                file.write(new[at : at + _PAGE])
 
 
 def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:
@@ -115,21 +117,18 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: s
     names = ", ".join(name for name, _ in columns)
     insert = f"INSERT OR IGNORE INTO {table} (rowid, {names}) VALUES ({', '.join('?' * (len(columns) + 1))})"  # noqa: S608
     select = f"SELECT rowid, {names} FROM {table} NOT INDEXED WHERE rowid >= ? ORDER BY rowid LIMIT ?"  # noqa: S608
-    there = f"SELECT 1 FROM {table} NOT INDEXED WHERE rowid = ?"  # noqa: S608
 
     def rows(start: int, most: int) -> list[tuple[int, ...]] | None:
         """Read rows; None where the tree is broken, or the numbers of rows are not those by which they are found."""
         try:
             read = source.execute(select, (start, most)).fetchall()
             numbers = [row[0] for row in read]
-            is_right = all(map(lt, numbers, numbers[1:]))
-            if not is_right or (numbers and source.execute(there, numbers[-1:]).fetchone() is None):
-                return None
+            is_found = not read or source.execute(select, (numbers[-1], 1)).fetchone() == read[-1]
+            return read if is_found and all(map(lt, numbers, numbers[1:])) else None
         except sqlite3.DatabaseError as error:
             if is_damage(error):
                 return None
             raise
-        return read
 
     def is_readable(start: int) -> bool:
         return rows(start, 1) is not None
@@ -139,9 +138,7 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: s
         read = rows(at, count)
         if read is not None:
             target.executemany(insert, read)
-            if len(read) < count:
-                break
-            at, count = read[-1][0] + 1, AT_ONCE
+            at, count = (read[-1][0] + 1, AT_ONCE) if len(read) == count else (_LAST, 0)
         elif count > 1:
             count //= 2
         else:  # the next number from which rows can be read again

@@ -1,26 +1,26 @@
-"""The form of the database: its tables, the numbers by which its file is known, and how a new one is made.
+"""The form of the database: its tables, how a new one is made and opened, and what SQLite's errors mean.
 
 References are not enforced: to look up each takes a fifth of the time that a record takes. The writer looks for a place once in a
-transaction, and deletes what refers to others first.
-
-A file of an older form is set aside, see `database`. This is the first form that later versions will have to open: a change to it
+transaction, and deletes what refers to others first. This is the first form that later versions will have to open: a change to it
 is a new form, and needs statements that bring a file of this one up to date.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from functools import partial
+from operator import methodcaller
 from pathlib import Path
 
 APPLICATION_ID = 0x74756968  # SQLite's id of our files: the letters `tuih`
 FORM = 6
-SEQ_BITS = (
-    40  # a record's key is its capture's key, shifted left by this many bits, plus the record's number in the capture
-)
+SEQ_BITS = 40  # a record's key is its capture's key, shifted left by so many bits, plus its number in the capture
 BUSY_SECONDS = 5.0  # so long SQLite waits for other processes
-damaged_text = partial(str, encoding="utf-8", errors="backslashreplace")
+LOCKS = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))  # the codes where another program holds the file
+LOCKED = "another process holds the database locked"
+DAMAGED = "the database is damaged"
+damaged_text = methodcaller("decode", "utf-8", "backslashreplace")
 """A text factory that reads damaged texts too, with the bytes that are no UTF-8 as escapes. Takes twice as long."""
+READ_FAULTS = (sqlite3.Error, UnicodeDecodeError)  # the second comes from SQLite's message, which quotes a damaged name
 
 _TABLES = """
     CREATE TABLE captures (
@@ -116,7 +116,7 @@ _TABLES = """
 
 
 def connect(path: Path, *, uri: str = "") -> sqlite3.Connection:
-    """Open a connection in autocommit mode. The connection waits for other processes, and overwrites deleted data."""
+    """Open a connection in autocommit mode. It waits for other processes, and overwrites deleted data."""
     connection = sqlite3.connect(
         uri or path, uri=bool(uri), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
@@ -149,3 +149,23 @@ def form_of(connection: sqlite3.Connection) -> int:
     """Return the form of the file; 0 if no table was made yet."""
     form: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return form
+
+
+def code_of(error: BaseException) -> int:
+    """Return SQLite's primary result code; that of an unspecific error where the module itself raised."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
+
+
+def is_damage(error: BaseException) -> bool:
+    """Return whether an error means that the file is damaged."""
+    return isinstance(error, UnicodeDecodeError) or code_of(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+def reason_of(error: sqlite3.Error) -> str:
+    """Return for a person why something could not be written."""
+    if is_damage(error):
+        return f"{DAMAGED}; start again, and it is set aside"
+    if code_of(error) in LOCKS:
+        return LOCKED
+    return "the disk is full" if code_of(error) == sqlite3.SQLITE_FULL else f"the database cannot be written: {error}"

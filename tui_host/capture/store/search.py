@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from tui_host.capture.content_codings import decode_records
@@ -17,10 +17,8 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store, StoredSessions
 from tui_host.errors import JSON
 
-MOST_BYTES = 256 << 20
-"""Bytes of records in which a search looks unless it is told to look everywhere."""
-_STEP_RECORDS = 200
-"""Records between two looks at whether to go on."""
+MOST_BYTES = 256 << 20  # of records, in which a search looks unless it is told to look everywhere
+_STEP_RECORDS = 200  # between two looks at whether to go on
 _AROUND_CHARACTERS = 40
 _NOT_SAID = frozenset(
     (
@@ -49,23 +47,32 @@ def search_chats(sessions: StoredSessions, words: str) -> Iterator[Found]:
     """Yield sessions with every word and quoted text in title or messages, the last changed first; none for other filters."""
     needles = WantedTexts(read_filter(words).whole_texts)
     for session in sessions.list() if needles.texts else ():
-        missing = needles.texts - needles.contained(session.title.encode("utf-8", "replace"))
-        excerpt, turn = "", 0
-        # what came from a file was told to no model of ours: its chat has what was said
-        for text in sessions.messages(session.id) or sessions.item_texts(session.id) if missing else ():
-            data = text.encode("utf-8", "replace")
-            if not needles.contained(data):
-                continue  # only what may match is parsed
-            value = read_object(data)
-            spoken = " ".join(_strings(value))
-            here = needles.contained(spoken.encode("utf-8", "replace"))
-            if here and not excerpt:
-                excerpt, turn = _excerpt(spoken, here), number_or_zero(value.get("turn"))
-            missing -= here
-            if not missing:
-                break
+        found = _with_all(session, needles, _said(sessions, session.id, needles))
+        if found is not None:
+            yield found
+
+
+def _with_all(session: SessionInfo, needles: WantedTexts, bodies: Iterable[tuple[bytes, int]]) -> Found | None:
+    """Return a session whose title and bodies, each with its turn, have all texts together."""
+    missing = needles.texts - needles.contained(session.title.encode("utf-8", "replace"))
+    excerpt, turn = "", 0
+    for data, turn_of_it in bodies if missing else ():
+        here = needles.contained(data)
+        if here and not excerpt:
+            excerpt, turn = _excerpt(data.decode("utf-8", "replace"), here), turn_of_it
+        missing -= here
         if not missing:
-            yield Found(session=session, excerpt=excerpt, turn=turn)
+            break
+    return None if missing else Found(session=session, excerpt=excerpt, turn=turn)
+
+
+def _said(sessions: StoredSessions, session: str, needles: WantedTexts) -> Iterator[tuple[bytes, int]]:
+    # what came from a file was told to no model of ours: its chat has what was said
+    for text in sessions.messages(session) or sessions.item_texts(session):
+        data = text.encode("utf-8", "replace")
+        if needles.contained(data):  # only what may match is parsed
+            value = read_object(data)
+            yield " ".join(_strings(value)).encode("utf-8", "replace"), number_or_zero(value.get("turn"))
 
 
 def _strings(value: JSON) -> Iterator[str]:
@@ -125,25 +132,15 @@ class RecordSearch:
         if query is None or self.is_over:
             return None
         needles = WantedTexts(term.value for term in terms(query, negated=True) if term.is_text)
-        search = self._with_texts if self.reading.whole_texts else self._with_rows
         try:
-            found = search(session, needles)
+            if self.reading.whole_texts:
+                found = _with_all(session, needles, ((body.data, body.turn) for body in self._bodies(session, None)))
+            else:
+                found = self._with_rows(session, needles)
         except _StoppedError:
             return None
         self.looked += 1
-        return found
-
-    def _with_texts(self, session: SessionInfo, needles: WantedTexts) -> Found | None:
-        missing = needles.texts - needles.contained(session.title.encode())
-        excerpt, turn = "", 0
-        for body in self._bodies(session):
-            texts = needles.contained(body.data)
-            if texts and not excerpt:
-                excerpt, turn = _excerpt(body.data.decode("utf-8", "replace"), texts), body.turn
-            missing -= texts
-            if not missing:
-                return Found(session=session, excerpt=excerpt, turn=turn, in_records=True)
-        return None
+        return found and replace(found, in_records=True)
 
     def _with_rows(self, session: SessionInfo, needles: WantedTexts) -> Found | None:
         ladder = Ladder()
@@ -160,12 +157,12 @@ class RecordSearch:
             return None
         first = ladder.rows[matches[0]]
         excerpt = " ".join(filter(None, (first.peer, first.method, first.words)))
-        return Found(session=session, excerpt=excerpt, turn=first.turn, rows=len(matches), in_records=True)
+        return Found(session=session, excerpt=excerpt, turn=first.turn, rows=len(matches))
 
-    def _bodies(self, session: SessionInfo, ladder: Ladder | None = None) -> Iterator[_Body]:
+    def _bodies(self, session: SessionInfo, ladder: Ladder | None) -> Iterator[_Body]:
         """Yield the bodies of a session, without the preamble, which repeats in every session; feed a ladder."""
         counts = any(term.field == TOKENS for term in terms(self.reading.query, negated=True))
-        answers: dict[tuple[str, str], list[Record]] = {}
+        answers: dict[tuple[str, str | None], list[Record]] = {}
         for number, (record, is_preamble) in enumerate(self.store.session_records(session.id)):
             if number % _STEP_RECORDS == 0 and (self.is_over or not self.goes_on()):
                 raise _StoppedError
@@ -175,7 +172,7 @@ class RecordSearch:
                 continue
             if ladder is not None:
                 ladder.feed([record])
-            exchange = record.capture, record.exchange or ""
+            exchange = record.capture, record.exchange
             is_request = record.wire == "llm" and record.kind == "request"
             if is_request or record.kind in {"frame", "line", "decision"}:
                 tokens = self.estimate(record.data) if counts and is_request else 0

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from tui_host.capture.session_summary import SessionFields, SessionInfo
-from tui_host.capture.store.access import OpenDatabase
-from tui_host.capture.store.companion_files import Lock
-from tui_host.capture.store.rows import Row, SQLValue, storable
-from tui_host.capture.store.writer import Write, Writer
+from tui_host.capture.store.companion_files import is_live
+from tui_host.capture.store.rows import TAKE_OVER, Row, SQLValue, storable
+from tui_host.capture.store.writer import WritableStore, Write
 from tui_host.errors import TuiHostError
+
+CaptureKind: TypeAlias = Literal["app", "ask", "tap", "import"]
 
 CAME = """(
     SELECT CASE kind WHEN 'import' THEN started END FROM places CROSS JOIN captures ON captures.key = capture
@@ -30,7 +35,7 @@ _LISTED = f"{_INFO} WHERE turns > 0 OR source IN ('tap', 'import') ORDER BY"
 _LEFT_OPEN = f"{_INFO} WHERE turns > 0 AND source IN ('chat', 'ask') AND owner IS NOT NULL AND owner != ?"
 _LEFT_DRAFT = f"{_INFO} WHERE turns = 0 AND draft <> '' AND source = 'chat' ORDER BY updated DESC"
 _INTO = """
-    INTO sessions (id, title, created, updated, turns, source, model, protocol, profile, options, facts, draft, owner)
+    INTO sessions (id, title, source, created, updated, turns, model, protocol, profile, options, facts, draft, owner)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _SAVE = f"""
@@ -45,6 +50,9 @@ _SAVE_TURN = """
     INSERT OR IGNORE INTO turns (session, number, model, protocol)
     SELECT id, ?, model, protocol FROM sessions WHERE id = ?
 """
+_MESSAGES = "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number"
+_ITEMS = "SELECT json FROM items WHERE session = ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
+_MODELS = "SELECT model || ' ' || protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)"
 _TRAFFIC = """
     SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum(wire = 'mcp' AND kind = 'frame'), sum(length(data))
     FROM places CROSS JOIN records ON records.place = places.key WHERE session = ? GROUP BY peer ORDER BY min(records.key)
@@ -57,7 +65,6 @@ _PASSED = """
     SELECT session, 'frames', count(*) FROM places CROSS JOIN records ON records.place = places.key
         WHERE kind = 'frame' AND session IN (SELECT id FROM sessions WHERE source IN ('tap', 'import')) GROUP BY 1
 """
-_LAST = (1 << 63) - 1
 
 
 class Traffic(NamedTuple):
@@ -70,29 +77,27 @@ class Traffic(NamedTuple):
 
 
 class StoredSessions:
-    """The sessions of one store. All saved text passes the store's redactor."""
+    """The sessions of one store. All saved text passes the store's redactor. What saves returns at once, and keeps its order."""
 
-    def __init__(self, store: OpenDatabase) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-
-    # Saving: at once, in order.
 
     def save(self, info: SessionInfo) -> None:
         """Create a session owned by this process, or update the session; turns are counted as they are saved."""
-        self._store.put(Write(sql=_SAVE, row=self._row(info, 0, self._store.owner)))
+        self._store.put(Write(_SAVE, self._row(info, 0, self._store.owner)))
 
     def put_back(self, info: SessionInfo) -> None:
         """Save an imported session with all original values; owned by this process while live, then by nobody."""
-        row = self._row(info, info.turns, self._store.owner if info.live else None)
-        self._store.put(Write(sql=f"REPLACE {_INTO}", row=row))
+        self._store.put(
+            Write(f"REPLACE {_INTO}", self._row(info, info.turns, self._store.owner if info.live else None))
+        )
 
     def _row(self, info: SessionInfo, turns: int, owner: str | None) -> Row:
-        text, json_text = self._store.redactor.text, self._store.redactor.json_text
-        texts = text(info.title), info.model, info.protocol, text(info.profile), text(info.draft)
-        title, model, protocol, profile, draft = map(storable, texts)
-        options, facts = storable(json_text(info.options)), storable(json_text(info.facts))
-        begin = info.id, title, info.created_ns, info.updated_ns, turns, info.source
-        return (*begin, model, protocol, profile, options, facts, draft, owner)
+        redactor = self._store.redactor
+        title, profile, draft = (storable(redactor.text(text)) for text in (info.title, info.profile, info.draft))
+        options, facts = (storable(redactor.json_text(text)) for text in (info.options, info.facts))
+        begin = info.id, title, info.source, info.created_ns, info.updated_ns, turns
+        return (*begin, storable(info.model), storable(info.protocol), profile, options, facts, draft, owner)
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
         """Save one message as JSON of the chat."""
@@ -100,21 +105,37 @@ class StoredSessions:
         def row() -> Row:  # there may be images in it, in which secrets are not found soon
             return session, number, turn, storable(self._store.redactor.json_text(text))
 
-        self._store.put(Write(sql=_SAVE_MESSAGE, row=row))
-        self._store.put(Write(sql=_TOUCH, row=(turn, time_ns, session)))
+        self._store.put(Write(_SAVE_MESSAGE, row))
+        self._store.put(Write(_TOUCH, (turn, time_ns, session)))
         if turn:
-            self._store.put(Write(sql=_SAVE_TURN, row=(turn, session)))
+            self._store.put(Write(_SAVE_TURN, (turn, session)))
 
     def save_item(self, session: str, number: int, text: str) -> None:
         """Save one item as JSON of the chat, replacing the item with the number."""
-        row = session, number, storable(self._store.redactor.json_text(text))
-        self._store.put(Write(sql=_SAVE_ITEM, row=row))
+        self._store.put(Write(_SAVE_ITEM, (session, number, storable(self._store.redactor.json_text(text)))))
 
     def forget_draft(self, session: str) -> None:
         """Remove a session without a turn."""
-        self._store.put(Write(sql="DELETE FROM sessions WHERE id = ? AND turns = 0", row=(session,)))
+        self._store.put(Write("DELETE FROM sessions WHERE id = ? AND turns = 0", (session,)))
 
-    # Listing.
+    def release(self, session: str) -> None:
+        """Let other processes write the session."""
+        self._store.put(
+            Write("UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?", (session, self._store.owner))
+        )
+
+    def claim(self, session: str) -> bool:
+        """Become the one process to write this session; False while another running process is the owner."""
+
+        def take(connection: sqlite3.Connection) -> bool:
+            sql = "SELECT owner FROM sessions WHERE id = ?"
+            row: tuple[str | None] | None = connection.execute(sql, (session,)).fetchone()
+            is_free = row is None or row[0] == self._store.owner or not self._store.is_live(row[0])
+            if is_free:
+                connection.execute("UPDATE sessions SET owner = ? WHERE id = ?", (self._store.owner, session))
+            return is_free
+
+        return self._store.change(take)
 
     def list(self) -> Sequence[SessionInfo]:
         """Return the sessions with a turn, and sessions of taps and imports; the last changed first."""
@@ -151,12 +172,10 @@ class StoredSessions:
         raise TuiHostError(f"there is no such session{ids}", name, "look at `tui-host sessions list`")
 
     def _infos(self, sql: str, *values: SQLValue) -> Sequence[SessionInfo]:
-        return self._store.read_as(self._info, sql, *values)
+        def info(owner: str | None, came: int | None, *fields: *SessionFields) -> SessionInfo:
+            return SessionInfo(*fields, live=self._store.is_live(owner), imported=came is not None)
 
-    def _info(self, owner: str | None, came: int | None, *fields: *SessionFields) -> SessionInfo:
-        return SessionInfo(*fields, live=self._store.is_live(owner), imported=came is not None)
-
-    # Content.
+        return self._store.read_as(info, sql, *values)
 
     def count_messages(self, session: str) -> int:
         """Return the number for the next message."""
@@ -164,23 +183,17 @@ class StoredSessions:
             0
         ]
 
-    def messages(self, session: str, *, before: int = _LAST) -> Sequence[str]:
+    def messages(self, session: str, *, before: int = sys.maxsize) -> Sequence[str]:
         """Return the JSON of the messages, in order: all, or those with smaller numbers."""
-        return self._texts(
-            "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number", session, before
-        )
+        return self._store.read_as(str, _MESSAGES, session, before)
 
     def item_texts(self, session: str, *, beginning: str = "", most: int = -1) -> Sequence[str]:
         """The JSON of the chat's items, in order; or the first ones that begin so."""
-        sql = "SELECT json FROM items WHERE session = ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
-        return self._texts(sql, session, len(beginning), beginning, most)
+        return self._store.read_as(str, _ITEMS, session, len(beginning), beginning, most)
 
     def models(self, session: str) -> Sequence[str]:
         """Return the models of the turns with their tool protocols, in order, each pair once."""
-        sql = (
-            "SELECT model || ' ' || protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)"
-        )
-        return self._texts(sql, session)
+        return self._store.read_as(str, _MODELS, session)
 
     def traffic(self, session: str) -> Sequence[Traffic]:
         """Return what passed each provider and server, in the order of first records."""
@@ -188,7 +201,7 @@ class StoredSessions:
 
     def captures(self, session: str) -> Sequence[str]:
         """Return the captures of a session, in the order of beginning."""
-        return self._texts(_CAPTURES, session)
+        return self._store.read_as(str, _CAPTURES, session)
 
     def passed(self) -> Mapping[str, Counter[str]]:
         """Return how many `exchanges` with models and `frames` of servers each session of another host has, by session."""
@@ -197,36 +210,33 @@ class StoredSessions:
             counts.setdefault(str(session), Counter())[str(what)] = int(count or 0)
         return counts
 
-    def _texts(self, sql: str, *values: SQLValue) -> Sequence[str]:
-        return self._store.read_as(str, sql, *values)
 
-    # Owning.
+class Store(WritableStore):
+    """An open database with its records and sessions, which several processes may have open."""
 
-    def claim(self, session: str) -> bool:
-        """Become the one process to write this session; False while another running process is the owner."""
+    @cached_property
+    def sessions(self) -> StoredSessions:
+        return StoredSessions(self)
 
-        def take(connection: sqlite3.Connection) -> bool:
-            sql = "SELECT owner FROM sessions WHERE id = ?"
-            row: tuple[str | None] | None = connection.execute(sql, (session,)).fetchone()
-            is_free = row is None or row[0] == self._store.owner or not self._store.is_live(row[0])
-            if is_free:
-                connection.execute("UPDATE sessions SET owner = ? WHERE id = ?", (self._store.owner, session))
-            return is_free
+    def is_live(self, owner: str | None) -> bool:
+        """Return whether the process with this lock still runs; true for this process."""
+        return bool(owner) and (owner == self.owner or is_live(self.path, owner))
 
-        return self._store.change(take)
+    def owns(self, path: Path) -> bool:
+        """Return whether a path is the database or a file of SQLite beside it: nothing else may open these."""
+        # Who closes a file gives up all locks that the process has on it. SQLite, How To Corrupt An SQLite Database File, 2.2.
+        for ending in ("", "-wal", "-shm"):
+            with suppress(OSError):  # one of the two is not there
+                if path.samefile(self.path.with_name(self.path.name + ending)):
+                    return True
+        return False
 
-    def release(self, session: str) -> None:
-        """Let other processes write the session."""
-        sql = "UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?"
-        self._store.put(Write(sql=sql, row=(session, self._store.owner)))
+    def begin_capture(self, capture: str, kind: CaptureKind, time_ns: int) -> None:
+        """Begin a capture of this process, or make one that is continued its own."""
+        self.put(Write(TAKE_OVER, (capture, kind, time_ns, os.getpid(), self.owner)))
 
-
-class Store(OpenDatabase):
-    """An open database with its records and sessions."""
-
-    def __init__(self, path: Path, writer: Writer | None, lock: Lock | None, notices: list[str]) -> None:
-        super().__init__(path, writer, lock, notices)
-        self.sessions = StoredSessions(self)
+    def end_capture(self, capture: str, time_ns: int) -> None:
+        self.put(Write("UPDATE captures SET ended = ? WHERE id = ?", (time_ns, capture)))
 
     def session_items(self, session: str) -> Sequence[str]:
         """The JSON of the items of a session's chat, in order."""

@@ -13,23 +13,28 @@ from itertools import islice
 from os.path import samestat
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 from tui_host.capture.recording import Recording, Slot, redact
-from tui_host.capture.store.companion_files import doubt, doubted
-from tui_host.capture.store.database import give_pages_back
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.store import schema
+from tui_host.capture.store.companion_files import Lock, doubt, doubted
+from tui_host.capture.store.database import damage_to_tell, open_to_write
+from tui_host.capture.store.reading import ReadableStore
 from tui_host.capture.store.rows import RecordTable, Row
-from tui_host.capture.store.store_faults import DAMAGED, is_damage, is_storage, reason_of
+from tui_host.capture.store.schema import DAMAGED, is_damage, reason_of
 from tui_host.errors import StoreError
 
 BATCH = 1024
+RETRY_SECONDS = 5.0
 TICK = 0.02
 """Seconds in which what comes is committed together: less than a screen's, and the callers' thread is not disturbed for each record."""
 LOG_PAGES, SHORT_LOG_PAGES = 4000, 256
 """Pages of the log (16 MB) after which they come into the file: each time the disk is waited for twice. Fewer, once something
 had to make room: in the log and in the file they take room twice."""
 GONE = "the database was removed, or another file put in its place"
-IMPOSSIBLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
+PAGES = 200
+"""Pages given back to the system at once: what is recorded meanwhile waits, and on a full disk the log must have room for them."""
 T = TypeVar("T")
 
 
@@ -56,39 +61,72 @@ class _Job(NamedTuple):
 Statement: TypeAlias = "_Batch | Write"
 
 
-class Writer:
-    """Writes statements and records in the order of `put`, until the file is gone. The connection is its own from then on."""
+class WritableStore(ReadableStore):
+    """Writes statements and records in the order of `put`, until the file is gone; or nothing, if it is open for reading alone."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, path: Path, owner: str, tell: Callable[[str], None], retry_seconds: float
-    ) -> None:
-        self.fault = ""
-        self._path, self._file = path, path.stat()
-        self._connection = connection
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchall()
-        self._records = RecordTable(connection, owner)
-        self._tell = tell
-        self._reasons: set[str] = set()  # each is told once: how many records it was is counted where they come from
-        self._retry_seconds = retry_seconds
+    def __init__(self, path: Path, opened: tuple[sqlite3.Connection, Lock] | None, notices: list[str]) -> None:
+        super().__init__(path)
+        self.notices = notices  # for the user, a sentence each
+        self.fault = ""  # why nothing can be written now
+        self.owner = ""  # the token of the lock that is held for writing
+        self.redactor = Redactor()  # of every saved text
+        self._reasons: set[str] = set()  # why something could not be kept: each is told once
         self._retry_at = 0.0
         self._queue: SimpleQueue[Recording | Write | _Job | None] = SimpleQueue()
         self._hurry = threading.Event()
         self._pending: deque[Statement | _Job] = deque()
         self._is_urgent = self._is_closing = self._has_ended = False
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
+        self._opened = opened
+        if opened is None:
+            self.fault, self._has_ended = "the database is open for reading alone", True
+            return
+        self._file = path.stat()
+        self._connection, lock = opened  # the thread's own from now on
+        self._connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchall()
+        self.owner = lock.token
+        self._records = RecordTable(self._connection, self.owner)
         self._thread.start()
+
+    @classmethod
+    def open(cls, path: Path, *, notices: list[str] | None = None) -> Self:
+        """Open or create the database, readable only by the owner. Blocks, and raises as `open_to_write` does."""
+        notices = [] if notices is None else notices
+        return cls(path, open_to_write(path, notices), notices)
+
+    @classmethod
+    def open_to_read(cls, path: Path) -> Self:
+        """Open a database only for reading; known damage is reported in `notices`. Blocks, and raises as `connect_to_read` does."""
+        return cls(path, None, [*filter(None, (damage_to_tell(path),))])
+
+    def close(self, timeout: float = 5.0) -> bool:
+        """Write all waiting records and end; give up after the timeout. Returns whether everything was written."""
+        self._queue.put(None)
+        self._hurry.set()
+        if self._opened is not None:
+            self._thread.join(timeout)
+        self._close_readers()  # before the connection: only who may write brings the log into the file, as the last
+        if self._opened is not None:
+            connection, lock = self._opened
+            if not self._thread.is_alive():
+                with suppress(sqlite3.Error):  # full, or another process writes: the few pages have time
+                    give_pages_back(connection)
+                connection.close()
+            lock.release()
+            self._opened = None
+        return not (self._thread.is_alive() or self._pending)
 
     @property
     def loss(self) -> str:
-        """Why nothing more is written until the database is opened anew; empty if all is well."""
+        """Why the database must be opened anew for writing: the file is gone or damaged, or the thread broke down."""
         if self._is_gone():
             return GONE
         if self._has_ended:
             return self.fault
-        return DAMAGED if doubted(self._path).exists() else ""
+        return DAMAGED if doubted(self.path).exists() else ""
 
     def put(self, item: Recording | Write) -> bool:
-        """Add a statement, or announce new records; never blocks. Returns False once the writer has ended."""
+        """Add a statement, or announce new records; never blocks. Returns False once nothing is written any more."""
         self._queue.put(item)
         return not self._has_ended
 
@@ -97,9 +135,9 @@ class Writer:
         self._hurry.set()
 
     def run(
-        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = None, *, makes_room: bool = False
+        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
     ) -> T:
-        """Run work on the writer's connection, after everything put before, and wait for the result."""
+        """Run work on the thread's connection, after everything put before or, if it `makes_room`, even if that cannot be written."""
         result: Future[T] = Future()
 
         def perform(connection: sqlite3.Connection) -> None:
@@ -108,34 +146,32 @@ class Writer:
                     if makes_room:  # by deleting what may be remembered here
                         self._records.forget()
                         connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
-                    result.set_result(work(connection))
+                    value = work(connection)
+                result.set_result(value)
             except BaseException as error:  # noqa: BLE001 - whoever waits gets it
                 result.set_exception(error)
 
         self._queue.put(_Job(perform, result.set_exception, makes_room))
         self._hurry.set()
         if self._has_ended:
-            raise StoreError(self.fault)
+            raise StoreError(self.fault, str(self.path))
         try:
             return result.result(timeout)
         except TimeoutError as error:
             raise StoreError("the database did not answer in time", "", "try again") from error
         except sqlite3.Error as error:
             if is_damage(error):
-                doubt(self._path)
+                doubt(self.path)
             raise StoreError(reason_of(error)) from error
 
-    def close(self, timeout: float) -> bool:
-        """Write all waiting records and end; give up after the timeout. Returns whether everything was written."""
-        self._queue.put(None)
-        self._hurry.set()
-        self._thread.join(timeout)
-        if self._thread.is_alive():
-            return False
-        with suppress(sqlite3.Error):  # full, or another process writes: the few pages have time
-            give_pages_back(self._connection)
-        self._connection.close()
-        return not self._pending
+    def change(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run work in a transaction of its own, as `run` does, also on a full disk; what fails is rolled back."""
+
+        def perform(connection: sqlite3.Connection) -> T:
+            connection.execute("BEGIN IMMEDIATE")
+            return work(connection)
+
+        return self.run(perform, makes_room=True)
 
     def _run(self) -> None:
         try:
@@ -148,12 +184,11 @@ class Writer:
             self.fault = error.what
         except Exception as error:  # noqa: BLE001 - the thread's own supervisor, which tells it
             self.fault = "the writer of the database broke down"
-            self._tell(f"{self.fault}: {error}")
+            self.notices.append(f"{self.fault}: {error}")
         self._has_ended = True  # what is put after this is told so at once; what came before, now
         while not self._queue.empty():
             self._admit(self._queue.get())
-        self._refuse_jobs()
-        self._settle(self._pending, self.fault)
+        self._refuse(self.fault)
 
     def _gather(self) -> None:
         timeout = max(0.0, self._retry_at - time.monotonic()) if self.fault else None
@@ -167,7 +202,7 @@ class Writer:
                 self._admit(self._queue.get_nowait())
             self._hurry.set()  # somebody may wait for what is left
         if self.fault:
-            self._settle(islice(self._pending, before, None), self.fault)
+            _settle(islice(self._pending, before, None), self.fault)
 
     def _admit(self, item: Recording | Write | _Job | None) -> None:
         if item is None:
@@ -201,23 +236,29 @@ class Writer:
                 if self._is_gone():
                     raise StoreError(GONE) from error
                 if is_damage(error):
-                    doubt(self._path)
-                self.fault = reason_of(error)
-                self._retry_at = time.monotonic() + self._retry_seconds
-                self._refuse_jobs()
-                self._settle(self._pending, self.fault)
+                    doubt(self.path)
+                self._retry_at = time.monotonic() + RETRY_SECONDS
+                self._refuse(reason_of(error))
                 return
             for _ in batch:
                 self._pending.popleft()
             self.fault = ""
-            self._settle(batch, "")
+            _settle(batch, "")
 
     def _commit(self, batch: Sequence[Statement]) -> None:
         """Commit statements together; where one of them is impossible, one by one, and that one is left out."""
         try:
-            self._execute(batch)
-        except IMPOSSIBLE as error:
-            if is_storage(error):
+            with self._connection as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                self._records.begin()
+                for item in batch:
+                    if isinstance(item, _Batch):
+                        self._records.add(item.source.capture, item.slots)
+                    else:
+                        connection.execute(item.sql, item.row() if callable(item.row) else item.row)
+        except BaseException as error:
+            self._records.forget()
+            if _is_storage(error) or not isinstance(error, (sqlite3.Error, ValueError, TypeError, OverflowError)):
                 raise
             singles: list[Statement] = []
             for item in batch:
@@ -229,27 +270,16 @@ class Writer:
             if isinstance(singles[0], _Batch):
                 singles[0].source.refused()
             reason = f"something could not be kept: {error}"
-            if reason not in self._reasons:
+            if reason not in self._reasons:  # how many records it was is counted where they come from
                 self._reasons.add(reason)
-                self._tell(reason)
+                self.notices.append(reason)
+        else:
+            if self._is_gone():
+                raise StoreError(GONE)
 
-    def _execute(self, batch: Sequence[Statement]) -> None:
-        try:
-            with self._connection as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                self._records.begin()
-                for item in batch:
-                    if isinstance(item, _Batch):
-                        self._records.add(item.source.capture, item.slots)
-                    else:
-                        connection.execute(item.sql, item.row() if callable(item.row) else item.row)
-        except BaseException:
-            self._records.forget()
-            raise
-        if self._is_gone():
-            raise StoreError(GONE)
-
-    def _refuse_jobs(self) -> None:
+    def _refuse(self, fault: str) -> None:
+        """Tell all that wait why nothing is written now; only what makes room is done."""
+        self.fault = fault
         jobs = [item for item in self._pending if isinstance(item, _Job)]
         self._pending = deque(item for item in self._pending if not isinstance(item, _Job))
         for job in jobs:
@@ -258,17 +288,33 @@ class Writer:
                 self._retry_at = 0.0
             else:
                 job.refuse(StoreError(self.fault))
+        _settle(self._pending, self.fault)
 
     def _is_gone(self) -> bool:
         try:
-            return not samestat(self._path.stat(), self._file)
+            return not samestat(self.path.stat(), self._file)
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError:
             return False  # it cannot be seen at the moment
 
-    @staticmethod
-    def _settle(items: Iterable[Statement | _Job], fault: str) -> None:
-        newest = {item.source: item.slots[-1].seq for item in items if isinstance(item, _Batch)}
-        for source, seq in newest.items():
-            source.settled(seq, fault)
+
+def _settle(items: Iterable[Statement | _Job], fault: str) -> None:
+    newest = {item.source: item.slots[-1].seq for item in items if isinstance(item, _Batch)}
+    for source, seq in newest.items():
+        source.settled(seq, fault)
+
+
+def _is_storage(error: BaseException) -> bool:
+    """Return whether an error comes from the file or disk (full, locked, read-only, damaged), not from the values."""
+    if isinstance(error, sqlite3.OperationalError):
+        return schema.code_of(error) != sqlite3.SQLITE_ERROR
+    return type(error) is sqlite3.DatabaseError or isinstance(error, sqlite3.InternalError)
+
+
+def give_pages_back(connection: sqlite3.Connection) -> bool:
+    """Return some free pages to the system, outside a transaction; returns whether there are more."""
+    # a script: `execute` stops after a statement's first step, which is one page
+    connection.executescript(f"PRAGMA incremental_vacuum({PAGES})")
+    free: int = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    return free > 0
