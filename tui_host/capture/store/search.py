@@ -47,9 +47,9 @@ def search_chats(sessions: StoredSessions, words: str) -> Iterator[Found]:
     """Yield sessions with every word and quoted text in title or messages, the last changed first; none for other filters."""
     needles = WantedTexts(read_filter(words).whole_texts)
     for session in sessions.list() if needles.texts else ():
-        found = _with_all(session, needles, _said(sessions, session.id, needles))
-        if found is not None:
-            yield found
+        match = _with_all(session, needles, _said(sessions, session.id, needles))
+        if match is not None:
+            yield match
 
 
 def _with_all(session: SessionInfo, needles: WantedTexts, bodies: Iterable[tuple[bytes, int]]) -> Found | None:
@@ -134,13 +134,13 @@ class RecordSearch:
         needles = WantedTexts(term.value for term in terms(query, negated=True) if term.is_text)
         try:
             if self.reading.whole_texts:
-                found = _with_all(session, needles, ((body.data, body.turn) for body in self._bodies(session, None)))
+                match = _with_all(session, needles, ((body.data, body.turn) for body in self._bodies(session, None)))
             else:
-                found = self._with_rows(session, needles)
+                match = self._with_rows(session, needles)
         except _StoppedError:
             return None
         self.looked += 1
-        return found and replace(found, in_records=True)
+        return match and replace(match, in_records=True)
 
     def _with_rows(self, session: SessionInfo, needles: WantedTexts) -> Found | None:
         ladder = Ladder()
