@@ -294,11 +294,7 @@ def chain(at: Bench, number: str = "1.1.1", dialect: str = "openai") -> dict[str
 
 # What holds whatever happened.
 
-FOLLOWS = {
-    "system": {""},
-    "user": {"", "system", "assistant"},
-    "assistant": {"user", "tool"},
-}
+FOLLOWS = {"system": {""}, "user": {"", "system", "assistant"}, "assistant": {"user", "tool"}}
 """What a message may stand behind, by its role, at the strictest of the services."""
 
 

@@ -113,19 +113,13 @@ def test_what_an_earlier_version_stored_is_read_and_written_as_it_was() -> None:
     assert [again(text) for text in STORED] == STORED
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"role":"queen","parts":[]}', '{"role":"user"}', "[" * 9000])
-def test_what_is_no_message_is_passed_over(text: str) -> None:
-    assert message_from_text(text) is None
-
-
-@pytest.mark.parametrize("text", ['{"item":"hologram","turn":1}', "[]", '{"item":"user","turn":1}', '{"item"'])
-def test_an_item_that_cannot_be_read_is_told_in_its_place(text: str) -> None:
-    assert item_from_text(text) == NoteItem(turn=0, kind="note", what="this version cannot show this item")
-
-
-def test_parts_and_members_of_a_later_version_are_passed_over() -> None:
-    text = '{"role":"user","parts":[{"part":"smell"},{"part":"text","text":"a","colour":"red"}],"mood":1}'
-    assert message_from_text(text) == message("a")
+def test_what_cannot_be_read_is_passed_over_or_told_in_its_place() -> None:
+    for text in ("", "[]", "{}", '{"role":"queen","parts":[]}', '{"role":"user"}', "[" * 9000):
+        assert message_from_text(text) is None
+    for text in ('{"item":"hologram","turn":1}', "[]", '{"item":"user","turn":1}', '{"item"'):
+        assert item_from_text(text) == NoteItem(turn=0, kind="note", what="this version cannot show this item")
+    later = '{"role":"user","parts":[{"part":"smell"},{"part":"text","text":"a","colour":"red"}],"mood":1}'
+    assert message_from_text(later) == message("a")
 
 
 def test_messages_of_earlier_are_read_when_somebody_looks_and_not_when_one_is_added() -> None:
@@ -159,13 +153,8 @@ def test_a_stored_item_is_read_when_it_is_looked_at_and_then_stays_the_same() ->
 
 
 def test_what_an_earlier_process_left_open_is_told_as_cut_and_only_the_last_turn_is_read_for_it() -> None:
-    items = [
-        *TALK[:3],
-        replace(TALK[3], turn=2),
-        call("a", turn=2, state="waiting"),
-        call("b", turn=2, state="running"),
-    ]
-    conversation = Conversation(list(map(item_to_text, items)))
+    left = [call("a", turn=2, state="waiting"), call("b", turn=2, state="running")]
+    conversation = Conversation(list(map(item_to_text, [*TALK, *left])))
     conversation.close_open()
     assert unread(conversation)[0]
     assert list(conversation)[3:] == [
@@ -175,29 +164,29 @@ def test_what_an_earlier_process_left_open_is_told_as_cut_and_only_the_last_turn
     ]
 
 
-def reopened(store: Store, session: Session) -> Session:
-    store.run(lambda _: None)  # the writer has come this far
-    return stored_session(store, store.sessions.find(session.id), Policy(()))
-
-
 def test_a_session_is_kept_from_its_first_word_and_goes_on_under_the_numbers_that_follow(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "t.db")
+
+    def reopened(session: Session) -> Session:
+        store.run(lambda _: None)  # the writer has come this far
+        return stored_session(store, store.sessions.find(session.id), Policy(()))
+
     first = session_of(Policy(()))
     first.begin_turn("early bird")
     first.keep_in(StoreKeeper(store))  # only now is the store open
     first.conversation.add(AnswerItem(turn=1, step=3, text="1", state="done"))
     first.omitted_turns, first.refused_images = 1, {"demo/openai": 1}
     first.save()
-    second = reopened(store, first)
+    second = reopened(first)
     assert (second.title, second.turn, second.step) == ("early bird", 1, 3)
     assert (second.omitted_turns, second.refused_images) == (1, {"demo/openai": 1})
     assert list(second.conversation.items) == list(first.conversation.items)
     assert not second.messages.is_loaded  # not before the model is to be told them
     second.begin_turn("two")
-    third = reopened(store, second)
+    third = reopened(second)
     assert [message.parts for message in second.messages] == [(Text(text="early bird"),), (Text(text="two"),)]
     assert list(third.messages) == list(second.messages)
-    fourth = reopened(store, third)
+    fourth = reopened(third)
     delete_session(store, first.id)
     with pytest.raises(StoreError, match="no longer stored"):
         fourth.messages.load()

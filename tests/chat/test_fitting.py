@@ -27,7 +27,6 @@ NUMBERS: JSON = {
         ({"$ref": "#/nowhere"}, {}, None),
         (None, {}, None),
     ],
-    ids=["fits", "missing", "type", "inside", "no schema", "dangling", "none"],
 )
 def test_what_does_not_fit_is_told_with_its_place(schema: JSON, value: JSON, found: list[str] | None) -> None:
     assert misfits(schema, value) == found

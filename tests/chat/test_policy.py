@@ -54,10 +54,8 @@ def test_deny_beats_ask_beats_allow(
 def test_a_flag_allows_what_it_names_but_never_what_is_denied() -> None:
     allowed = Policy((), flags=("math.a*",)).decide(request())
     denied = Policy((rule("deny"),), flags=("*",), allow_all=True).decide(request())
-    assert [(made.verdict, made.by) for made in (allowed, denied) if made] == [
-        ("approved", "flag"),
-        ("rejected", "rule"),
-    ]
+    decided = [(made.verdict, made.by) for made in (allowed, denied) if made]
+    assert decided == [("approved", "flag"), ("rejected", "rule")]
 
 
 def test_a_grant_for_the_session_holds_for_this_definition_of_this_tool_alone() -> None:
@@ -94,23 +92,14 @@ def test_an_answer_after_the_turn_was_stopped_decides_nothing() -> None:
     asked = question(answers)
     asked.void()
     assert (asked.approve(), answers) == (False, [])
-
-
-def test_a_rejection_carries_its_reason() -> None:
-    answers: list[Decision] = []
     question(answers).reject("use the other account")
     words = "rejected by you after 0.0 s: use the other account"
     assert (answers[0].reason, answers[0].words) == ("use the other account", words)
 
 
 def test_a_rule_that_matches_no_tool_of_its_server_is_pointed_out_once() -> None:
-    rules = (
-        rule("deny", "delete"),
-        rule("allow", "a*"),
-        rule("ask", "x", "other"),
-        rule("deny", "x", "*"),
-        rule("allow", READ),
-    )
+    fitting = (rule("allow", "a*"), rule("ask", "x", "other"), rule("deny", "x", "*"), rule("allow", READ))
+    rules = (rule("deny", "delete"), *fitting)
     policy = Policy(rules)
     tools = [tool(), tool("other", "x")]
     found = [list(policy.unmatched_rules([server], tools)) for server in ("math", "math", "other")]

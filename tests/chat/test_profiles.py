@@ -85,39 +85,29 @@ async def test_options_of_the_session_are_over_the_profiles_and_those_over_the_p
     assert [body[name] for name in ("temperature", "top_p", "seed", "a", "b", "c")] == [0.3, 0.2, 1, "${V}", "two", 1]
 
 
-async def test_a_profile_that_is_no_longer_there_is_told_once_and_gone_on_without(bench: Make) -> None:
+async def test_a_profile_that_is_gone_is_told_once_and_one_with_an_unset_variable_sends_nothing(bench: Make) -> None:
     async with bench.hearing(says("hello")) as at:
         at.session.profile = "gone"
         for _ in range(2):
             assert (await at.ask("hello")).stop == "done"
-    assert at.notes() == ["the profile gone is no longer configured: continued without it / f4 chooses another"]
-    assert at.session.profile == ""
+        assert at.notes() == ["the profile gone is no longer configured: continued without it / f4 chooses another"]
+        assert at.session.profile == ""
+        error = (await following(at, Profile(name="p", system=Template(text="${NOBODY}"))).ask("hello")).error
+    assert error is not None
+    assert (error.what, error.where, len(at.requests())) == ("NOBODY is not set", "profiles.p.system", 2)
 
 
-async def test_a_variable_of_the_system_prompt_that_is_not_set_fails_the_turn_and_sends_nothing(bench: Make) -> None:
-    at = following(bench(), Profile(name="p", system=Template(text="${NOBODY}")))
-    result = await at.ask("hello")
-    assert result.error is not None
-    assert (result.error.what, result.error.where) == ("NOBODY is not set", "profiles.p.system")
-    assert at.requests() == []
-
-
-@pytest.mark.parametrize(
-    ("servers", "tools", "offered"),
-    [
-        (None, None, ["math", "math.add", "time", "time.now"]),
+def test_servers_and_tools_together_choose_what_is_offered() -> None:
+    names = ["math", "math.add", "time", "time.now"]
+    for servers, tools, offered in (
+        (None, None, names),
         ((), None, []),
         (("math",), None, ["math", "math.add"]),
         (None, ("*.add",), ["math", "math.add", "time"]),
         (None, (), []),
-    ],
-)
-def test_servers_and_tools_together_choose_what_is_offered(
-    servers: tuple[str, ...] | None, tools: tuple[str, ...] | None, offered: list[str]
-) -> None:
-    profile = Profile(name="p", servers=servers, tools=tools)
-    names = ["math", "math.add", "time", "time.now"]
-    assert [name for name in names if offers(profile, name.partition(".")[0], name.partition(".")[2])] == offered
+    ):
+        profile = Profile(name="p", servers=servers, tools=tools)
+        assert [name for name in names if offers(profile, name.partition(".")[0], name.partition(".")[2])] == offered
 
 
 def of(system: str, *servers: str) -> Profile:

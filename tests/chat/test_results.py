@@ -58,23 +58,21 @@ def test_every_kind_of_content_is_named_with_type_and_size() -> None:
     assert content_lines(bitmap) == f"resource: image/bmp, 3 B, a://b · {why}"
 
 
-@pytest.mark.parametrize(
-    ("texts", "structured", "shown"),
-    [
-        (["30"], {"result": 30}, ""),
-        (["a", "b"], {"result": ["a", "b"]}, ""),
-        (['{\n "a": 1}'], {"a": 1}, ""),
-        (["null"], None, ""),
-        (["nothing"], None, "null"),
-        (["one"], {"a": 1}, '{"a":1}'),
-        ([], [1], ""),
-    ],
-)
-def test_structured_content_is_shown_where_the_text_does_not_say_it(
-    texts: list[str], structured: JSON, shown: str
-) -> None:
-    output = read_output({"content": [{"type": "text", "text": t} for t in texts], "structuredContent": structured})
-    assert structured_text(output) == shown
+SHOWN: list[tuple[list[str], JSON, str]] = [
+    (["30"], {"result": 30}, ""),
+    (["a", "b"], {"result": ["a", "b"]}, ""),
+    (['{\n "a": 1}'], {"a": 1}, ""),
+    (["null"], None, ""),
+    (["nothing"], None, "null"),
+    (["one"], {"a": 1}, '{"a":1}'),
+    ([], [1], ""),
+]
+
+
+def test_structured_content_is_shown_where_the_text_does_not_say_it() -> None:
+    for texts, value, shown in SHOWN:
+        output = read_output({"content": [{"type": "text", "text": t} for t in texts], "structuredContent": value})
+        assert structured_text(output) == shown
 
 
 # Images go to the model as what their bytes say.
@@ -146,13 +144,8 @@ def test_an_image_goes_along_and_an_error_is_called_one() -> None:
 
 @pytest.mark.parametrize("refusal", ["messages.2.image_url: Could not process image", "no such model"])
 async def test_after_an_image_was_refused_the_same_question_goes_on_without_it(bench: Make, refusal: str) -> None:
-    answers = (
-        asks(("math__add", '{"a":1,"b":2}')),
-        refuses("400 Bad Request", refusal),
-        says("I see."),
-        says("Still."),
-    )
-    async with bench.hearing(*answers, yes=True) as at:
+    answers = (asks(("math__add", '{"a":1,"b":2}')), refuses("400 Bad Request", refusal), says("I see."))
+    async with bench.hearing(*answers, says("Still."), yes=True) as at:
         at.pool.gives = ToolOutput(content=(ContentBlock(kind="image", media_type="image/png", data=PNG, size=24),))
         refused = await at.ask("take a picture")
         assert refused.error is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -10,7 +9,7 @@ import anyio
 import pytest
 from typing_extensions import override
 
-from tests.chat.bench import SUM, Answers, Silent, adding, asks, refuses, says, text_output
+from tests.chat.bench import SUM, Answers, Silent, adding, asks, refuses, says
 from tests.chat.conftest import Make
 from tests.kit.peer import PATIENCE, hangs, head, peer
 from tui_host.capture.store.store import Store
@@ -57,12 +56,7 @@ async def test_what_is_sent_is_what_was_edited_and_approved(bench: Make) -> None
     [
         (("allow",), 1, ("approved", "rule"), "11"),
         (("ask", "allow"), 0, ("rejected", "default"), "Nobody was there to approve this call. It was not run."),
-        (
-            ("allow", "ask", "deny"),
-            0,
-            ("rejected", "rule"),
-            "This call is denied by a rule of the user. It was not run.",
-        ),
+        (("allow", "deny"), 0, ("rejected", "rule"), "This call is denied by a rule of the user. It was not run."),
     ],
 )
 async def test_rules_decide_and_the_model_is_told(
@@ -98,23 +92,10 @@ async def test_a_call_that_fails_is_told_and_called_sent_only_where_it_may_have_
         result = await at.ask("go")
     [outcome] = [outcome.to_json() for outcome in result.outcomes]
     sent = {"a": 6, "b": 5} if is_sent else None
-    assert (outcome["decision"], outcome["sent"], outcome["result"], outcome["is_error"]) == (
-        "approved",
-        sent,
-        None,
-        True,
-    )
+    assert [outcome[key] for key in ("decision", "sent", "result", "is_error")] == ["approved", sent, None, True]
     [item] = at.items(CallItem)
     assert (result.stop, item.state, item.sent) == ("done", "failed", '{"a":6,"b":5}' if is_sent else "")
     assert at.told() == ["Error: math: it is not connected: stopped (reconnect it)"]
-
-
-async def test_a_call_that_was_sent_again_says_so(bench: Make) -> None:
-    async with bench.hearing(asks(SUM), says("hi"), yes=True) as at:
-        at.pool.gives = replace(text_output("11"), is_resent=True)
-        await at.ask("go")
-    (item,) = at.items(CallItem)
-    assert item.words == "allowed by --yes; sent again over a new session: the server no longer knew the first"
 
 
 async def test_a_definition_that_changes_under_the_question_is_asked_about_again(bench: Make) -> None:
@@ -126,25 +107,13 @@ async def test_a_definition_that_changes_under_the_question_is_asked_about_again
     answers = Answers(answer)
     async with bench.hearing(asks(SUM, ("math__multiply", SUM[1])), says("hi"), approver=answers) as at:
         await at.ask("go")
-    assert [(question.request.tool.name, question.request.changed) for question in answers.seen] == [
-        ("add", ""),
-        ("multiply", ""),
-        ("add", "description"),
-    ]
+    seen = [(question.request.tool.name, question.request.changed) for question in answers.seen]
+    assert seen == [("add", ""), ("multiply", ""), ("add", "description")]
     assert sorted(at.told()) == ["11", "30"]
-    definitions = [(decision["tool"], decision["definition"]) for decision in at.decisions()]
-    assert sorted(definitions, key=str) == [
-        ("add", "add delete everything"),
-        ("multiply", "multiply multiply two numbers"),
-    ]
+    definitions = {decision["tool"]: decision["definition"] for decision in at.decisions()}
+    assert definitions == {"add": "add delete everything", "multiply": "multiply multiply two numbers"}
     assert at.session.policy.approved["math", "add"] == at.pool.tools()[0]
-
-
-async def test_a_changed_definition_that_nobody_approves_is_never_called(bench: Make) -> None:
-    def answer(question: Question) -> None:
-        at.pool.offered[0] = adding("add", "delete everything")
-        question.approve()
-
+    # One that nobody approves then is never called.
     async with bench.hearing(asks(SUM), says("hi"), approver=Answers(answer, limit=1)) as at:
         await at.ask("go")
     assert (at.pool.sent, at.told()) == ([], ["Nobody was there to approve this call. It was not run."])
@@ -153,7 +122,6 @@ async def test_a_changed_definition_that_nobody_approves_is_never_called(bench: 
 @pytest.mark.parametrize(
     ("description", "comes", "asked"),
     [("add two numbers", True, [""]), ("delete everything", True, ["", "description"]), ("", False, ["", ""])],
-    ids=["unchanged", "changed", "not listed"],
 )
 async def test_a_permission_for_the_session_waits_for_the_changed_tools(
     bench: Make, description: str, asked: list[str], *, comes: bool
@@ -174,24 +142,17 @@ async def test_a_permission_for_the_session_waits_for_the_changed_tools(
     assert at.told() == ["11"] * 2
 
 
-async def test_a_server_that_is_not_ready_in_time_is_gone_on_without(bench: Make) -> None:
-    at = bench()
-    at.pool.connects = True
-    at.speaking(connect_wait=0)
-    assert (await at.ask("hello")).stop == "done"
-    remedy = "once connected, press up and enter to ask again; limits.connect_wait sets the wait"
-    assert at.notes() == [f"continued without math: still connecting / {remedy}"]
-
-
 # Many calls.
 
 
-async def test_the_calls_of_a_flood_are_asked_sixteen_at_a_time(bench: Make) -> None:
+async def test_the_calls_of_a_flood_are_asked_sixteen_at_a_time_and_those_beyond_are_told_in_words(bench: Make) -> None:
     approver = Answers(Question.reject)
-    async with bench.hearing(asks(*[SUM] * 40), says("well"), approver=approver) as at:
+    async with bench.hearing(asks(*[SUM] * 500), says("well"), approver=approver) as at:
         result = await at.ask("go")
-    assert (MOST_ASKED, approver.portions) == (16, [(16, 24), (16, 8), (8, 0)])
-    assert (result.stop, [item.state for item in at.items(CallItem)]) == ("done", ["rejected"] * 40)
+    assert (MOST_ASKED, approver.portions) == (16, [(16, later) for later in range(112, -1, -16)])
+    assert (result.stop, [item.state for item in at.items(CallItem)]) == ("done", ["rejected"] * 128)
+    left_out = "the model asked for more than 128 calls at once: the first 128 are used, the rest left out / "
+    assert (at.notes(), len(result.outcomes)) == ([left_out], 128)
 
 
 async def test_a_rule_for_the_session_answers_the_calls_of_later_portions_too(bench: Make) -> None:
@@ -207,15 +168,6 @@ async def test_a_rule_for_the_session_answers_the_calls_of_later_portions_too(be
     words = [item.words.split(",")[0] for item in at.items(CallItem)]
     assert words == ["approved once", *["session rule"] * 39]
     assert at.notes() == [], "each was decided by a person"
-
-
-async def test_calls_beyond_those_that_are_taken_in_are_told_in_words(bench: Make) -> None:
-    async with bench.hearing(asks(*[SUM] * 500), says("well")) as at:
-        result = await at.ask("go")
-    assert at.notes() == [
-        "the model asked for more than 128 calls at once: the first 128 are used, the rest left out / "
-    ]
-    assert len(result.outcomes) == 128
 
 
 class GoesOn(Refuse):
@@ -248,7 +200,7 @@ async def test_a_turn_at_its_limit_goes_on_where_the_user_wants_it_and_ends_in_w
 # A turn can be stopped at any moment: nothing undecided is sent, and the history stays one that every service takes.
 
 
-async def test_stopped_before_a_server_was_ready(bench: Make) -> None:
+async def test_a_server_that_is_not_ready_is_stopped_at_or_gone_on_without(bench: Make) -> None:
     at = bench()
     at.pool.connects = True
     async with at.asking("hello") as turn:
@@ -257,8 +209,10 @@ async def test_stopped_before_a_server_was_ready(bench: Make) -> None:
         turn.stop()
     assert (turn.result.stop, turn.result.steps, at.requests()) == ("stopped", 0, [])
     assert at.said() == [("user", "hello"), ("assistant", wording.ANSWER_NOT_BEGUN)]
-    at.pool.connects = False
+    at.speaking(connect_wait=0)
     assert (await at.ask("hello")).stop == "done"
+    remedy = "once connected, press up and enter to ask again; limits.connect_wait sets the wait"
+    assert at.notes()[-1] == f"continued without math: still connecting / {remedy}"
 
 
 async def test_stopped_in_the_stream_what_came_stays_and_the_model_sees_that_it_was_cut(bench: Make) -> None:
@@ -311,8 +265,8 @@ async def test_stopped_while_a_decision_waits_nothing_is_sent_and_no_later_answe
     assert not second.approve()
     assert (turn.result.stop, at.pool.sent, at.session.questions) == ("stopped", [], [])
     assert at.told() == [wording.STOPPED] * 2
-    [one, _] = [outcome.to_json() for outcome in turn.result.outcomes]
-    assert (one["decision"], one["by"], one["sent"], one["result"]) == ("stopped", "default", None, None)
+    one = turn.result.outcomes[0].to_json()
+    assert [one[key] for key in ("decision", "by", "sent", "result")] == ["stopped", "default", None, None]
     recorded = [(decision["decision"], decision["words"]) for decision in at.decisions()]
     assert recorded == [("stopped", wording.NOT_DECIDED)] * 2
     assert [(item.state, item.decision) for item in at.items(CallItem)] == [("stopped", "stopped")] * 2
@@ -343,8 +297,8 @@ async def test_approved_and_stopped_in_the_same_moment_nothing_is_sent(bench: Ma
         assert question.approve()
         turn.stop()
     assert (at.pool.sent, at.told()) == ([], [wording.STOPPED])
-    [outcome] = [outcome.to_json() for outcome in turn.result.outcomes]
-    assert (outcome["decision"], outcome["by"], outcome["sent"]) == ("approved", "person", None)
+    outcome = turn.result.outcomes[0].to_json()
+    assert [outcome[key] for key in ("decision", "by", "sent")] == ["approved", "person", None]
     [item] = at.items(CallItem)
     assert (item.state, item.sent, item.words.endswith("stopped before it was sent")) == ("stopped", "", True)
 
@@ -380,7 +334,6 @@ BUSY = refuses("429 Slow", "slow down", "retry-after-ms: 1\r\n")
         ([refuses("401 No")], 3, "error", ["error"]),
         ([[head(), *says("half")[1:2]]], 3, "error", ["error"]),
     ],
-    ids=["once", "always", "for good", "begun"],
 )
 async def test_a_request_is_sent_again_only_where_that_may_help(
     bench: Make, answers: list[list[bytes]], retries: int, stop: str, kinds: list[str]

@@ -38,6 +38,7 @@ PARTLY = [head(), b'data: {"choices":[{"delta":{"content":' + DEEP + b"}}]}\n\n"
 NONE_READ = "the response holds no readable answer / look at the response in the inspector, and try again"
 TOLD_OF_HALF = "[The connection broke off here; the previous answer is not complete.]"
 HTML = "a page of HTML came instead of an answer: <html>hello</html> / try again"
+REFUSED, THOUGHT = "the provider refused to answer (content_filter) / ", chunk({"reasoning_content": "hm"})
 SLOW = refuses("429 Too Many Requests", "slow", "retry-after: 7\r\n")
 
 
@@ -51,22 +52,12 @@ CASES = {
     "500": Case(refuses("500 Oh"), "error", "500, without a word / try again in a while", again=True),
     "html": Case([head(kind="text/html"), b"<html>hello</html>"], "error", HTML, again=True),
     "error": Case([head(), event({"error": {"message": "no cards"}})], "error", "no cards / try again", again=True),
-    "no end": Case(
-        [head(), b"data: {}\n\n"],
-        "error",
-        "the answer broke off after 10 bytes, without an end / try again",
-        again=True,
-    ),
     "half": Case(HALF, "error", CUT, "I say", again=True, goes_on_with=TOLD_OF_HALF),
     "unreadable": Case(UNREADABLE, "error", NONE_READ, before=[unread(1)], again=True),
     "length": Case(says("so far", "length"), "length", "the answer reached the token limit / ", "so far"),
-    "refused": Case(
-        says("no", "content_filter"), "refused", "the provider refused to answer (content_filter) / ", "no"
-    ),
+    "refused": Case(says("no", "content_filter"), "refused", REFUSED, "no"),
     "empty": Case(says(""), "done", "the answer is empty / ", again=True),
-    "only thinking": Case(
-        [head(), chunk({"reasoning_content": "hm"}), *says("")[1:]], "done", "the answer is empty / ", again=True
-    ),
+    "only thinking": Case([head(), THOUGHT, *says("")[1:]], "done", "the answer is empty / ", again=True),
     "a part": Case(PARTLY, "done", unread(2), "hi"),
 }
 
@@ -124,17 +115,17 @@ async def test_what_passes_and_is_told_inside_a_200_before_any_answer_is_asked_a
     assert [note.kind for note in at.items(NoteItem)] == ["note", "error"]
 
 
-BAD: list[tuple[str, list[bytes], str]] = [
-    ("json", asks(("math__add", '{"a":1,}')), "the arguments are not JSON"),
-    ("twice", asks(("math__add", '{"a":1,"a":2}')), 'the key "a" stands twice'),
-    ("no object", asks(("math__add", '"a"')), "the arguments are not a JSON object"),
-    ("name", asks(("math__ad", SUM[1])), "there is no tool math__ad (there is math__add"),
-    ("cut", asks(SUM, finish="content_filter"), "the arguments were cut before their end"),
-    ("length", asks(SUM, finish="length"), "the arguments were cut at the token limit"),
-]
-
-
-@pytest.mark.parametrize(("answer", "words"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (asks(("math__add", '{"a":1,}')), "the arguments are not JSON"),
+        (asks(("math__add", '{"a":1,"a":2}')), 'the key "a" stands twice'),
+        (asks(("math__ad", SUM[1])), "there is no tool math__ad (there is math__add"),
+        (asks(SUM, finish="content_filter"), "the arguments were cut before their end"),
+        (asks(SUM, finish="length"), "the arguments were cut at the token limit"),
+    ],
+    ids=["json", "twice", "name", "cut", "length"],
+)
 async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_never_sent(
     bench: Make, answer: list[bytes], words: str
 ) -> None:
@@ -142,10 +133,9 @@ async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_never_sent(
         result = await at.ask("go")
     assert (result.stop, result.answer, at.pool.sent) == ("done", "hi", [])
     [told] = at.told()
-    assert told.startswith(f"Error: {words}")
-    assert told.endswith(". Nothing was run.")
-    [outcome] = [outcome.to_json() for outcome in result.outcomes]
-    assert (outcome["decision"], outcome["by"], outcome["sent"]) == ("invalid", "default", None)
+    assert (told.startswith(f"Error: {words}"), told.endswith(". Nothing was run.")) == (True, True)
+    outcome = result.outcomes[0].to_json()
+    assert [outcome[key] for key in ("decision", "by", "sent")] == ["invalid", "default", None]
     assert [item.state for item in at.items(CallItem)] == ["invalid"]
     assert [decision["decision"] for decision in at.decisions()] == ["invalid"]
 

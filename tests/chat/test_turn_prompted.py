@@ -24,15 +24,21 @@ def texts(at: Bench, number: int) -> list[tuple[str, str]]:
     return [(message["role"], message["content"]) for message in body["messages"]]
 
 
-async def test_a_call_in_words_is_run_and_its_result_told_in_words(bench: Make) -> None:
-    async with bench.hearing(says(f"Let me see.\n{CALL}"), says("It is 11."), yes=True, protocol="cherry") as at:
+async def test_a_call_in_words_is_run_and_its_result_told_in_the_words_of_each_protocol(bench: Make) -> None:
+    answers = (says(f"Let me see.\n{CALL}"), says("It is 11."), says("again"))
+    async with bench.hearing(*answers, yes=True, protocol="cherry") as at:
         result = await at.ask(ASKED)
+        at.session.protocol = "hermes"
+        await at.ask("and now?")
 
     assert (result.stop, result.answer, at.pool.sent) == ("done", "It is 11.", [("math.add", b'{"a":6,"b":5}')])
     role, prompt = texts(at, 0)[0]
     assert (role, "<name>math__add</name>" in prompt) == ("system", True)
+    asked = [("user", ASKED), ("assistant", f"Let me see.\n{CALL}")]
     told = "<tool_use_result>\n  <name>math__add</name>\n  <result>11</result>\n</tool_use_result>"
-    assert texts(at, 1)[1:] == [("user", ASKED), ("assistant", f"Let me see.\n{CALL}"), ("user", told)]
+    assert texts(at, 1)[1:] == [*asked, ("user", told)]
+    told = '<tool_response>\n{"name": "math__add", "content": "11"}\n</tool_response>'
+    assert texts(at, 2)[1:4] == [*asked, ("user", told)]
 
 
 async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(bench: Make) -> None:
@@ -77,20 +83,9 @@ async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -
     assert (error.where, "{tools} is missing" in error.what) == (str(own / "cherry.md"), True)
 
 
-async def test_a_session_may_change_its_tool_protocol(bench: Make) -> None:
-    async with bench.hearing(says(CALL), says("It is 11."), says("again"), yes=True, protocol="cherry") as at:
-        await at.ask(ASKED)
-        at.session.protocol = "hermes"
-        await at.ask("and now?")
-
-    result = '<tool_response>\n{"name": "math__add", "content": "11"}\n</tool_response>'
-    assert texts(at, 2)[2:4] == [("assistant", CALL), ("user", result)]
-
-
 async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(bench: Make) -> None:
-    question = (
-        '<ask_followup_question><question>Which one?</question><options>["a", "b"]</options></ask_followup_question>'
-    )
+    options = '<options>["a", "b"]</options>'
+    question = f"<ask_followup_question><question>Which one?</question>{options}</ask_followup_question>"
     ending = "<attempt_completion><result>\nIt is a.\n</result></attempt_completion>"
     async with bench.hearing(says(question), says(f"So.\n{ending}"), yes=True, protocol="cline") as at:
         first = await at.ask("choose")
@@ -114,7 +109,6 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
         (asks(("math__add", '{"a": 6, "b": 5}')), "the vendor's own function calling"),
         (says(" "), "the answer was empty"),
     ],
-    ids=["cherry", "native", "empty"],
 )
 async def test_an_answer_in_another_form_is_told_to_be_none(bench: Make, answer: list[bytes], told: str) -> None:
     async with bench.hearing(answer, says(call("hermes")), says("So be it."), yes=True, protocol="hermes") as at:
@@ -164,22 +158,16 @@ async def test_the_result_of_an_edited_call_says_what_ran_and_the_call_stays_as_
 async def test_what_a_model_thought_goes_back_as_the_imitated_host_sends_it(
     bench: Make, name: str, thought: str, again: str
 ) -> None:
-    async with bench.hearing(says(f"{thought}{call(name)}"), says("It is 11."), yes=True, protocol=name) as at:
-        await at.ask(ASKED)
-
-    role, sent = texts(at, 1)[-2]
-    assert (role, sent.lstrip("\n")) == ("assistant", f"{again}{call(name)}")
-
-
-async def test_a_bare_name_that_only_one_tool_has_is_accepted_and_shown_as_resolved(bench: Make) -> None:
-    bare = call("react").replace("math__add", "add")
-    async with bench.hearing(says(bare), says("It is 11."), yes=True, protocol="react") as at:
+    asked = call(name).replace("math__add", "add")  # a bare name that only one tool has
+    async with bench.hearing(says(f"{thought}{asked}"), says("It is 11."), yes=True, protocol=name) as at:
         result = await at.ask(ASKED)
 
+    role, sent = texts(at, 1)[-2]
+    assert (role, sent.lstrip("\n")) == ("assistant", f"{again}{asked}")
     assert (result.stop, at.pool.sent) == ("done", [("math.add", b'{"a":6,"b":5}')])
     (item,) = at.items(CallItem)
-    assert (item.server, item.tool, item.words) == ("math", "add", "allowed by --yes; the model wrote add")
-    assert texts(at, 1)[-2] == ("assistant", bare)
+    wrote = "" if name == "cline" else "; the model wrote add"
+    assert (item.server, item.tool, item.words) == ("math", "add", f"allowed by --yes{wrote}")
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -19,7 +17,6 @@ import pytest
 from tests.cli.desk import server
 from tests.kit.bodies import chunk, text
 from tests.kit.peer import hangs, head, peer_in_thread
-from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.chat.session import Session, Waits
@@ -226,8 +223,11 @@ async def test_without_a_record_nothing_is_opened_and_a_database_that_cannot_be_
     assert caught.value is host.fault
 
 
-async def test_stopping_ends_a_turn_at_work_and_keeps_what_came(tmp_path: Path) -> None:
-    with peer_in_thread(hangs(head() + chunk({"content": "half an answer"})), text("whole")) as peer:
+async def test_stopping_ends_a_turn_at_work_and_one_that_is_cancelled_writes_what_it_has_recorded(
+    tmp_path: Path,
+) -> None:
+    half = hangs(head() + chunk({"content": "half an answer"}))
+    with peer_in_thread(half, text("whole"), half) as peer:
         settings = configured(tmp_path, peer.url, server("good", "good"))
         async with serving(settings) as host:
             session = host.sessions.new()
@@ -239,25 +239,20 @@ async def test_stopping_ends_a_turn_at_work_and_keeps_what_came(tmp_path: Path) 
             assert [item.state for item in again.conversation.items if isinstance(item, AnswerItem)] == ["stopped"]
             await asked(host, again, "go on")
             assert answers(again) == ["half an answer", "whole"]
-
-
-async def test_a_host_that_is_cancelled_still_writes_what_it_has_recorded(tmp_path: Path) -> None:
-    with peer_in_thread(hangs(head() + chunk({"content": "half"}))) as peer:
-        host = Host(configured(tmp_path, peer.url))
+        host = Host(settings)
         with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as group:
                 group.start_soon(host.serve)
                 await host.ready()
                 session = host.sessions.new()
                 host.send(session, "remember me")
-                await until(lambda: answers(session) == ["half"])
+                await until(lambda: answers(session) == ["half an answer"])
                 group.cancel_scope.cancel()
     store = Store.open_to_read(tmp_path / "data" / "tui-host.db")
-    lines = b"".join(FORMATS["jsonl"].export(store, store.sessions.find("last"))).splitlines()[1:]
+    records = [record for record, _ in store.session_records(session.id) if record.wire == "llm"]
     store.close()
-    kinds = [json.loads(line)["kind"] for line in lines]
-    assert kinds[:3] == ["request", "response", "chunk"]
-    assert kinds[-1] in {"end", "error"}
+    kinds = [record.kind for record in records]
+    assert (kinds[:3], kinds[-1] in {"end", "error"}) == (["request", "response", "chunk"], True)
 
 
 async def test_the_demo_model_is_started_when_it_is_used_once_and_again_when_it_was_lost(
@@ -298,21 +293,19 @@ def demo_models() -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("program", ["false", "no such program"])
 async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with peer_in_thread(text("still here")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
-            with monkeypatch.context() as patched:
-                patched.setattr(sys, "executable", shutil.which(program) or program)
-                session = host.sessions.new(model=DEMO)
-                await asked(host, session, "hello")
-            result = host.turns.result(session)
-            assert result is not None
-            assert result.error is not None
-            assert (result.stop, result.error.where) == ("error", "demo")
-            assert result.error.what.startswith("the demo model did not start")
+            for program in ("/bin/false", "no such program"):
+                with monkeypatch.context() as patched:
+                    patched.setattr(sys, "executable", program)
+                    session = host.sessions.new(model=DEMO)
+                    await asked(host, session, "hello")
+                error = getattr(host.turns.result(session), "error", None)
+                assert error is not None
+                assert (error.where, error.what[:28]) == ("demo", "the demo model did not start")
             other = host.sessions.new()
             await asked(host, other, "hello")
             assert answers(other) == ["still here"]
@@ -326,15 +319,9 @@ async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is
             session, unused = host.sessions.new(), host.sessions.new()
             await asked(host, session, "hello")
             (tool,) = (tool for tool in pool.tools() if tool.name == "echo")
+            place, mark = session.place(), tool.fingerprint
             with pytest.raises(ServerError):
-                await pool.call(
-                    "mine",
-                    "echo",
-                    b"{}",
-                    place=session.place(),
-                    fingerprint=tool.fingerprint,
-                    on_progress=lambda _: None,
-                )
+                await pool.call("mine", "echo", b"{}", place=place, fingerprint=mark, on_progress=lambda _: None)
             await until(lambda: len(notes(session)) == 2)
             assert notes(session) == ["the server mine went away: exited 3", "the server mine is back"]
             assert not unused.conversation.items

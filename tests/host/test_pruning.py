@@ -19,31 +19,24 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "FIRST_SECONDS", 0)
 
 
-def an_old_session(folder: Path) -> None:
-    store = Store.open(folder / "data" / "tui-host.db")
+async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_open_stays(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "data" / "tui-host.db")
     keep_session(store, FIRST, 1, count=5)
     store.close()
-
-
-async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_open_stays(tmp_path: Path) -> None:
-    an_old_session(tmp_path)
-    settings = replace(configured(tmp_path), store=StoreLimits(keep=3600))
-
-    async with serving(settings) as host:
+    async with serving(replace(configured(tmp_path), store=StoreLimits(keep=3600))) as host:
         store = host.store
         assert store is not None
         session = host.sessions.new()
         session.begin_turn("hello")
         await until(lambda: store.sessions.get(session.id) and not store.sessions.get(FIRST))
-
         assert [info.id for info in store.sessions.list()] == [session.id]
         await until(lambda: host.notices)
         assert host.notices == ["1 old session was deleted, as [store] keep and max say"]
 
 
 async def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
-    an_old_session(tmp_path)
     store = Store.open(tmp_path / "data" / "tui-host.db")
+    keep_session(store, FIRST, 1, count=5)
     trigger = "CREATE TRIGGER kept BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'not now'); END"
     store.run(lambda connection: connection.execute(trigger))
     store.close()

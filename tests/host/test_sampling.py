@@ -54,21 +54,15 @@ async def test_a_server_asks_the_model_of_the_session_in_its_call(tmp_path: Path
 
 def test_tools_and_their_results_are_handed_to_the_dialect() -> None:
     schema: JSON = {"type": "object"}
-    request = SamplingRequest(
-        server="s",
-        params={
-            "maxTokens": 5,
-            "tools": [{"name": "look", "inputSchema": schema}],
-            "messages": [
-                {"role": "user", "content": {"type": "text", "text": "hi"}},
-                {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {"a": 1}}]},
-                {
-                    "role": "user",
-                    "content": [{"type": "tool_result", "toolUseId": "t1", "content": [{"type": "text", "text": "x"}]}],
-                },
-            ],
-        },
-    )
+    given: JSON = {"type": "tool_use", "id": "t1", "name": "look", "input": {"a": 1}}
+    back: JSON = {"type": "tool_result", "toolUseId": "t1", "content": [{"type": "text", "text": "x"}]}
+    messages: JSON = [
+        {"role": "user", "content": {"type": "text", "text": "hi"}},
+        {"role": "assistant", "content": [given]},
+        {"role": "user", "content": [back]},
+    ]
+    tools: JSON = [{"name": "look", "inputSchema": schema}]
+    request = SamplingRequest(server="s", params={"maxTokens": 5, "tools": tools, "messages": messages})
     ask = sampling_ask(request, "m")
     assert [(tool.name, tool.schema) for tool in ask.tools] == [("look", schema)]
     assert [message.role for message in ask.messages] == ["user", "assistant", "tool"]
@@ -83,17 +77,9 @@ def said(role: str, text: str) -> PromptMessage:
 
 
 PICTURE = PromptMessage(role="user", content=ContentBlock(kind="image", media_type="image/png", data=RED, size=73))
+BETWEEN = (said("user", "a plan"), PICTURE, said("assistant", "how long?"), said("user", "a week"))
 FILLED = FilledPrompt(
-    server="rich",
-    name="plan",
-    messages=(
-        said("assistant", "I begin"),
-        said("user", "a plan"),
-        PICTURE,
-        said("assistant", "how long?"),
-        said("user", "a week"),
-        said("assistant", "I end"),
-    ),
+    server="rich", name="plan", messages=(said("assistant", "I begin"), *BETWEEN, said("assistant", "I end"))
 )
 
 
@@ -164,13 +150,9 @@ async def test_a_full_context_goes_on_without_the_turns_that_the_user_saw(tmp_pa
             await asked(host, again, "fourth")
             assert answers(again) == ["one", "two", "three", "four"]
             assert "turn 1 left out" in notes(again)[-1].what
-    assert said_in(peer.messages(3)) == ["second", "two", "third"]
-    assert said_in(peer.messages(4)) == ["second", "two", "third", "three", "fourth"]
+    assert [message["content"] for message in peer.messages(3)] == ["second", "two", "third"]
+    assert [message["content"] for message in peer.messages(4)] == ["second", "two", "third", "three", "fourth"]
 
 
 def notes(session: Session) -> list[NoteItem]:
     return [item for item in session.conversation.items if isinstance(item, NoteItem)]
-
-
-def said_in(messages: list[dict[str, JSON]]) -> list[JSON]:
-    return [message["content"] for message in messages]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
-import anyio.lowlevel
 import pytest
-from typing_extensions import override
 
+from tests.chat.bench import Answers
 from tests.host.test_host import asked, configured, serving
 from tests.kit.bodies import asks, text
 from tests.kit.peer import peer_in_thread
 from tests.servers.rich_server import RICH
 from tui_host.chat.conversation import CallItem
-from tui_host.chat.policy import Question, Refuse
 from tui_host.chat.result_words import NO_STRUCTURE
 from tui_host.errors import JSON
 from tui_host.guard.guard_client import Guard
@@ -41,27 +38,20 @@ async def test_each_value_is_looked_at_by_its_own_schema_and_one_that_takes_for_
 
 
 async def test_arguments_that_do_not_fit_are_told_before_anybody_decides(tmp_path: Path) -> None:
-    seen: list[Question] = []
-
-    class Refuses(Refuse):
-        @override
-        async def decide(self, questions: Sequence[Question]) -> None:
-            seen.extend(questions)
-            await anyio.lowlevel.checkpoint()
-
+    seen = Answers(lambda question: question.reject())
     with peer_in_thread(asks(("math__add", '{"a": "1"}')), text("so be it")) as peer:
         settings = configured(tmp_path, peer.url, '[servers.math]\nbundled = "math"\n')
         async with serving(settings) as host:
-            host.approver = Refuses()
+            host.approver = seen
             assert host.pool is not None
             await host.pool.settled(20)
             session = host.sessions.new()
             await asked(host, session, "add")
             result = host.turns.result(session)
     assert result is not None
-    wanted = ["'b' is a required property", "a: '1' is not of type 'number'"]
-    assert sorted(seen[0].request.misfits or ()) == wanted
-    assert result.outcomes[0].to_json()["schema_errors"] == list(seen[0].request.misfits or ())
+    misfits = list(seen.seen[0].request.misfits or ())
+    assert sorted(misfits) == ["'b' is a required property", "a: '1' is not of type 'number'"]
+    assert result.outcomes[0].to_json()["schema_errors"] == misfits
 
 
 RESULTS: dict[str, tuple[list[str] | None, str]] = {

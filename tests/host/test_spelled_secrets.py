@@ -42,16 +42,13 @@ command = "true"
 enabled = false
 env = {{ TOKEN = "${{TOKEN}}" }}
 """
-DIALECTS_HERE = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 
 
 def spellings() -> Iterator[str]:
     """Every secret as models may write it."""
     for secret in SECRETS.values():
         yield from (secret, quote(secret, safe=""), secret.encode().hex())
-        yield base64.b64encode(secret.encode()).decode()[
-            : 8 * len(secret.encode()) // 6
-        ]  # what the secret alone decides
+        yield base64.b64encode(secret.encode()).decode()[: 8 * len(secret.encode()) // 6]  # what it alone decides
 
 
 def spelled(dialect: str, size: int) -> list[bytes]:
@@ -68,7 +65,7 @@ def said(dialect: str, body: bytes) -> str:
 
 
 @pytest.mark.parametrize("size", [3, pytest.param(1, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("dialect", DIALECTS_HERE)
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "gemini-cli"])
 async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_export(
     tmp_path: Path, dialect: str, size: int
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import McpScript
 from tests.kit.peer import Answer, Exchange, Script, cuts, give, head, peer, response, rpc
-from tests.servers.running import FINE, Running, behind_url, listening, remote, started
+from tests.servers.running import FINE, Running, behind_url, remote, started
 from tui_host.errors import JSON, ServerError
 
 
@@ -146,17 +146,6 @@ async def test_an_unreadable_message_in_a_stream_of_the_server_s_own_costs_itsel
         await running.until(lambda: len(running.status("raw").log) == 2)
         assert running.status("raw").malformed == 1
         assert (await running.call("raw")).content[0].text == "fine"
-
-
-async def test_a_call_to_a_server_that_has_gone_is_told_as_not_sent() -> None:
-    with listening("http") as (url, process):
-        async with started(remote("gone", url)) as running:
-            process.terminate()
-            process.wait()
-            with anyio.fail_after(90), pytest.raises(ServerError, match="refused") as caught:
-                await running.call("gone")
-            assert not caught.value.sent
-            await running.until(lambda: running.status("gone").state == "lost")
 
 
 async def test_a_server_that_is_no_mcp_server_or_declares_no_tools_is_told_by_its_own_words() -> None:

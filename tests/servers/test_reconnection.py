@@ -73,6 +73,10 @@ async def test_a_server_behind_a_url_that_went_away_is_found_again(kind: str, mo
             told = running.told
             process.terminate()
             process.wait()
+            if kind == "http":
+                with anyio.fail_after(90), pytest.raises(ServerError) as caught:
+                    await running.call("sdk", "echo", b'{"text":"on"}')
+                assert not caught.value.sent
             await running.until(lambda: ("sdk", "lost") in told)
             with listening(kind, port):
                 running.pool.server("sdk").reconnect()  # at once, and with the tries counted anew

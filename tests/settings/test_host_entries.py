@@ -21,14 +21,6 @@ def only(text: str, known: KnownHost = PASTED) -> HostEntry:
     return entry
 
 
-def read(value: JSON, name: str = "") -> dict[str, object]:
-    """The table of one server in a host's file, without `enabled`, which is always false."""
-    known = host(name) if name else PASTED
-    table = dict(only(json.dumps({known.servers[0][0]: {"a": value}}), known).table)
-    assert table.pop("enabled") is False
-    return table
-
-
 @pytest.mark.parametrize(
     ("name", "value", "table"),
     [
@@ -37,24 +29,18 @@ def read(value: JSON, name: str = "") -> dict[str, object]:
         ("cline", {"type": "streamableHttp", "url": "https://a.example"}, {"url": "https://a.example"}),
         ("cline", {"transport": {"type": "stdio", "command": "x"}, "timeout": 5}, {"command": "x", "timeout": 5}),
         ("gemini-cli", {"url": "https://a.example/sse"}, {"url": "https://a.example/sse", "transport": "sse"}),
-        (
-            "gemini-cli",
-            {"httpUrl": "https://a.example", "timeout": 600000},
-            {"url": "https://a.example", "timeout": 600},
-        ),
+        ("gemini-cli", {"httpUrl": "https://a", "timeout": 600000}, {"url": "https://a", "timeout": 600}),
         ("windsurf", {"serverUrl": "https://a.example"}, {"url": "https://a.example"}),
         ("", {"baseUrl": "https://a.example", "type": "streamable_http"}, {"url": "https://a.example"}),
-        (
-            "",
-            {"command": "x", "args": ["y"], "env": {"A": "1"}},
-            {"command": "x", "args": ["y"], "env": {"A": "1"}},
-        ),
+        ("", {"command": "x", "args": ["y"], "env": {"A": "1"}}, {"command": "x", "args": ["y"], "env": {"A": "1"}}),
     ],
 )
 def test_each_host_says_in_its_own_way_how_a_server_is_reached(
     name: str, value: JSON, table: dict[str, object]
 ) -> None:
-    assert read(value, name) == table
+    known = host(name) if name else PASTED
+    entry = only(json.dumps({known.servers[0][0]: {"a": value}}), known)
+    assert dict(entry.table) == {**table, "enabled": False}
 
 
 def test_references_are_kept_in_our_form() -> None:
@@ -72,17 +58,10 @@ def test_gemini_writes_references_without_braces_too() -> None:
     program: JSON = {"command": "$HOME/bin/x", "args": ["--t=$TOKEN", "$5"], "env": {"P": "pre-$KEY"}}
     text = json.dumps({"mcpServers": {"a": remote, "b": program}})
     first, second = read_host_entries(text, host("gemini-cli"))
-    assert dict(first.table) == {
-        "url": "https://${HOST}/mcp",
-        "headers": {"X": "${TOKEN}", "Authorization": "Bearer ${TOKEN}"},
-        "enabled": False,
-    }
-    assert dict(second.table) == {
-        "command": "${HOME}/bin/x",
-        "args": ["--t=${TOKEN}", "$5"],
-        "env": {"P": "pre-${KEY}"},
-        "enabled": False,
-    }
+    headers = {"X": "${TOKEN}", "Authorization": "Bearer ${TOKEN}"}
+    assert dict(first.table) == {"url": "https://${HOST}/mcp", "headers": headers, "enabled": False}
+    own = {"args": ["--t=${TOKEN}", "$5"], "env": {"P": "pre-${KEY}"}}
+    assert dict(second.table) == {"command": "${HOME}/bin/x", **own, "enabled": False}
     assert (first.notes, second.notes) == ((), ())
 
 
@@ -112,17 +91,14 @@ def test_codex_is_read_from_toml() -> None:
     assert second.table["env"] == {"V": "${V}"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_pasted_text_may_have_any_common_shape() -> None:
+    for text in (
         '\ufeff{"mcpServers": {"a": {"command": "uvx", "args": ["mcp-server-time"],}}} // pasted',
         '{"mcp": {"servers": {"a": {"command": "uvx", "args": ["mcp-server-time"]}}}}',
         '{"a": {"command": "uvx", "args": ["mcp-server-time"]}}',
-    ],
-)
-def test_pasted_text_may_have_any_common_shape(text: str) -> None:
-    entry = only(text)
-    assert (entry.name, entry.table["command"], entry.table["args"]) == ("a", "uvx", ["mcp-server-time"])
+    ):
+        entry = only(text)
+        assert (entry.name, entry.table["command"], entry.table["args"]) == ("a", "uvx", ["mcp-server-time"])
 
 
 def test_a_file_tells_its_host(tmp_path: Path) -> None:

@@ -162,6 +162,8 @@ def test_remembered_choices_hold_where_the_file_is_silent_and_one_that_is_gone_s
     settings = read(tmp_path)
     assert (settings.model, settings.protocol, settings.ui.theme) == (None, "native", None)
     assert len(settings.notices) == 2
+    (tmp_path / "config.toml").write_bytes(b"\xef\xbb\xbfmodel = 'demo/openai'\r\n")
+    assert str(load(Overrides(config=tmp_path / "config.toml"), {}).model) == "demo/openai", "with a byte order mark"
 
 
 def test_nothing_is_read_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,9 +176,3 @@ def test_nothing_is_read_from_the_working_directory(tmp_path: Path, monkeypatch:
     settings = load(Overrides(), {})
     assert settings.config_file is None
     assert not any(folder.is_relative_to(tmp_path) for folder in (settings.config_dir, settings.data_dir))
-
-
-def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "config.toml"
-    path.write_bytes(b"\xef\xbb\xbfmodel = 'demo/openai'\r\n")
-    assert str(load(Overrides(config=path), {}).model) == "demo/openai"

@@ -93,34 +93,29 @@ def test_what_was_typed_wrongly_is_named_as_it_was_typed(tmp_path: Path) -> None
     ]
 
 
-@pytest.mark.parametrize(
-    ("data", "line"),
-    [
-        (b"a = 1\nb = = 2\n", "{}: not TOML: Invalid value (at line 2, column 5) (fix it"),
-        (b"a = 1\nb = '\xff'\n", "{}: line 2: not UTF-8: byte 0xff (save"),
-        (b"a = " + b"[" * 20000, "{}: not TOML: maximum recursion depth exceeded"),
-        (None, "{}: no such file (create"),
-    ],
-    ids=["two equals", "not UTF-8", "deep arrays", "none"],
-)
-def test_a_file_that_is_no_toml_is_one_mistake_with_its_line(data: bytes | None, line: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_toml_or_a_path_that_cannot_be_is_one_mistake(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    if data is not None:
-        path.write_bytes(data)
+    for data, told in (
+        (None, "no such file (create"),
+        (b"a = 1\nb = = 2\n", "not TOML: Invalid value (at line 2, column 5) (fix it"),
+        (b"a = 1\nb = '\xff'\n", "line 2: not UTF-8: byte 0xff (save"),
+        (b"a = " + b"[" * 20000, "not TOML: maximum recursion depth exceeded"),
+    ):
+        if data is not None:
+            path.write_bytes(data)
+        assert mistake(path).startswith(f"{path}: {told}")
+    home = mistake(Path("~nobody-of-that-name/c.toml"))
+    assert home.startswith("--config: the path begins with ~, but no home folder is known")
+    assert mistake(tmp_path).startswith(
+        f"{tmp_path}: cannot be read: Is a directory (give the path of the file, such as"
+    )
+
+
+def mistake(path: Path) -> str:
     with pytest.raises(SettingsError) as caught:
         load(Overrides(config=path), {})
     assert caught.value.more == ()
-    assert str(caught.value).startswith(line.format(path))
-
-
-def test_paths_that_cannot_be_are_told(tmp_path: Path) -> None:
-    for path, told in (
-        (Path("~nobody-of-that-name/c.toml"), "--config: the path begins with ~, but no home folder is known"),
-        (tmp_path, f"{tmp_path}: cannot be read: Is a directory (give the path of the file, such as"),
-    ):
-        with pytest.raises(SettingsError) as caught:
-            load(Overrides(config=path), {})
-        assert str(caught.value).startswith(told)
+    return str(caught.value)
 
 
 def test_hostile_file_names_are_told_in_one_harmless_line(tmp_path: Path) -> None:

@@ -30,13 +30,10 @@ CANARY = "canary-7f3a9c51"
 def provider(
     api_key: str | None = None, key_variable: str | None = None, headers: Mapping[str, str] = NOTHING
 ) -> Provider:
-    return Provider(
-        name="p",
-        base_url=Template(text="https://e.example/v1"),
-        api_key=None if api_key is None else Template(text=api_key),
-        key_variable=key_variable,
-        headers={name: Template(text=text) for name, text in headers.items()},
-    )
+    own = {name: Template(text=text) for name, text in headers.items()}
+    key = None if api_key is None else Template(text=api_key)
+    url = Template(text="https://e.example/v1")
+    return Provider(name="p", base_url=url, api_key=key, key_variable=key_variable, headers=own)
 
 
 def test_references_are_filled_in_once_and_nothing_else_is_and_one_that_is_not_set_is_named() -> None:

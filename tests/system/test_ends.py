@@ -138,14 +138,6 @@ def test_a_job_that_is_told_to_end_while_it_is_suspended_ends_and_writes_nothing
         assert terminal.is_restored()
 
 
-def test_where_no_shell_could_bring_it_back_it_is_not_suspended(tmp_path: Path) -> None:
-    with program(tmp_path) as terminal:
-        terminal.until_shown("Ask anything", "ctrl+q quit")
-        terminal.type("/suspend\r")
-        terminal.until_shown("was not started from a shell")
-        assert not terminal.is_stopped()
-
-
 def test_a_paused_program_that_is_killed_leaves_the_shells_terminal_alone(tmp_path: Path) -> None:
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything")
@@ -160,9 +152,14 @@ def test_a_paused_program_that_is_killed_leaves_the_shells_terminal_alone(tmp_pa
         assert len(terminal.written) == written
 
 
-def test_a_terminal_that_goes_without_a_signal_ends_it_with_129(tmp_path: Path) -> None:
+def test_where_no_shell_is_it_is_not_suspended_and_ends_with_129_where_the_terminal_goes_without_a_signal(
+    tmp_path: Path,
+) -> None:
     with program(tmp_path, is_controlling=False) as terminal:
-        terminal.until_shown("Ask anything")
+        terminal.until_shown("Ask anything", "ctrl+q quit")
+        terminal.type("/suspend\r")
+        terminal.until_shown("was not started from a shell")
+        assert not terminal.is_stopped(), "no shell could bring it back"
         terminal.hang_up()
         assert terminal.ended() == 129
 
