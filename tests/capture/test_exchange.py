@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.capture.codings import coded
 from tests.capture.wires import Kept
-from tui_host.capture.content_codings import CodingError, decoder, encoding_of
+from tui_host.capture.content_codings import CodingError, Decoder, encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason, fold_exchanges, read_ending
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE
@@ -59,11 +59,11 @@ def decoded(body: bytes, encoding: str, *, size: int = 10, ended: bool = True) -
     """A body without its coding, and why that is not all of it."""
     data = b""
     try:
-        decode = decoder(encoding)
+        decode = Decoder(encoding)
         for at in range(0, len(body), size):
             data += decode.feed(body[at : at + size])
         if ended:
-            data += decode.finish()
+            decode.finish()
     except CodingError as error:
         return data, str(error)
     return data, ""
@@ -100,7 +100,7 @@ def test_a_body_that_cannot_be_decoded_whole_says_why(body: bytes, encoding: str
 
 
 def test_a_limit_holds_whatever_the_ratio() -> None:
-    decode = decoder("gzip", limit=1000)
+    decode = Decoder("gzip", limit=1000)
     with pytest.raises(CodingError, match="0 MB"):
         decode.feed(gzip.compress(bytes(range(256)) * 10))
 

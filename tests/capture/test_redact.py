@@ -103,7 +103,7 @@ def test_the_pieces_of_a_text_are_the_text_and_name_what_is_secret() -> None:
 @given(st.binary(max_size=60), st.binary(max_size=60), st.lists(st.integers(0, 200), max_size=6))
 def test_a_body_cut_anywhere_is_redacted_as_if_it_came_whole(before: bytes, after: bytes, cuts: list[int]) -> None:
     body = before + KEY.encode() + after + base64.b64encode(f"x{KEY}".encode()) + b"sk-canary"
-    stream = REDACTOR.stream()
+    stream = REDACTOR.body()
     edges = [0, *sorted(min(cut, len(body)) for cut in cuts), len(body)]
     pieces = [stream.feed(body[start:end]) for start, end in pairwise(edges)]
     pieces.append(stream.flush())
@@ -112,7 +112,7 @@ def test_a_body_cut_anywhere_is_redacted_as_if_it_came_whole(before: bytes, afte
 
 
 def test_a_stream_holds_back_no_more_than_could_begin_a_secret() -> None:
-    stream = Redactor([("A", "abcdefgh"), ("B", "abcdefgh-and-more")]).stream()
+    stream = Redactor([("A", "abcdefgh"), ("B", "abcdefgh-and-more")]).body()
     kept = [stream.feed(piece)[0].decode() for piece in (b"so ab", b"c ", b"<abcdefgh", b"-and-more>")]
     assert kept == ["so ", "abc ", "<", "⟨secret:B⟩>"]
     assert stream.flush() == (b"", ())
@@ -128,7 +128,7 @@ def test_a_credential_that_a_request_has_shown_is_found_in_what_follows_however_
         redactor.learn(head)
     body = json.dumps({"error": f"Incorrect API key provided: {OTHERS}."}).encode()
     for cut in range(len(body)):
-        stream = redactor.stream()
+        stream = redactor.body()
         kept = stream.feed(body[:cut])[0] + stream.feed(body[cut:])[0] + stream.flush()[0]
         assert json.loads(kept) == {"error": "Incorrect API key provided: ⟨secret:authorization⟩."}
     assert redactor.bytes(base64.b64encode(f"u:{OTHERS}".encode()))[1]

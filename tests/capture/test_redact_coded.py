@@ -11,7 +11,7 @@ import pytest
 
 from tests.capture.codings import coded
 from tests.capture.wires import Kept
-from tui_host.capture.content_codings import decoder
+from tui_host.capture.content_codings import Decoder
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE, Head, Record
 from tui_host.capture.redact.redaction import Redactor
@@ -48,7 +48,7 @@ def test_a_coded_body_is_kept_as_it_came_until_a_secret_and_decoded_from_there(c
 
     sent = coded(NOISE[:3000] + SAID + NOISE[:500], coding)
     stream, as_it_came, decoded = kept_of(pieces_of(sent, size), coding)
-    assert decoder(coding).feed(as_it_came) + decoded == NOISE[:3000] + KEPT + NOISE[:500]
+    assert Decoder(coding).feed(as_it_came) + decoded == NOISE[:3000] + KEPT + NOISE[:500]
     assert (stream.decoded_from, stream.left_out) == (coding, 0)
 
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_decoded_is_not_kept_and_counted(encoding: str, body: byt
 @pytest.mark.parametrize("coding", CODINGS)
 def test_all_that_is_decoded_comes_at_once_however_much_is_fed(coding: str) -> None:
     sent = coded(NOISE, coding)
-    body = decoder(coding)
+    body = Decoder(coding)
     first = body.feed(sent[:-1000])
     assert len(first) > len(NOISE) - (1 << 18)
     assert first + body.feed(sent[-1000:]) == NOISE
@@ -102,7 +102,7 @@ def test_a_zstd_body_that_is_cut_off_keeps_no_part_of_a_block(size: int) -> None
     for cut in (7, len(body) // 3, len(body) // 2 + 50, len(body) - 2):
         _, as_it_came, decoded = kept_of([body[: cut - 1], body[cut - 1 : cut]], "zstd")
         assert body.startswith(as_it_came)
-        assert decoder("zstd").feed(as_it_came) + decoded == decoder("zstd").feed(body[:cut])
+        assert Decoder("zstd").feed(as_it_came) + decoded == Decoder("zstd").feed(body[:cut])
 
 
 def test_a_body_waits_no_longer_than_its_limit_and_not_where_no_secret_is_known(
@@ -134,7 +134,7 @@ def test_the_record_says_that_a_body_was_coded_and_reads_back_whole(*, is_late: 
     as_it_came, rest = (
         b"".join(chunk.data for chunk in chunks if bool(chunk.encoding) is is_coded) for is_coded in (True, False)
     )
-    assert decoder("gzip").feed(as_it_came) + rest == NOISE[:60_000] + KEPT + NOISE[:60_000]
+    assert Decoder("gzip").feed(as_it_came) + rest == NOISE[:60_000] + KEPT + NOISE[:60_000]
     assert kept.ending().kept == kept.ending().size == len(body)
 
 

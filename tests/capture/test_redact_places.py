@@ -60,7 +60,7 @@ def test_what_opens_somebodys_door_is_taken_out_of_a_request_to_a_model(body: st
     values = [f"u:p-{number}" if name == "userinfo" else f"p-{number}" for number, name in enumerate(names)]
     kept, found = without_keys((body % tuple(values)).encode(), learn)
     assert json.loads(kept) == json.loads(body % tuple(f"⟨secret:{name}⟩" for name in names))
-    assert sorted(learned) == sorted(value.removeprefix("u:") for value in values)
+    assert {*learned} == {value.removeprefix("u:") for value in values}
     assert sorted(entry.name for entry in found) == sorted(names)
 
 

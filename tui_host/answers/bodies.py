@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tui_host.answers.masks import masked
 from tui_host.answers.steps import PIECE, Steps, made
 from tui_host.answers.wires import Wires
-from tui_host.capture.content_codings import CodingError, decoder
+from tui_host.capture.content_codings import CodingError, Decoder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, Head, Record, Redaction
 from tui_host.capture.visible import decode, hidden, line
@@ -175,11 +175,12 @@ def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> Steps[tupl
     name = line(encoding, 40)
     pieces: list[bytes] = []
     try:
-        coding = decoder(encoding)
+        coding = Decoder(encoding)
         for start in range(0, len(wire), PIECE):
             pieces.append(coding.feed(wire[start : start + PIECE]))
             yield f"{start:,} of {len(wire):,} bytes decoded"
-        pieces.append(coding.finish() if is_whole else b"")
+        if is_whole:
+            coding.finish()
     except CodingError as error:
         data = b"".join(pieces)
         return (data, f"{name}, decoded below as far as possible: {error}") if data else (wire, f"{name}: {error}")

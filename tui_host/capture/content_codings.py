@@ -8,23 +8,20 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
 
-LIMIT = 64 << 20
-"""Largest number of bytes that a body may decode to."""
-RATIO, HARMLESS = 200, 1 << 20
-"""How many times its own length a body may decode to, from so many bytes on."""
-LEVEL = 6
-LONGEST = 1 << 27
-"""Bytes of prefix and content together that any decoder of zstd takes without being told."""
+LIMIT = 64 << 20  # bytes that a body may decode to, at most
+RATIO, HARMLESS = 200, 1 << 20  # how many times its own length a body may decode to, from so many bytes on
+LEVEL, WINDOW_LOG = 6, 27  # of zstd; the largest window that any decoder takes without being told
 
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-"""Bytes that no text contains, and nearly all compressed data does."""
-_PIECE = 1 << 12
-"""Number of bytes to decode at a time: of a piece with a fault, no text is shown."""
+_Inflate: TypeAlias = Callable[[bytes, int], tuple[bytes, bytes, bool]]
+"""Takes bytes and a limit; returns what they decode to, what stands behind the end of the member, and whether it has ended."""
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # no text has them, and nearly all compressed data does
+_PIECE = 1 << 12  # bytes to decode at a time: of a piece with a fault, no text is shown
 
 
 class CodingError(ValueError):
@@ -48,59 +45,45 @@ def is_known(encoding: str | None) -> bool:
     return ", ".join(codings_of(encoding)) in {"gzip", "x-gzip", "deflate", "br", "zstd"}
 
 
-class _Inner(Protocol):
-    """What the libraries' decompressors have in common: each ends with a member of gzip, or a frame of zstd."""
+def _inflate(coding: str, first: int) -> _Inflate:
+    if coding == "br":
+        brotli = importlib.import_module("brotli").Decompressor()  # by name: the library has no types
 
-    @property
-    def eof(self) -> bool: ...
+        def inflate(data: bytes, limit: int) -> tuple[bytes, bytes, bool]:
+            pieces: list[bytes] = []
+            while (
+                limit > 0 and not brotli.is_finished()
+            ):  # it gives a part at a time, without a word that there is more
+                piece: bytes = brotli.process(data, output_buffer_limit=limit)
+                if not piece:
+                    break
+                pieces.append(piece)
+                data, limit = b"", limit - len(piece)
+            return b"".join(pieces), b"", brotli.is_finished()
 
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-
-
-class _Brotli:
-    unused_data = b""
-
-    def __init__(self) -> None:
-        inner = importlib.import_module("brotli").Decompressor()  # by name: the library has no types
-        self._process: Callable[..., bytes] = inner.process
-        self._is_finished: Callable[[], bool] = inner.is_finished
-
-    @property
-    def eof(self) -> bool:
-        return self._is_finished()
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        pieces: list[bytes] = []
-        while max_length > 0 and not self.eof and (piece := self._process(data, output_buffer_limit=max_length)):
-            pieces.append(piece)  # a part at a time, without a word that there is more
-            data = b""
-            max_length -= len(piece)
-        return b"".join(pieces)
-
-
-def _decompressor(coding: str, first: int) -> _Inner:
-    match coding:
-        case "br":
-            return _Brotli()
-        case "zstd":
-            return _zstd().ZstdDecompressor()
-        case "deflate":  # some leave out the header that RFC 9110 requires
-            return zlib.decompressobj(15 if first & 15 == 8 else -15)
-        case _:
-            return zlib.decompressobj(31)
+        return inflate
+    if coding == "zstd":
+        inner = _zstd().ZstdDecompressor()
+    elif coding == "deflate":  # some leave out the header that RFC 9110 requires
+        inner = zlib.decompressobj(15 if first & 15 == 8 else -15)
+    else:
+        inner = zlib.decompressobj(31)
+    return lambda data, limit: (inner.decompress(data, limit), inner.unused_data, inner.eof)
 
 
 class Decoder:
-    """Decodes a body piece by piece, any number of members or frames. Both methods raise CodingError."""
+    """Decodes a body piece by piece, any number of members or frames; without a coding, every byte passes.
 
-    def __init__(self, coding: str, limit: int) -> None:
-        self._coding = coding
+    All methods raise CodingError, the first one for an unknown coding, or for one over another.
+    """
+
+    def __init__(self, encoding: str | None, *, limit: int = LIMIT) -> None:
+        self._coding = ", ".join(codings_of(encoding))
+        if self._coding and not is_known(self._coding):
+            raise CodingError(f"{self._coding[:80]} cannot be decoded here")
         self._limit = limit
         self._taken = self._given = 0
-        self._inner: _Inner | None = None
+        self._inflate: _Inflate | None = None  # None between two members
 
     def feed(self, data: bytes) -> bytes:
         """Decode the next bytes."""
@@ -111,51 +94,34 @@ class Decoder:
         pieces: list[bytes] = []
         while data:
             try:
-                if self._inner is None or self._inner.eof:
-                    self._inner = _decompressor(self._coding, data[0])
-                pieces.append(
-                    self._inner.decompress(data, most - self._given + 1)
+                self._inflate = self._inflate or _inflate(self._coding, data[0])
+                piece, data, has_ended = self._inflate(
+                    data, most - self._given + 1
                 )  # one more shows that it is too large
             except Exception as error:  # each library has an error of its own, and is loaded only where it is used
                 raise CodingError(f"the compressed body is broken: {error}") from error
-            self._given += len(pieces[-1])
+            pieces.append(piece)
+            self._given += len(piece)
             if self._given > most:
                 words = f"{self._limit >> 20} MB" if most == self._limit else f"{RATIO} times its length"
                 raise CodingError(f"the body decodes to more than {words}")
-            data = self._inner.unused_data
+            if has_ended:
+                self._inflate = None
         return b"".join(pieces)
 
-    def finish(self) -> bytes:
-        """Return the rest of the body; raises if the body is incomplete."""
-        if self._inner is not None and not self._inner.eof:
+    def finish(self) -> None:
+        """End the body; raises if it is incomplete."""
+        if self._inflate is not None:
             raise CodingError("the compressed body is not complete")
-        return b""
-
-
-def decoder(encoding: str | None, *, limit: int = LIMIT) -> Decoder:
-    """Return a decoder for a `Content-Encoding`; for None and `identity` it passes every byte unchanged.
-
-    Raises:
-        CodingError: The coding is unknown, or there is a second one over it.
-    """
-    coding = ", ".join(codings_of(encoding))
-    if coding and not is_known(coding):
-        raise CodingError(f"{coding[:80]} cannot be decoded here")
-    return Decoder(coding, limit)
 
 
 class PlainBody:
-    """Decodes the chunks of a body in linear time. Text that is not in the coding that it names is read as it was sent.
-
-    Attributes:
-        problem: Why the body, or the rest of it, cannot be read; empty if it can.
-        is_plain: Whether the body is not in the coding that it names.
-        has_given: Whether anything was decoded.
-    """
+    """Decodes the chunks of a body in linear time. Text that is not in the coding that it names is read as it was sent."""
 
     def __init__(self) -> None:
-        self.problem = ""
-        self.is_plain = self.has_given = False
+        self.problem = ""  # why the body, or the rest of it, cannot be read
+        self.is_plain = False  # whether the body is not in the coding that it names
+        self.has_given = False  # whether anything was decoded
         self._decoder: Decoder | None = None
         self._held = b""  # what went in before anything came out, in case the body was sent plain
 
@@ -168,29 +134,24 @@ class PlainBody:
             return None
         self._held += b"" if self.has_given else data
         try:
-            self._decoder = self._decoder or decoder(encoding)
+            self._decoder = self._decoder or Decoder(encoding)
             plain = self._decoder.feed(data)
         except CodingError as error:
             self.problem = str(error)
-            self.is_plain = not self.has_given and _is_text(self._held)
+            with suppress(UnicodeDecodeError):
+                start = codecs.getincrementaldecoder("utf-8")().decode(b"" if self.has_given else self._held)
+                self.is_plain = bool(start) and not _NO_TEXT.search(self._held)
             return self._held if self.is_plain else None
         self.has_given = self.has_given or bool(plain)
         return plain
 
     def finish(self) -> None:
         """End the body; sets `problem` if the body is incomplete."""
-        if self._decoder is not None and not self.problem and not self.is_plain:
-            try:
+        try:
+            if self._decoder is not None and not self.problem and not self.is_plain:
                 self._decoder.finish()
-            except CodingError as error:
-                self.problem = str(error)
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        return bool(codecs.getincrementaldecoder("utf-8")().decode(data)) and not _NO_TEXT.search(data)
-    except UnicodeDecodeError:
-        return False
+        except CodingError as error:
+            self.problem = str(error)
 
 
 def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:
@@ -215,7 +176,7 @@ def compress(data: bytes, prefix: bytes = b"") -> bytes:
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: LEVEL,
         zstd.CompressionParameter.checksum_flag: 1,
-        zstd.CompressionParameter.window_log: min(window_log, LONGEST.bit_length() - 1),
+        zstd.CompressionParameter.window_log: min(window_log, WINDOW_LOG),
     }
     before = zstd.ZstdDict(prefix, is_raw=True).as_prefix if prefix else None
     return zstd.compress(data, options=options, zstd_dict=before)

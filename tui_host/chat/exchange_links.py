@@ -88,7 +88,7 @@ class Links:
     def _in_messages(self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]) -> Iterator[Link]:
         """Find results that are separate messages; nothing if the user's own options replace the conversation."""
         # From the end: in a long conversation, reading all earlier results again would hold up each request.
-        stream = self.redactor.stream()
+        stream = self.redactor.body()
         kept = stream.feed(outgoing.body)[0] + stream.flush()[0]
         begin = b'{"%s":[' % outgoing.growing.encode()
         spans: list[tuple[int, int]] = []

@@ -46,7 +46,7 @@ class AnswerBody:
 
     def feed(self, data: bytes) -> Sequence[ModelEvent]:
         """Return the events in these bytes. Raises `CodingError`."""
-        self._coding = self._coding or codings.decoder(self._encoding)
+        self._coding = self._coding or codings.Decoder(self._encoding)
         decoded = self._coding.feed(data)
         self.size += len(decoded)
         if self.size > ANSWER_LIMIT:

@@ -287,7 +287,7 @@ def _context(is_tls: bool, ca_file: str) -> ssl.SSLContext:  # noqa: FBT001 - ca
 
 async def _body(response: httpx.Response) -> bytes:
     content = bytearray()
-    coding = codings.decoder(response.headers.get("content-encoding"))
+    coding = codings.Decoder(response.headers.get("content-encoding"))
     async for data in response.aiter_raw():
         content += coding.feed(data)
         if len(content) >= _MOST_BYTES:

@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 import httpx2
 from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
 
-from tui_host.capture.content_codings import decoder
+from tui_host.capture.content_codings import Decoder
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import read_object
 from tui_host.errors import JSON
@@ -89,7 +89,7 @@ def kind_of(response: httpx2.Response) -> str:
 
 async def read_body(response: httpx2.Response, limit: int) -> bytes:
     """Return the decoded body; stops reading soon after the limit, so that a compressed body never grows beyond it."""
-    decode = decoder(response.headers.get("content-encoding"), limit=limit)
+    decode = Decoder(response.headers.get("content-encoding"), limit=limit)
     pieces: list[bytes] = []
     size = 0
     async for chunk in response.aiter_raw():
@@ -97,4 +97,5 @@ async def read_body(response: httpx2.Response, limit: int) -> bytes:
         size += len(pieces[-1])
         if size > limit:
             return b"".join(pieces)
-    return b"".join([*pieces, decode.finish()])
+    decode.finish()
+    return b"".join(pieces)

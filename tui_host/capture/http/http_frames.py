@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
-from tui_host.capture.content_codings import LIMIT, CodingError, Decoder, decoder
+from tui_host.capture.content_codings import LIMIT, CodingError, Decoder
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import frames_in, read_frame
 from tui_host.capture.http.sse import SseDecoder, SseEvent
@@ -47,7 +47,7 @@ class HttpFrames:
         elif not is_json:
             return
         with suppress(CodingError):
-            self._decoder = decoder(encoding)
+            self._decoder = Decoder(encoding)
 
     def received(self, data: bytes) -> None:
         """Read bytes of the response's body."""

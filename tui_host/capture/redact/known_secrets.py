@@ -16,16 +16,15 @@ from tui_host.capture.record import Redaction
 Redacted: TypeAlias = tuple[bytes, tuple[Redaction, ...]]
 """Bytes without secrets, and what was removed from them."""
 
-_HEAD = 4
-"""Bytes by which a needle that begins near the end of data is found."""
-_WORD, _STEP = 8, 4
-"""Bytes that are compared as one integer; one of so many words of the data is compared."""
-_LONG = (_STEP + 1) * _WORD
-"""Bytes from which a needle has a compared word in it, wherever it stands."""
-_SAFE_IN_URLS = ("", "/", "-_.!~*'()")
-"""What URL encoders leave as it is, beside letters, digits and `-_.~`: the third is JavaScript's."""
-_GO = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
-"""What Go escapes in JSON beyond what it must."""
+_HEAD = 4  # bytes by which a needle that begins near the end of data is found
+_WORD, _STEP = 8, 4  # bytes that are compared as one integer; one of so many words of the data is compared
+_LONG = (_STEP + 1) * _WORD  # bytes from which a needle has a compared word in it, wherever it stands
+_SAFE_IN_URLS = (
+    "",
+    "/",
+    "-_.!~*'()",
+)  # what encoders leave, beside letters, digits and `-_.~`: the third is JavaScript's
+_GO = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})  # what Go escapes in JSON beyond what it must
 
 
 class Hit(NamedTuple):
@@ -52,8 +51,9 @@ def name_in_mark(name: str) -> str:
     return re.sub(r"[^\w.\-]", "_", name)
 
 
-def spellings_of(value: str) -> set[bytes]:
-    """Return every spelling of a secret to search for: raw, hex, JSON, percent and base64."""
+@lru_cache(256)  # a dropped credential may come back
+def _needles_of(value: str) -> tuple[tuple[bytes, ...], frozenset[int]]:
+    """Return every spelling of a secret to search for (raw, hex, JSON, percent and base64), and all words of the long ones."""
     raw = value.encode("utf-8", "surrogateescape")
     texts = {raw.hex(), raw.hex().upper()}
     for ascii_only in (True, False):
@@ -67,17 +67,10 @@ def spellings_of(value: str) -> set[bytes]:
         # Of the encoded bytes around, only these characters are the secret's alone.
         encoded = base64.b64encode(bytes(offset) + raw)[-(-8 * offset // 6) : 8 * (offset + len(raw)) // 6]
         spellings |= {encoded, encoded.translate(bytes.maketrans(b"+/", b"-_"))}
-    return spellings
-
-
-@lru_cache(256)  # a dropped credential may come back
-def _needles_of(value: str) -> tuple[tuple[bytes, ...], tuple[bytes, ...], frozenset[int]]:
-    """Return the short and the long spellings of a secret, and all words of the long ones."""
-    spellings = sorted(spellings_of(value), key=len, reverse=True)
-    long = tuple(spelling for spelling in spellings if len(spelling) >= _LONG)
-    starts = range(_STEP * _WORD)
-    words = (int.from_bytes(spelling[start : start + _WORD], sys.byteorder) for spelling in long for start in starts)
-    return tuple(spellings[len(long) :]), long, frozenset(words)
+    long = [spelling for spelling in spellings if len(spelling) >= _LONG]
+    words = (spelling[start : start + _WORD] for spelling in long for start in range(_STEP * _WORD))
+    numbers = frozenset(int.from_bytes(word, sys.byteorder) for word in words)
+    return tuple(sorted(spellings, key=len, reverse=True)), numbers
 
 
 class Needles:
@@ -89,33 +82,36 @@ class Needles:
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
         spelled = [(name, *_needles_of(value)) for name, value in secrets]
-        self._short = [(needle, name) for name, short, _, _ in spelled for needle in short]
-        self._long = [(needle, name) for name, _, long, _ in spelled for needle in long]
-        self._all = self._short + self._long
+        self._all = [(needle, name) for name, needles, _ in spelled for needle in needles]
+        self._short = [item for item in self._all if len(item[0]) < _LONG]
+        self._long = [item for item in self._all if len(item[0]) >= _LONG]
         self._words = frozenset[int]().union(*(words for *_, words in spelled))
         self._beginnings = {needle[:size] for needle, _ in self._all for size in range(1, _HEAD)}
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def are_in(self, data: bytes) -> bool:
-        """Return whether a needle stands in the bytes."""
-        return any(needle in data for needle, _ in self._likely(data))
-
     def hits(self, data: bytes) -> list[Hit]:
         """Return the places of needles in the bytes, in order and without overlap."""
+        likely = self._short
+        if self._words and len(data) >= _LONG:
+            compared = memoryview(data)[: len(data) - len(data) % _WORD].cast("Q")[::_STEP].tolist()
+            if numbers := self._words.intersection(compared):
+                words = [number.to_bytes(_WORD, sys.byteorder) for number in numbers]
+                likely = self._short + [item for item in self._long if any(word in item[0] for word in words)]
         hits: list[Hit] = []
-        for needle, name in self._likely(data):
+        for needle, name in likely:
             end = 0
             while (start := data.find(needle, end)) >= 0:
                 end = start + len(needle)
                 hits.append(Hit(start, end, name, len(needle)))
-        return merged(hits)
+        return merged(hits) if hits else hits
 
     def open_end(self, data: bytes) -> int:
         """Return where the longest end that may begin a needle starts; the length of the bytes if there is none."""
         size = len(data)
-        first = next((size - count for count in range(_HEAD - 1, 0, -1) if data[-count:] in self._beginnings), size)
+        starts = range(max(size - _HEAD + 1, 0), size)
+        first = next((start for start in starts if data[start:] in self._beginnings), size)
         for needle, _ in self._all:
             start = data.find(needle[:_HEAD], max(size - len(needle) + 1, 0), size)
             while 0 <= start < first:
@@ -128,14 +124,6 @@ class Needles:
         """Return a hit for bytes with which a needle begins, and goes on."""
         hits = (Hit(0, len(data), name, len(needle)) for needle, name in self._all if needle[:-1].startswith(data))
         return next(hits, None)
-
-    def _likely(self, data: bytes) -> list[tuple[bytes, str]]:
-        """Return the needles worth searching for, among them all that the bytes contain."""
-        if not self._words or len(data) < _LONG:
-            return self._short
-        compared = memoryview(data)[: len(data) - len(data) % _WORD].cast("Q")[::_STEP].tolist()
-        words = [number.to_bytes(_WORD, sys.byteorder) for number in self._words.intersection(compared)]
-        return self._short + [item for item in self._long if any(word in item[0] for word in words)]
 
 
 def merged(hits: list[Hit]) -> list[Hit]:

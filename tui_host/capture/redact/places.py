@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote_plus
 
-from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.json.reading import load
 from tui_host.capture.record import Head
 from tui_host.capture.redact.known_secrets import Hit, Redacted, merged, without
@@ -36,17 +35,31 @@ Learn: TypeAlias = Callable[[str, str], None]
 _Span: TypeAlias = tuple[int, int, str, str]
 """Where a credential stands in a body: its first byte, one past its last, name and value."""
 
-# Names in bodies, beside those that `sensitivity` knows.
-_ANYWHERE = re.compile(
-    r"(?i:x-)?(?i:(?:api|access|secret|account|subscription|private)[_-]?key|secret[_-]?access[_-]?key|client[_-]?secret"
-    r"|(?:access|refresh|auth|bearer|api|security)[_-]?token|authorization(?:_token)?)"
-    r"|aws_(?:secret_access_key|session_token)|vertex_credentials|connection_string|encoded_api_key|password"
+_BLANKS = b"\xef\xbb\xbf \t\r\n"
+_LOGIN_LIMIT = 64 << 10  # bytes that a login's body has at most
+_COLON = rb"[ \t\r\n]*+:[ \t\r\n]*+"
+_TEXTS = _COLON + rb'("(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"|\[[^\[\]{}]*+\])'
+_MEMBER = re.compile(rb'"([\w.:\[\]-]{1,100}+)"' + _TEXTS, re.DOTALL)
+"""A member of a JSON object with a text or a list of texts."""
+_KEY = re.compile(
+    rb'"(?=[\w-]++"[ \t\r\n]*+:)((?i:(?:x-)?(?:(?:api|access|secret|account|subscription|private)[_-]?key|secret[_-]?access[_-]?key|client[_-]?secret'
+    rb"|(?:access|refresh|auth|bearer|api|security)[_-]?token|authorization(?:_token)?))"
+    rb'|aws_(?:secret_access_key|session_token)|vertex_credentials|connection_string|encoded_api_key|password)"'
+    + _TEXTS,
+    re.DOTALL,
 )
-"""Keys in any request to a model. In schemas and in a model's words, `key` and `token` may be anything."""
-_OBJECTS = frozenset(("auth", "authentication", "credential", "credentials"))
-"""Objects of which every member that is named like a key is one."""
-_SERVERS = frozenset(("tools", "mcp_servers", "mcpServers"))
-"""Members of a request to a model that hold the servers of its tools."""
+"""A member that is a key in any request to a model. In schemas and in a model's words, `key` and `token` may be anything."""
+_OBJECT = re.compile(
+    rb'"(?=[\w-]++"[ \t\r\n]*+:[ \t\r\n]*+\{)(auth|authentication|credentials?|(?:\w*_)?headers)"'
+    + _COLON
+    + rb"\{([^{}]*+)\}"
+)
+"""An object of which every member that is named like a key is one; in the headers of a tool's server, any may be one."""
+_ONE_TEXT = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+_URL = re.compile(rb'"([A-Za-z][\w+.-]*+://[^"\s@=%]*+[@=%][^"\s]*+)"')
+_FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
+
+# Names in the bodies of logins, beside those that `sensitivity` knows.
 _OF_MODELS = frozenset(("model", "messages", "input", "inputs", "contents", "prompt", "tools", "jsonrpc"))
 """Members by which a JSON body is none of a login."""
 _MODEL_BODY = re.compile(
@@ -63,27 +76,13 @@ _ONE_TIME = re.compile(
     r"(?i:[th]?otp|passcode|pin|(?:otp|mfa|2fa|factor|verification|recovery|backup|sms|login|one_?time)[_-]?code)$"
 )
 """One-time and backup codes."""
+_LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
 _LOGIN_PATH = re.compile(
     r"(?:^|/)(?:oauth2?(?:/(?:device/)?\w+)?|token|login|register|authorize)/?$"
     r"|(?<!count)(?<!count_)(?:keys?|secrets|tokens)(?:/(?:re)?generate)?/?$"
     r"|/(?:realtime|chatkit)/\w*sessions/?$|/service_accounts/?$|/grant/?$",
     re.IGNORECASE,
 )
-
-_BLANKS = b"\xef\xbb\xbf \t\r\n"
-_LEADS = rb"[ \t\r\n]*+:[ \t\r\n]*+"
-_MEMBER = re.compile(
-    rb'"([\w.:\[\]-]{1,100}+)"' + _LEADS + rb'("(?:[^"\\]*+(?:\\.[^"\\]*+)*+)"|\[[^\[\]{}]*+\])', re.DOTALL
-)
-"""A member of a JSON object with a text or a list of texts."""
-_NAME = re.compile(rb'"([\w.-]{1,100}+)"' + _LEADS + rb'(?=["\[{])')
-_ONE_TEXT = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
-_URL = re.compile(rb'"([A-Za-z][\w+.-]*+://[^"\s@=%]*+[@=%][^"\s]*+)"')
-_FIELD = re.compile(rb"(?:\A|(?<=&))([^=&]+)=([^&]+)")
-_LAST_WORD = re.compile(r"[A-Z]?[a-z]+(?=\d*$)|[A-Z]+(?=\d*$)")
-_DEPTH = 16
-_LOGIN_LIMIT = 64 << 10
-"""Bytes that a login's body has at most."""
 
 
 # Heads.
@@ -108,12 +107,8 @@ def _shown(name: str, value: str) -> tuple[tuple[str, str], ...]:
     if kinds_of(name) & {"session", "one-time"} and not has_scheme(value):
         return ()
     if sensitivity(name, value, "header") != "remove":
-        texts = ((key, said(value[start:end])) for start, end, key in in_header(name, value, ()))
-        return tuple(
-            (key, password_in(text) if key == "userinfo" else text)
-            for key, spelled in texts
-            for text in (spelled if key.lower() not in SESSION_KEYS else ())
-        )
+        spans = [span for span in in_header(name, value, ()) if span.name.lower() not in SESSION_KEYS]
+        return tuple((span.name, text) for span in spans for text in _decoded(value[span.start : span.end], span.name))
     values = [credential_in(value).strip(), *parts_of_credential(value)]
     if value[:6].lower() == "basic ":
         with suppress(ValueError):  # Source: RFC 7617; RFC 6749, section 2.3.1, for the encoding as in a form.
@@ -122,22 +117,31 @@ def _shown(name: str, value: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for value in values)
 
 
+def _decoded(value: str, name: str) -> Iterator[str]:
+    """Yield the spellings of a credential of a URL that may appear elsewhere."""
+    return (password_in(text) if name == "userinfo" else text for text in said(value))
+
+
 # Bodies.
 
 
 def without_keys(data: bytes, learn: Learn) -> Redacted:
     """Remove the keys from a request to a model, its tools' servers' headers among them, and what URLs in it tell."""
-    names = {name.decode("latin-1") for name in set(_NAME.findall(data))}
-    has_objects = any(_holds_headers(name) or name in _OBJECTS for name in names)
-    spans: list[_Span] = []
-    if has_objects or any(map(_may_name_a_key, names)):  # hardly ever: so the body is seldom parsed
-        keys = set(_keys(_read(data) if has_objects else None, _DEPTH))
-        spans += _members(data, lambda name, text: _ANYWHERE.fullmatch(name) is not None or (name, text) in keys)
+    spans = list(_in_members(_KEY.finditer(data), lambda _name, _text: True))
+    has_servers = b'"mcp' in data  # the type of a tool, or the list of servers
+    for match in _OBJECT.finditer(data):
+        members = _MEMBER.finditer(data, *match.span(2))
+        is_headers = match[1].endswith(b"headers")
+        if not is_headers:
+            spans += _in_members(members, lambda name, _text: sensitivity(name.lower()) == "remove")
+        elif b'"type"' not in match[2]:  # else it is a schema
+            spans += _in_members(
+                members, lambda name, _text: has_servers or sensitivity(name.lower(), place="header") == "remove"
+            )
     for match in _URL.finditer(data) if b"://" in data else ():
         url = match[1].replace(b"\\u0026", b"&&&&&&").decode("latin-1")  # as Go writes an ampersand
         for start, end, name in in_url(url):
-            value = said(url[start:end])[1]
-            value = password_in(value) if name == "userinfo" else value
+            *_, value = _decoded(url[start:end], name)
             spans.append((match.start(1) + start, match.start(1) + end, name, value))
     return _marked(data, spans, learn)
 
@@ -152,51 +156,16 @@ def _marked(data: bytes, spans: Iterable[_Span], learn: Learn) -> Redacted:
     return without(data, merged(hits)) if hits else (data, ())
 
 
-def _members(data: bytes, is_key: Callable[[str, str], bool]) -> Iterator[_Span]:
-    """Yield where keys stand in JSON, without their scheme: the members that are keys, or texts in a list that is one."""
-    for member in _MEMBER.finditer(data):
+def _in_members(members: Iterable[re.Match[bytes]], is_key: Callable[[str, str], bool]) -> Iterator[_Span]:
+    """Yield where keys stand in members of JSON, without their scheme: in texts, or in texts of a list."""
+    for member in members:
         name = member[1].decode("latin-1")
-        for match in _ONE_TEXT.finditer(data, *member.span(2)):
-            text = _string(match[1])
+        for match in _ONE_TEXT.finditer(member.string, *member.span(2)):
+            value = _read(b'"%s"' % match[1]) if b"\\" in match[1] else None
+            text = value if isinstance(value, str) else match[1].decode("utf-8", "replace")
             if is_key(name, text):
                 size = len(credential_in(match[1].decode("latin-1")))
                 yield match.end(1) - size, match.end(1), name, credential_in(text)
-
-
-def _fields(data: bytes) -> Iterator[_Span]:
-    """Yield where the secrets of a login stand in a form."""
-    for field in _FIELD.finditer(data):
-        name, value = (unquote_plus(part.decode("utf-8", "replace")) for part in field.groups())
-        if is_of_login(name.strip()):
-            yield *field.span(2), name.strip(), value
-
-
-@lru_cache(1 << 10)
-def _may_name_a_key(name: str) -> bool:
-    return _ANYWHERE.fullmatch(name) is not None or sensitivity(name) == "remove"
-
-
-def _holds_headers(name: str) -> bool:
-    return name == "headers" or name.endswith("_headers")
-
-
-def _keys(value: JSON, depth: int, *, of_server: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the credentials in headers, and in objects that are named for them."""
-    for item in items(value) if depth else ():
-        yield from _keys(item, depth - 1, of_server=of_server)
-    members: Mapping[str, JSON] = mapping(value) if depth else {}
-    places = [text for text in members.values() if of_server and isinstance(text, str) and "://" in text]
-    is_server = of_server and (members.get("type") == "mcp" or bool(places))  # and no schema
-    for name, inner in members.items():
-        is_headers = _holds_headers(name)
-        if not isinstance(inner, Mapping) or not (is_headers or name in _OBJECTS):
-            yield from _keys(inner, depth - 1, of_server=of_server or name in _SERVERS)
-            continue
-        for field, text in mapping(inner).items():
-            is_key = sensitivity(field.lower(), place="header" if is_headers else "setting") == "remove"
-            if is_key or (is_headers and is_server):  # every header of a server may be a credential
-                texts = [text] if isinstance(text, str) else items(text)
-                yield from ((field, item) for item in texts if isinstance(item, str))
 
 
 # Logins.
@@ -226,15 +195,18 @@ def without_tokens(data: bytes, learn: Learn) -> Redacted:
     """Remove the secrets from a login's form or JSON, or from the JSON of an answer with a new key."""
     begin = data.lstrip(_BLANKS)[:1]
     if begin in {b"{", b"["}:
-        return _marked(data, _members(data, _is_secret), learn)
-    return _marked(data, _fields(data) if begin not in {b"<", b"-"} else (), learn)
+        return _marked(data, _in_members(_MEMBER.finditer(data), _is_secret), learn)
+    spans: list[_Span] = []
+    for field in _FIELD.finditer(data) if begin not in {b"<", b"-"} else ():
+        name, value = (unquote_plus(part.decode("utf-8", "replace")) for part in field.groups())
+        if is_of_login(name.strip()):
+            spans.append((*field.span(2), name.strip(), value))
+    return _marked(data, spans, learn)
 
 
 def _is_secret(name: str, value: str) -> bool:
     """Return whether a member is a secret, also the bare `value` in the answer to a request for a new key."""
-    if name == "value":
-        return len(value) >= 16 and " " not in value
-    return is_of_login(name)
+    return len(value) >= 16 and " " not in value if name == "value" else is_of_login(name)
 
 
 @lru_cache(1 << 10)
@@ -249,13 +221,6 @@ def is_of_login(name: str) -> bool:
 
 def _read(data: bytes) -> JSON:
     """Parse JSON; None for broken JSON too."""
-    try:
+    with suppress(ValueError, RecursionError):
         return load(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _string(raw: bytes) -> str:
-    """Return the value of a JSON string with the content `raw`."""
-    value = _read(b'"%s"' % raw) if b"\\" in raw else None
-    return value if isinstance(value, str) else raw.decode("utf-8", "replace")
+    return None

@@ -12,25 +12,26 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tui_host.capture.content_codings import decode_records, is_known
 from tui_host.capture.record import Head, Record, Redaction, decoded_mark
 from tui_host.capture.redact.known_secrets import Needles, Redacted, mark, name_in_mark, without
 from tui_host.capture.redact.places import in_header, is_login, shown_by, without_keys, without_tokens
-from tui_host.capture.redact.text_stream import BodyRedactor, TextStream
+from tui_host.capture.redact.text_stream import BodyRedactor
 from tui_host.settings.credential_places import CredentialSpan, in_url
 from tui_host.settings.sensitivity import is_telling
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
-BY_VALUE_FROM = 8
-"""Shortest secret, in characters, that is searched for everywhere."""
-EXACT_FROM = 4
-"""Shortest secret, in characters, that is removed if it is a whole header, query value or path segment."""
-LEARNED_MOST, LEARNED_LENGTH = 64, 8192
-"""Largest number of other hosts' credentials to remember (the last ones used), and largest length of one."""
+BY_VALUE_FROM = 8  # characters of a secret that is searched for everywhere, at least
+EXACT_FROM = 4  # characters of one that is removed where it is a whole header, query value or path segment, at least
+LEARNED_MOST, LEARNED_LENGTH = (
+    64,
+    8192,
+)  # other hosts' credentials to remember, the last ones used, and the length of one, at most
 
 _SEGMENT = re.compile(r"[^/?&=#]+")
 _STRING_OR_NUMBER = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([\w.+-]*⟨secret:[\w.-]+⟩[\w.+-]*)')
@@ -73,7 +74,7 @@ class Redactor:
             return
         with self._lock:
             is_new = value not in self._learned
-            if is_new and self._given.are_in(value.encode("utf-8", "surrogatepass")):
+            if is_new and self._given.hits(value.encode("utf-8", "surrogatepass")):
                 return
             self._learned[value] = self._learned.pop(value, name)  # to the end, as the one that was used last
             if is_new:
@@ -104,7 +105,13 @@ class Redactor:
         data, redactions = self.bytes(record.data)
         head = record.head
         if head is not None:
-            head, in_head = self._head(head)
+            url, in_head = self._in_places(head.url or "", in_url(head.url or ""))
+            headers: list[tuple[str, str]] = []
+            for name, value in head.headers:
+                text, in_value = self._header(name.lower(), value)
+                headers.append((name, text))
+                in_head += in_value
+            head = replace(head, url=url or head.url, headers=tuple(headers)) if in_head else head
             redactions += in_head
         malformed = self.text(record.malformed) if record.malformed else record.malformed
         if not redactions and malformed == record.malformed:
@@ -122,17 +129,10 @@ class Redactor:
         return record
 
     def body(self, encoding: str | None = None, *, of_login: bool = False) -> BodyRedactor:
+        """Return a redactor for a text or body in pieces, which also finds secrets split between pieces."""
         return BodyRedactor(lambda: self._needles, encoding, self.learn_value if of_login else None)
 
-    def stream(self) -> TextStream:
-        """Return a redactor for a text in pieces, which also finds secrets split between pieces."""
-        return TextStream(lambda: self._needles)
-
     # Bytes and texts, by value.
-
-    def may_be_in(self, data: bytes) -> bool:
-        """Return whether the bytes contain a secret known by value."""
-        return self._needles.are_in(data)
 
     def bytes(self, data: bytes) -> Redacted:
         """Return bytes without the secrets known by value, and the redactions."""
@@ -141,7 +141,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return a text without the secrets known by value."""
-        data, redactions = self.bytes(text.encode("utf-8", "surrogatepass")) if self._needles else (b"", ())
+        data, redactions = self.bytes(text.encode("utf-8", "surrogatepass"))
         return data.decode("utf-8", "surrogatepass") if redactions else text
 
     def json_text(self, text: str) -> str:
@@ -154,26 +154,13 @@ class Redactor:
     def pieces(self, text: str) -> list[tuple[str, str]]:
         """Split a text at secrets known by value: each piece with the secret's name, empty for plain text."""
         data = text.encode("utf-8", "surrogatepass")
-        pieces: list[tuple[bytes, str]] = []
-        end = 0
-        for hit in self._needles.hits(data):
-            pieces += ((data[end : hit.start], ""), (data[hit.start : hit.end], name_in_mark(hit.name)))
-            end = hit.end
-        pieces.append((data[end:], ""))
-        return [(piece.decode("utf-8", "surrogatepass"), name) for piece, name in pieces if piece]
+        hits = self._needles.hits(data)
+        edges = [0, *(edge for hit in hits for edge in (hit.start, hit.end)), len(data)]
+        names = ["", *(name for hit in hits for name in (name_in_mark(hit.name), ""))]
+        pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(edges)]
+        return [(piece, name) for piece, name in zip(pieces, names, strict=True) if piece]
 
     # Heads, by place and by value.
-
-    def _head(self, head: Head) -> tuple[Head, tuple[Redaction, ...]]:
-        url, redactions = head.url, ()
-        if url is not None:
-            url, redactions = self._in_places(url, in_url(url))
-        headers: list[tuple[str, str]] = []
-        for name, value in head.headers:
-            text, in_value = self._header(name.lower(), value)
-            headers.append((name, text))
-            redactions += in_value
-        return (replace(head, url=url, headers=tuple(headers)), redactions) if redactions else (head, ())
 
     def _without_in_header(self, name: str, value: str) -> tuple[str, tuple[Redaction, ...]]:
         return self._in_places(value, in_header(name, value, self._headers))

@@ -13,14 +13,10 @@ from tui_host.capture.record import Redaction, Shift, decoded_mark
 from tui_host.capture.redact.known_secrets import Hit, Needles, Redacted, merged, without
 from tui_host.capture.redact.places import Learn, without_tokens
 
-BEGINNING: Final = 12
-"""Shortest beginning of a secret, in bytes, to remove if its rest does not arrive in time; longer than vendors' prefixes."""
-LINE_LIMIT: Final = 1 << 16
-"""Bytes of an unfinished line that wait for its end."""
-HELD_LIMIT = 1 << 20
-"""Coded bytes that wait for the decision whether a secret is in them; a body of which more would wait is kept decoded."""
-LOGIN_LIMIT = 1 << 20
-"""Largest body of a login to hold, in bytes: the answers are smaller."""
+BEGINNING: Final = 12  # bytes of a secret to remove where its rest is late, at least: longer than vendors' prefixes
+LINE_LIMIT: Final = 1 << 16  # bytes of an unfinished line that wait for its end
+HELD_LIMIT = 1 << 20  # coded bytes that wait until it is known whether a secret is in them, at most
+LOGIN_LIMIT = 1 << 20  # bytes of a login's answer to hold, at most: the answers are smaller
 
 _DELTA = re.compile(
     rb'"(content|text|delta|arguments|partial_json|thinking|reasoning|reasoning_content|refusal|response)"'
@@ -28,10 +24,9 @@ _DELTA = re.compile(
     re.DOTALL,
 )
 """A member in which a dialect streams text, thoughts or the arguments of a call, piece by piece."""
-_JSON_LINE = re.compile(rb'data:|[\s{\["]')
-"""The beginning of a line in which deltas stand."""
+_JSON_LINE = re.compile(rb'data:|[\s{\["]')  # the beginning of a line in which deltas stand
 
-_Pieces: TypeAlias = Sequence[tuple[int, bytes]]
+_Pieces: TypeAlias = list[tuple[int, bytes]]
 """Contents of strings, as written, with their places in the body."""
 
 
@@ -62,46 +57,54 @@ class TextStream:
         self.held += data
         if not self._needles():
             return self._give(len(self.held), is_all=True)
-        end = self._end_of_lines()
-        self._read_deltas(end)
-        places = [place - self._settled for pieces in self._open.values() for place, _ in pieces]
-        return self._give(min([end, *(place for place in places if place >= 0)]))
+        end = self._read_lines()
+        waiting = [place - self._settled for pieces in self._open.values() for place, _ in pieces]
+        return self._give(min([end, *(place for place in waiting if place >= 0)]))
 
     def release(self) -> Redacted:
         """Return the text held back, because its rest does not arrive in time."""
-        self._mark_open()
-        return self._give(self._end_of_lines())
+        return self._give(self._read_lines(is_late=True))
 
     def flush(self) -> Redacted:
         """Return the bytes held back, at the end."""
-        self._read_deltas(len(self.held))
-        self._mark_open()
+        self._read_deltas(len(self.held), is_late=True)
         return self._give(len(self.held), is_all=True)
 
-    def _end_of_lines(self) -> int:
-        """Return where an unfinished line of deltas begins, else the end of the bytes held."""
-        line = self.held.rfind(b"\n") + 1
-        is_waiting = len(self.held) - line < LINE_LIMIT and _JSON_LINE.match(self.held, line) is not None
-        return line if is_waiting else len(self.held)
+    def _read_lines(self, *, is_late: bool = False) -> int:
+        """Read the deltas before an unfinished line of deltas; returns where it begins, else the end of the bytes held."""
+        end = self.held.rfind(b"\n") + 1
+        if len(self.held) - end >= LINE_LIMIT or _JSON_LINE.match(self.held, end) is None:
+            end = len(self.held)
+        self._read_deltas(end, is_late=is_late)
+        return end
 
-    def _read_deltas(self, end: int) -> None:
-        """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin."""
+    def _read_deltas(self, end: int, *, is_late: bool) -> None:
+        """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin.
+
+        To what is late, nothing is added in time: so a beginning that is long enough counts as a secret.
+        """
         start, needles = self._read - self._settled, self._needles()
         self._read = self._settled + end
         if not self._lead and (first := _DELTA.search(self.held, start, end)) is not None:
             self._lead = first[0][: first.start(2) - first.start()]
         if self._lead and not self._open and self._is_clean(self.held[start:end]):
             return
-        texts = {name: list(pieces) for name, pieces in self._open.items()}
         for delta in _DELTA.finditer(self.held, start, end):
             self._lead = self.held[delta.start() : delta.start(2)]
-            texts.setdefault(delta[1], []).append((self._settled + delta.start(2), delta[2]))
-        self._open = {}
+            self._open.setdefault(delta[1], []).append((self._settled + delta.start(2), delta[2]))
+        texts, self._open = self._open, {}
         for name, pieces in texts.items():
-            text = _joined(pieces)
+            text = b"".join(piece for _, piece in pieces)
             hits = needles.hits(text)
             cut = _cut_before(hits, needles.open_end(text))
-            self._mark(pieces, [hit for hit in hits if hit.end <= cut])
+            whole = [hit for hit in hits if hit.end <= cut]
+            beginning = needles.beginning(text[cut:]) if is_late and len(text) - cut >= BEGINNING else None
+            if beginning is not None:
+                whole.append(beginning._replace(start=cut, end=len(text)))
+            for hit in hits if is_late and beginning is None else whole:
+                parts = [(place, part) for place, part in _cut(pieces, hit.start, hit.end) if place >= self._settled]
+                for number, (place, part) in enumerate(parts):  # the first part of each gets the mark
+                    self._spelled.append(hit._replace(start=place, end=place + len(part), is_further=number > 0))
             if cut < len(text):
                 self._open[name] = _cut(pieces, cut, len(text))
 
@@ -114,21 +117,7 @@ class TextStream:
         if len(deltas) != (lines.count(b"data:") or lines.count(b"\n")) or b'\\"' in lines:
             return False
         text = b"".join([delta.partition(b'"')[0] for delta in deltas])
-        return not self._needles().are_in(text) and self._needles().open_end(text) == len(text)
-
-    def _mark_open(self) -> None:
-        """Mark secrets to which nothing was added, and beginnings long enough."""
-        for pieces in self._open.values():
-            text = _joined(pieces)
-            beginning = self._needles().beginning(text) if len(text) >= BEGINNING else None
-            self._mark(pieces, self._needles().hits(text) if beginning is None else [beginning])
-
-    def _mark(self, pieces: _Pieces, hits: Sequence[Hit]) -> None:
-        """Note where secrets in a text of several pieces stand in the body: the first part of each gets the mark."""
-        for hit in hits:
-            parts = [(place, text) for place, text in _cut(pieces, hit.start, hit.end) if place >= self._settled]
-            for number, (place, text) in enumerate(parts):
-                self._spelled.append(hit._replace(start=place, end=place + len(text), is_further=number > 0))
+        return not self._needles().hits(text) and self._needles().open_end(text) == len(text)
 
     def _give(self, cut: int, *, is_all: bool = False) -> Redacted:
         """Return the bytes up to `cut`, or less: if they are not all, an end with which a secret may begin waits."""
@@ -148,12 +137,7 @@ class BodyRedactor(TextStream):
     """Redacts a body in pieces: undoes its coding, and holds a login's to its end.
 
     While no secret is found, the bytes of a coded body pass as they came; from the first secret on, its text passes. Where no secret is
-    known, and the body is no login's, every body passes as it came.
-
-    Args:
-        needles: Returns the secrets to search for.
-        encoding: The content coding named by the header.
-        learn: For a login's body, whose secrets are taken out at its end: called with each of them.
+    known, and the body is no login's, every body passes as it came. `learn` is called with each secret of a login.
     """
 
     def __init__(self, needles: Callable[[], Needles], encoding: str | None = None, learn: Learn | None = None) -> None:
@@ -184,13 +168,12 @@ class BodyRedactor(TextStream):
         if self._body.is_plain:
             self._body, self._coded = None, b""
             return self._feed_text(text)
-        is_held = bool(self.held)  # so that some of what comes now belongs to earlier bytes
+        was_held = bool(self.held)  # some of what comes now belongs to earlier bytes
         kept, redactions = self._feed_text(text)
+        self._decoded += kept
         if redactions or self.decoded_from or len(self._coded) > HELD_LIMIT:
-            self._decoded += kept
             return self._pass_text(redactions)
-        if is_held or self.held or self._learn or not text:
-            self._decoded += kept
+        if was_held or self.held or self._learn or not text:
             return b"", ()
         # The bytes that came last wait too: they may hold more than they decode to so far, as a block of zstd that is not whole.
         passed, self._coded, self._decoded = self._coded[:before], self._coded[before:], kept
@@ -210,13 +193,13 @@ class BodyRedactor(TextStream):
         return self._coded, ()
 
     def _feed_text(self, text: bytes, *, is_all: bool = False) -> Redacted:
-        redactions: tuple[Redaction, ...] = ()
-        if self._learn is not None:
-            text = self._login = self._login + text
-            if len(text) <= LOGIN_LIMIT and not is_all:
-                return b"", ()
-            text, redactions = without_tokens(text, self._learn) if is_all else (text, ())
-            self._learn = None
+        if self._learn is None:
+            return super().feed(text)
+        self._login += text
+        if len(self._login) <= LOGIN_LIMIT and not is_all:
+            return b"", ()
+        text, redactions = without_tokens(self._login, self._learn) if is_all else (self._login, ())
+        self._learn = None
         kept, in_text = super().feed(text)
         return kept, redactions + in_text
 
@@ -229,10 +212,6 @@ class BodyRedactor(TextStream):
         return text, redactions
 
 
-def _joined(pieces: _Pieces) -> bytes:
-    return b"".join(text for _, text in pieces)
-
-
 def _cut_before(hits: Sequence[Hit], cut: int) -> int:
     """Return the place before a hit that reaches over `cut`, which may be part of a longer secret."""
     for hit in reversed(hits):
@@ -243,7 +222,7 @@ def _cut_before(hits: Sequence[Hit], cut: int) -> int:
 
 def _cut(pieces: _Pieces, start: int, end: int) -> _Pieces:
     """Return the pieces of the joined text from `start` to `end`."""
-    cut: list[tuple[int, bytes]] = []
+    cut: _Pieces = []
     at = 0
     for place, text in pieces:
         first, last = max(start - at, 0), min(end - at, len(text))
