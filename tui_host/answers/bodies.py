@@ -153,9 +153,8 @@ def reading(wires: Wires, row: Row) -> Steps[Body]:
                 size += len(record.data)
         yield f"{size:,} of {row.size:,} bytes"
     wire = b"".join((*coded, *plain))
-    data, decoding = (yield from _decoded(b"".join(coded), encoding, is_whole=not plain)) if coded else (wire, "")
-    if coded and plain:
-        data += b"".join(plain)
+    data, decoding = (yield from _decoded(b"".join(coded), encoding, is_whole=not plain)) if coded else (b"", "")
+    data += b"".join(plain)
     notes = [_size(wire, data, decoding, row), *_faults(row)]
     notes += [f"was {entry.coding}, saved decoded because a secret was removed" for entry in redacted if entry.coding]
     if any(entry.where == "data" and not entry.coding for entry in redacted):

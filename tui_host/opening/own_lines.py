@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from tui_host.capture.exports.jsonl_export import FORMAT, in_words, parse, read_time
+from tui_host.capture.exports.jsonl_export import FORMAT, parse, read_time
 from tui_host.capture.json.narrowing import clean, mapping, number_or_zero, short, text_or_empty
 from tui_host.capture.json.spans import read_value
 from tui_host.capture.record import Record
@@ -41,7 +41,7 @@ def sessions_of(file: CapturedFile) -> list[SessionInfo]:
         try:
             sessions.append(_session(file, at, line))
         except (ValueError, TypeError, RecursionError, OverflowError) as error:
-            what = f"this is not a session's line: {clean(in_words(error))}"
+            what = f"this is not a session's line: {clean(str(error))}"
             raise file.unreadable(what, file.line_at(at), _ANEW) from error
         at = file.data.find(b"\n" + _FIRST, at) + 1 or -1
     return sessions

@@ -6,7 +6,8 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -52,7 +53,9 @@ def session_line(session: SessionInfo) -> bytes:
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     """Return one record as a line."""
     record = keyless_record(record)
-    place, head = record.place, record.head
+    place, head, bare = record.place, record.head, None
+    if head is not None:
+        bare = _present({"method": head.method, "url": head.url, "status": head.status, "headers": head.headers})
     before = _members(
         {
             "capture": own_name(record.capture),
@@ -68,13 +71,14 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
             "kind": record.kind,
             "exchange": record.exchange,
             "call": place.call,
-            "head": None if head is None else _head(head),
+            "head": bare,
         }
     )
     data, text = b"", None
     if record.data or record.kind in _WITH_DATA:
         data = b',"data":"%s"' % base64.b64encode(record.data)  # not searched for what to escape
-        text = _text(record.data) if record.encoding is None else None
+        with suppress(UnicodeDecodeError):
+            text = record.data.decode() if record.encoding is None else None
     behind = _members(
         {
             "text": text,
@@ -89,27 +93,14 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
 
 def _members(value: Mapping[str, JSON]) -> bytes:
     """Return the members of an object that are not null, as JSON without the braces."""
-    text = _ENCODER.encode({name: item for name, item in value.items() if item is not None})[1:-1]
+    text = _ENCODER.encode(_present(value))[1:-1]
     if not text.isascii() or "\x7f" in text:
         text = _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text.encode()
 
 
-def _head(head: Head) -> Mapping[str, JSON]:
-    members: Mapping[str, JSON] = {
-        "method": head.method,
-        "url": head.url,
-        "status": head.status,
-        "headers": head.headers,
-    }
+def _present(members: Mapping[str, JSON]) -> Mapping[str, JSON]:
     return {name: item for name, item in members.items() if item is not None}
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
@@ -123,26 +114,11 @@ def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
         TuiHostError: The line is not a record.
     """
     try:
-        value: JSON = json.loads(line)
-        if not isinstance(value, Mapping):
-            raise TypeError("it is no object")  # noqa: TRY301 - told below, with the line
+        value = mapping(json.loads(line))
         return _record(value, session), value.get("preamble") is True
-    except (ValueError, TypeError, RecursionError, OverflowError) as error:
+    except (ValueError, RecursionError, OverflowError) as error:
         where = line[:60].decode("utf-8", "replace")
-        raise TuiHostError(f"this is not a record: {in_words(error)}", where, "export it again") from error
-
-
-def in_words(error: Exception) -> str:
-    """Describe for the user why a line cannot be read."""
-    match error:
-        case UnicodeDecodeError():
-            return "it is no text"
-        case json.JSONDecodeError():
-            return f"it is no JSON from its character {error.pos + 1} on" if error.pos else "it is no JSON"
-        case RecursionError():
-            return "it is nested too deeply"
-        case _:
-            return f"{error}"
+        raise TuiHostError(f"this is not a record: {error}", where, "export it again") from error
 
 
 def read_time(value: Mapping[str, JSON], name: str) -> int:
@@ -152,78 +128,66 @@ def read_time(value: Mapping[str, JSON], name: str) -> int:
         ValueError: The member is not a time. The text can be shown to the user.
     """
     try:
-        moment = datetime.fromisoformat(_required(value, name))
-    except ValueError as error:
-        raise ValueError(f"its {name} is no time") from error
-    if moment.tzinfo is None:
-        raise ValueError(f"its {name} has no time zone")
-    return (moment - _EPOCH) // timedelta(microseconds=1) * 1000
+        return (datetime.fromisoformat(_required(value, name)) - _EPOCH) // timedelta(microseconds=1) * 1000
+    except (ValueError, TypeError) as error:  # the second for one without a time zone
+        raise ValueError(f"its {name} is no time with a zone") from error
 
 
 def _record(value: Mapping[str, JSON], session: str | None) -> Record:
-    place = Place(turn=_number(value, "turn"), step=_number(value, "step"), call=_optional(value, "call"))
+    turn, step, call = _optional(value, "turn", int), _optional(value, "step", int), _optional(value, "call", str)
+    head, written = None, value.get("head")
     try:
-        data = base64.b64decode(_optional(value, "data") or "", validate=True)
+        data = base64.b64decode(_optional(value, "data", str) or "", validate=True)
+        if isinstance(written, Mapping):
+            headers = tuple((str(name), str(item)) for name, item in map(items, items(written.get("headers"))))
+            url, status = _optional(written, "url", str), _optional(written, "status", int)
+            head = Head(method=_optional(written, "method", str), url=url, status=status, headers=headers)
     except ValueError as error:
-        raise ValueError("its data is no base64") from error
-    redacted = (mapping(item) for item in items(value.get("redacted")))
+        raise ValueError("its data is no base64, or a header in it is no name with a value") from error
+    redacted = (
+        Redaction(
+            where="head" if item.get("where") == "head" else "data",
+            name=_required(item, "name"),
+            length=_optional(item, "length", int) or 0,
+        )
+        for item in map(mapping, items(value.get("redacted")))
+    )
     return Record(
         wire=_one_of(WIRES, value, "wire"),
         kind=_one_of(KINDS, value, "kind"),
-        peer=_optional(value, "peer") or "",
-        direction=_one_of(DIRECTIONS, value, "direction") if _optional(value, "direction") is not None else None,
-        place=place if place.turn is None and place.call is None else replace(place, session=session),
-        connection=_optional(value, "connection"),
-        exchange=_optional(value, "exchange"),
-        head=_read_head(value.get("head")),
+        peer=_optional(value, "peer", str) or "",
+        direction=None if value.get("direction") is None else _one_of(DIRECTIONS, value, "direction"),
+        place=Place(session=None if turn is None and call is None else session, turn=turn, step=step, call=call),
+        connection=_optional(value, "connection", str),
+        exchange=_optional(value, "exchange", str),
+        head=head,
         data=data,
-        encoding=_optional(value, "encoding"),
-        malformed=_optional(value, "malformed"),
-        redacted=tuple(
-            Redaction(
-                where="head" if item.get("where") == "head" else "data",
-                name=_required(item, "name"),
-                length=_number(item, "length") or 0,
-            )
-            for item in redacted
-        ),
+        encoding=_optional(value, "encoding", str),
+        malformed=_optional(value, "malformed", str),
+        redacted=tuple(redacted),
         capture=_required(value, "capture"),
-        seq=_number(value, "seq") or 0,
+        seq=_optional(value, "seq", int) or 0,
         time_ns=read_time(value, "time"),
-        mono_ns=_number(value, "mono"),
+        mono_ns=_optional(value, "mono", int),
     )
 
 
-def _read_head(value: JSON) -> Head | None:
-    if not isinstance(value, Mapping):
-        return None
-    try:
-        headers = tuple((str(name), str(item)) for name, item in map(items, items(value.get("headers"))))
-    except ValueError as error:
-        raise ValueError("a header in it is no name with a value") from error
-    url, status = _optional(value, "url"), _number(value, "status")
-    return Head(method=_optional(value, "method"), url=url, status=status, headers=headers)
-
-
-def _one_of(values: Mapping[str, _Value], value: Mapping[str, JSON], name: str) -> _Value:
+def _one_of(choices: Mapping[str, _Value], value: Mapping[str, JSON], name: str) -> _Value:
     text = _required(value, name)
-    if text not in values:
+    if text not in choices:
         raise ValueError(f"its {name} is none that is known")
-    return values[text]
+    return choices[text]
 
 
 def _required(value: Mapping[str, JSON], name: str) -> str:
-    text = value.get(name)
-    if not isinstance(text, str):
-        raise TypeError(f"its {name} is no text" if name in value else f"it has no {name}")
+    text = _optional(value, name, str)
+    if text is None:
+        raise ValueError(f"its {name} is missing, or no text")
     return text
 
 
-def _optional(value: Mapping[str, JSON], name: str) -> str | None:
-    text = value.get(name)
-    return text if isinstance(text, str) else None
-
-
-def _number(value: Mapping[str, JSON], name: str) -> int | None:
-    number = value.get(name)
-    return number if isinstance(number, int) and not isinstance(number, bool) else None
+def _optional(value: Mapping[str, JSON], name: str, kind: type[_Value]) -> _Value | None:
+    member = value.get(name)
+    if isinstance(member, bool):  # which Python takes for a number
+        return None
+    return member if isinstance(member, kind) else None
