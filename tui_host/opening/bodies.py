@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.json.spans import VALUE_LIMIT, BrokenError, elements
+from tui_host.capture.json.reading import VALUE_LIMIT
+from tui_host.capture.json.spans import BrokenError, elements
 from tui_host.capture.record import MISSING
 from tui_host.errors import JSON
 from tui_host.llm.body_kinds import AnswerPart, answer_part, are_objects, request_kinds

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from tui_host.capture.json.spans import VALUE_LIMIT, Data
+from tui_host.capture.json.reading import VALUE_LIMIT
+from tui_host.capture.json.spans import Data
 from tui_host.errors import SettingsError, TuiHostError
 
 LATEST_NS = 4_102_444_800 * 10**9

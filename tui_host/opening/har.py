@@ -19,7 +19,8 @@ from urllib.parse import urljoin
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.json.narrowing import items, mapping, short
-from tui_host.capture.json.spans import BrokenError, elements, read_value
+from tui_host.capture.json.reading import read_value
+from tui_host.capture.json.spans import BrokenError, elements
 from tui_host.capture.record import MISSING, value_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect_at

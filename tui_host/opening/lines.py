@@ -13,7 +13,8 @@ from functools import partial
 from json import JSONDecoder
 
 from tui_host.capture.json.narrowing import mapping, text_or_empty
-from tui_host.capture.json.spans import VALUE_LIMIT, BrokenError, read_value, value_at
+from tui_host.capture.json.reading import VALUE_LIMIT, read_value
+from tui_host.capture.json.spans import BrokenError, value_at
 from tui_host.capture.record import Direction
 from tui_host.errors import JSON
 from tui_host.llm.body_kinds import AnswerPart

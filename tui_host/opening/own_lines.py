@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tui_host.capture.exports.jsonl_export import FORMAT, parse, read_time
 from tui_host.capture.json.narrowing import clean, mapping, number_or_zero, short, text_or_empty
-from tui_host.capture.json.spans import read_value
+from tui_host.capture.json.reading import read_value
 from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.errors import TuiHostError

@@ -47,12 +47,18 @@ class Correlator:
 
     def see(self, direction: Direction, head: FrameHead, place: Place = NOWHERE) -> PlacedFrame:
         """Read the next frame on the connection. `place` is that of the sending task or the HTTP exchange, if known."""
+        opposite: Direction = "in" if direction == "out" else "out"
         if head.answers:
-            return self._answer(direction, head, place)
+            return self._answer(opposite, head, place)
         if head.kind == "request":
-            return self._request(direction, head, place)
-        if head.kind == "notification":
-            return PlacedFrame(place=self._place_of_notification(direction, head, place), method=head.method)
+            return self._request(direction, opposite, head, place)
+        if head.kind == "notification" and head.request_id:
+            asked = self._asked.get((direction, head.request_id))
+            place = place if asked is None else asked.place
+            if direction == "out":
+                self._calls.pop(head.request_id, None)
+        elif head.kind == "notification" and head.progress_token:
+            place = self._by_token.get((direction, head.progress_token), place)
         return PlacedFrame(place=place, method=head.method)
 
     def refused(self, identity: str) -> None:
@@ -60,54 +66,32 @@ class Correlator:
         self._asked.pop(("out", identity), None)
         self._calls.pop(identity, None)
 
-    def _request(self, direction: Direction, head: FrameHead, place: Place) -> PlacedFrame:
+    def _request(self, direction: Direction, opposite: Direction, head: FrameHead, place: Place) -> PlacedFrame:
         if direction == "out" and place.call:
             self._calls[head.id] = place
         elif direction == "in" and not place.call:
             places = set(self._calls.values())
             place = places.pop() if len(places) == 1 else place
         key = (direction, head.id)
-        earlier = self._asked.pop(key, None)
+        odd = "an id used before" if self._asked.pop(key, None) is not None else ""
         self._asked[key] = _Asked(place, head.method)
         if head.progress_token:
-            self._by_token[_other(direction), head.progress_token] = place
+            self._by_token[opposite, head.progress_token] = place
         for remembered in (self._asked, self._by_token):
             if len(remembered) > REMEMBERED:
                 del remembered[next(iter(remembered))]
-        return PlacedFrame(place=place, method=head.method, odd="an id used before" if earlier is not None else "")
+        return PlacedFrame(place=place, method=head.method, odd=odd)
 
-    def _answer(self, direction: Direction, head: FrameHead, place: Place) -> PlacedFrame:
-        odd = ""
-        if direction == "in":
+    def _answer(self, opposite: Direction, head: FrameHead, place: Place) -> PlacedFrame:
+        if opposite == "out":
             self._calls.pop(head.id, None)
-        asked = self._asked.get((_other(direction), head.id))
+        odd, asked = "", self._asked.get((opposite, head.id))
         if asked is None:
-            asked = self._asked.get((_other(direction), _other_form(head.id)))
-            odd = "an id of the other type"
+            odd, asked = "an id of the other type", self._asked.get((opposite, head.id_of_other_type))
         if asked is None:
-            return PlacedFrame(
-                place=place, odd="an answer to nothing that was asked" if head.id and self._is_whole else ""
-            )
+            is_odd = self._is_whole and head.id != ""
+            return PlacedFrame(place=place, odd="an answer to nothing that was asked" if is_odd else "")
         asked.answers += 1
         if asked.answers > 1:
             odd = "a second answer"
         return PlacedFrame(place=asked.place, method=asked.method, odd=odd)
-
-    def _place_of_notification(self, direction: Direction, head: FrameHead, place: Place) -> Place:
-        if head.request_id:
-            asked = self._asked.get((direction, head.request_id))
-            if direction == "out":
-                self._calls.pop(head.request_id, None)
-            return asked.place if asked is not None else place
-        if head.progress_token:
-            return self._by_token.get((direction, head.progress_token), place)
-        return place
-
-
-def _other(direction: Direction) -> Direction:
-    return "in" if direction == "out" else "out"
-
-
-def _other_form(identity: str) -> str:
-    """Return `"5"` for `5` and the reverse: the SDK treats them as equal."""
-    return identity[1:-1] if identity.startswith('"') else f'"{identity}"'

@@ -7,14 +7,13 @@ Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole whe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_host.capture.frames.frame_summary import words_of_message
-from tui_host.capture.json.narrowing import WORDS, clean, mapping
-from tui_host.capture.json.reading import LEVELS, PARTS_LIMIT, is_deeper, parts_of
-from tui_host.capture.json.skim import skim
+from tui_host.capture.json.narrowing import WORDS, clean, items, mapping, text_or_empty
+from tui_host.capture.json.reading import LEVELS, PARTS_LIMIT, is_deeper, parts_of, skim
 from tui_host.capture.json.spans import BrokenError, elements
 from tui_host.errors import JSON
 
@@ -47,6 +46,11 @@ class FrameHead:
     def answers(self) -> bool:
         """Whether the frame answers a request."""
         return self.kind in {"result", "error"}
+
+    @property
+    def id_of_other_type(self) -> str:
+        """`"5"` for `5` and the reverse: some servers answer so, and the SDK treats them as equal."""
+        return self.id[1:-1] if self.id.startswith('"') else f'"{self.id}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +92,6 @@ def frames_in(body: bytes) -> list[bytes]:
         return [stripped]
 
 
-def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        return Frame(_malformed(line, f"not UTF-8 at byte {error.start}"))
-    size = len(line)
-    if size > PARTS_LIMIT and (size > WHOLE or parts_of(text) > PARTS_LIMIT):
-        head = _of_skimmed(line, words)
-        if head is not None:
-            return Frame(head)
-    if size > LEVELS and is_deeper(text, LEVELS):
-        return Frame(_malformed(line, "nested too deeply to be read"))
-    try:
-        value: JSON = _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        reason = f"not JSON: {error.msg} at character {error.pos}" if text.strip() else "an empty line"
-    except ValueError as error:
-        reason = str(error) if str(error).startswith("not JSON") else "a number is too long to be read"
-    else:
-        return Frame(_of_value(value, words(value)), value)
-    return Frame(_malformed(line, reason))
-
-
 def _refuse(name: str) -> JSON:
     raise ValueError(f"not JSON: {name} is no number")
 
@@ -118,64 +99,29 @@ def _refuse(name: str) -> JSON:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _of_value(value: JSON, words: str) -> FrameHead:
-    if not isinstance(value, Mapping):
-        if not isinstance(value, Sequence) or isinstance(value, str):
-            return FrameHead(kind="malformed", reason="not a JSON object")
-        if not value:
-            return FrameHead(kind="malformed", reason="an empty batch")
-        return FrameHead(kind="batch", words=f"{len(value)} messages")
-    method, identity = value.get("method"), _id(value.get("id"))
-    if isinstance(method, str):
-        return _of_request(value, clean(method), identity, words)
-    if "error" in value:
-        odd = "both a result and an error" if "result" in value else ""
-        return FrameHead(kind="error", id=identity, is_error=True, words=words, reason=odd)
-    if "result" not in value:
-        return FrameHead(kind="malformed", id=identity, reason="no method, no result and no error")
-    result = value["result"]
-    flag = mapping(result).get("isError", False)
-    if not identity:
-        return FrameHead(kind="malformed", is_error=bool(flag), words=words, reason="an answer without an id")
-    odd = "" if isinstance(flag, bool) else "isError is neither true nor false"
-    odd = odd if isinstance(result, Mapping) else "the result is not an object"
-    return FrameHead(kind="result", id=identity, is_error=bool(flag), words=words, reason=odd)
-
-
-def _of_request(value: Mapping[str, JSON], method: str, identity: str, words: str) -> FrameHead:
-    params = mapping(value.get("params"))
-    name = params.get("name")
-    with_token = params if method == "notifications/progress" else mapping(params.get("_meta"))
-    kind, reason = "notification", ""
-    if "id" in value:
-        kind, reason = ("request", "") if identity else ("malformed", "the id is neither text nor a number")
-    return FrameHead(
-        kind=kind,
-        method=method,
-        id=identity,
-        progress_token=_id(with_token.get("progressToken")),
-        request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
-        name=clean(name) if isinstance(name, str) else "",
-        words=words,
-        reason=reason,
-    )
-
-
-def _id(value: JSON) -> str:
-    """Return an id as JSON text, empty for a value that cannot be an id."""
-    if isinstance(value, str):
-        return clean(json.dumps(value[:WORDS], ensure_ascii=False))
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)[:WORDS]
-    return json.dumps(value)[:WORDS] if isinstance(value, float) else ""
-
-
-def _malformed(line: bytes, reason: str) -> FrameHead:
-    """Make the head of an unreadable frame from its beginning and end. If it has an id, the waiting caller is woken."""
+def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
+    size = len(line)
+    try:
+        text = line.decode()
+        if size > PARTS_LIMIT and (size > WHOLE or parts_of(text) > PARTS_LIMIT):
+            head = _of_skimmed(line, words)
+            if head is not None:
+                return Frame(head)
+        if size > LEVELS and is_deeper(text, LEVELS):
+            reason = "nested too deeply to be read"
+        else:
+            value: JSON = _DECODER.decode(text)
+            return Frame(_of_value(value, words(value)), value)
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8 at byte {error.start}"
+    except json.JSONDecodeError as error:
+        reason = f"not JSON: {error.msg} at character {error.pos}" if line.strip() else "an empty line"
+    except ValueError as error:
+        reason = str(error) if str(error).startswith("not JSON") else "a number is too long to be read"
+    # If a broken answer has an id, the waiting caller is woken.
     members = skim(line)
-    method = members.get("method")
-    method = clean(method) if isinstance(method, str) else ""
-    return FrameHead(kind="malformed", method=method, id=_id(members.get("id")), reason=reason)
+    method = clean(text_or_empty(members.get("method")))
+    return Frame(FrameHead(kind="malformed", method=method, id=_id(members.get("id")), reason=reason))
 
 
 def _of_skimmed(line: bytes, words: Callable[[JSON], str]) -> FrameHead | None:
@@ -183,6 +129,53 @@ def _of_skimmed(line: bytes, words: Callable[[JSON], str]) -> FrameHead | None:
     brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
     if brackets == b"[]":
         return FrameHead(kind="batch", words="many messages")
-    members = skim(line) if brackets == b"{}" else {}
+    members = skim(line) if brackets == b"{}" else mapping(None)
     is_enough = "method" in members or ("id" in members and not members.keys().isdisjoint({"result", "error"}))
     return _of_value(members, words(members)) if is_enough else None
+
+
+def _of_value(value: JSON, words: str) -> FrameHead:
+    if not isinstance(value, Mapping):
+        if items(value):
+            return FrameHead(kind="batch", words=f"{len(items(value))} messages")
+        return FrameHead(kind="malformed", reason="an empty batch" if value == [] else "not a JSON object")
+    kind: FrameKind = "result"
+    method, identity, result, reason = value.get("method"), _id(value.get("id")), value.get("result"), ""
+    is_error = mapping(result).get("isError", False)
+    if isinstance(method, str):
+        return _of_request(value, clean(method), identity, words)
+    if "error" in value:
+        kind, is_error, reason = "error", True, "both a result and an error" if "result" in value else ""
+    elif "result" not in value:
+        kind, reason = "malformed", "no method, no result and no error"
+    elif not identity:
+        kind, reason = "malformed", "an answer without an id"
+    elif not isinstance(result, Mapping):
+        reason = "the result is not an object"
+    elif not isinstance(is_error, bool):
+        reason = "isError is neither true nor false"
+    return FrameHead(kind=kind, id=identity, is_error=bool(is_error), words=words, reason=reason)
+
+
+def _of_request(value: Mapping[str, JSON], method: str, identity: str, words: str) -> FrameHead:
+    params = mapping(value.get("params"))
+    with_token = params if method == "notifications/progress" else mapping(params.get("_meta"))
+    kind: FrameKind = "request" if identity else "notification"
+    is_wrong = "id" in value and not identity
+    return FrameHead(
+        kind="malformed" if is_wrong else kind,
+        method=method,
+        id=identity,
+        progress_token=_id(with_token.get("progressToken")),
+        request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
+        name=clean(text_or_empty(params.get("name"))),
+        words=words,
+        reason="the id is neither text nor a number" if is_wrong else "",
+    )
+
+
+def _id(value: JSON) -> str:
+    """Return an id as JSON text, empty for a value that cannot be an id."""
+    if isinstance(value, str):
+        return clean(json.dumps(value[:WORDS], ensure_ascii=False))
+    return repr(value)[:WORDS] if type(value) in {int, float} else ""

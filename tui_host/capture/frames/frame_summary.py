@@ -14,25 +14,13 @@ _LISTS = {
     "resourceTemplates": "resource templates",
     "prompts": "prompts",
 }
-
-
 INPUT_REQUIRED = "input required: "
 """Begins the words of a result by which a server of 2026-07-28 asks for something."""
 
 
 def words_of_message(message: Mapping[str, JSON]) -> str:
     """Summarise a request, a notification or an answer."""
-    method = message.get("method")
-    if isinstance(method, str):
-        return _words_of_request(method, mapping(message.get("params")))
-    if "error" not in message:
-        return _words_of_result(mapping(message.get("result")))
-    error = mapping(message["error"])
-    return f"{said(error.get('code'))} {said(error.get('message'))}".strip() or said(message["error"])
-
-
-def _words_of_request(method: str, params: Mapping[str, JSON]) -> str:
-    """Return the tool and arguments, the progress, or the logged text."""
+    method, params = message.get("method"), mapping(message.get("params"))
     match method:
         case "tools/call":
             return f"{said(params.get('name'))} {short(params.get('arguments', {}))}"
@@ -43,19 +31,21 @@ def _words_of_request(method: str, params: Mapping[str, JSON]) -> str:
             return f"{said(params.get('level'))}: {said(params.get('data'))}"
         case "notifications/cancelled":
             return said(params.get("reason"))
-        case _:
+        case str():
             return _short(params)
+        case _ if "error" in message:
+            error = mapping(message["error"])
+            return f"{said(error.get('code'))} {said(error.get('message'))}".strip() or said(message["error"])
+        case _:
+            return _words_of_result(mapping(message.get("result")))
 
 
 def _words_of_result(result: Mapping[str, JSON]) -> str:
     """Return the first text of a result, the number of listed things, or what the server asks for first."""
     if result.get("resultType") == "input_required":
-        requests = [mapping(request) for request in mapping(result.get("inputRequests")).values()]
-        sentences = [
-            f"{said(request.get('method'))} {said(mapping(request.get('params')).get('message'))}".strip()
-            for request in requests
-        ]
-        return INPUT_REQUIRED + ("; ".join(sentences) or "to be sent again")
+        requests = map(mapping, mapping(result.get("inputRequests")).values())
+        asked = ((said(ask.get("method")), said(mapping(ask.get("params")).get("message"))) for ask in requests)
+        return INPUT_REQUIRED + ("; ".join(" ".join(words).strip() for words in asked) or "to be sent again")
     for block in map(mapping, (*items(result.get("content"))[:1], *items(result.get("contents"))[:1])):
         text = block.get("text")
         return said(text if isinstance(text, str) else block.get("type") or block.get("mimeType") or block.get("uri"))
@@ -74,8 +64,7 @@ def _words_of_result(result: Mapping[str, JSON]) -> str:
 
 
 def _short(members: Mapping[str, JSON]) -> str:
-    shown = {key: item for key, item in members.items() if key != "_meta"}
-    return short(shown) if members else ""
+    return short({key: item for key, item in members.items() if key != "_meta"}) if members else ""
 
 
 def introduced(message: Mapping[str, JSON], name: Literal["clientInfo", "serverInfo"]) -> Mapping[str, JSON]:

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
-from types import NoneType
 from typing import TypeGuard
 
 from tui_host.errors import JSON
 
-_NO_MAPPING = (str, list, int, float, NoneType)
-_NO_ITEMS = (str, dict, int, float, NoneType)
-"""Classes to check first: a check of abstract types takes ten times as long."""
 WORDS = 200
 """Largest number of characters in a line of shortened JSON."""
+_ARRAYS = (list, tuple)
+_encode = json.JSONEncoder(ensure_ascii=False).encode  # `json.dumps` makes an encoder for each call
 
 
 def mapping(value: JSON) -> Mapping[str, JSON]:
     """Return the value if the value is an object, else an empty object."""
-    if isinstance(value, dict):
-        return value
-    return {} if isinstance(value, _NO_MAPPING) or not isinstance(value, Mapping) else value
+    return value if isinstance(value, dict) else {}
 
 
 def items(value: JSON) -> Sequence[JSON]:
     """Return the value if the value is an array, else an empty array."""
-    if isinstance(value, list):
-        return value
-    return () if isinstance(value, _NO_ITEMS) or not isinstance(value, Sequence) else value
+    return value if isinstance(value, _ARRAYS) else ()
 
 
 def text_or_empty(value: object) -> str:
@@ -72,33 +66,20 @@ def said(value: JSON) -> str:
 
 def short(value: JSON, limit: int = WORDS) -> str:
     """Return JSON on one line, cut after `limit` characters; a large value takes no longer than a small one."""
-    line = ""
-    for piece in _pieces(value, limit):
-        line += piece
+    if isinstance(value, str):
+        return _cut(_encode(value[: limit + 1]), limit)
+    if isinstance(value, Mapping):
+        brackets, pieces = "{}", (f"{short(key, limit)}:{short(item, limit)}" for key, item in value.items())
+    elif isinstance(value, Sequence):
+        brackets, pieces = "[]", (short(item, limit) for item in value)
+    else:
+        return _cut(_encode(value), limit)
+    line = brackets[0]
+    for piece in pieces:  # no more of them than are shown
+        line += f",{piece}" if len(line) > 1 else piece
         if len(line) > limit:
             break
-    return _cut(line, limit)
-
-
-def _pieces(value: JSON, limit: int) -> Iterator[str]:
-    if isinstance(value, str):
-        yield json.dumps(value[: limit + 1], ensure_ascii=False)
-    elif isinstance(value, Mapping):
-        mark = "{"
-        for key, item in value.items():
-            yield f"{mark}{json.dumps(key[: limit + 1], ensure_ascii=False)}:"
-            yield from _pieces(item, limit)
-            mark = ","
-        yield "}" if value else "{}"
-    elif isinstance(value, Sequence):
-        mark = "["
-        for item in value:
-            yield mark
-            yield from _pieces(item, limit)
-            mark = ","
-        yield "]" if value else "[]"
-    else:
-        yield json.dumps(value)
+    return _cut(line + brackets[1], limit)
 
 
 def clean(text: str) -> str:

@@ -1,12 +1,14 @@
-"""Parses foreign JSON: integers of any length, control characters in strings, and a limit on nesting and on work."""
+"""Parses foreign JSON: integers of any length, control characters in strings, limits on nesting and work, and only the ends."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
 
 DEPTH: Final = 100
@@ -15,12 +17,24 @@ LEVELS: Final = 500
 """Deepest nesting of a frame: every version of Python can parse as much, at any depth of the call stack."""
 PARTS_LIMIT: Final = 20_000
 """Number of brackets and commas up to which JSON is parsed on the event loop: each takes a parser some 5 µs."""
+VALUE_LIMIT: Final = 64 << 20
+"""Largest JSON value, in bytes; no model and no server sends a larger one."""
 
-_QUOTES_PER_PART = 6
+_QUOTES = 6 * PARTS_LIMIT
+"""Number of quotation marks to look at: between as many stand more parts than `PARTS_LIMIT`, or it is no JSON."""
 _AS_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _FEW = 20
 _TOLERANT = json.JSONDecoder(strict=False)
+_SKIMMED = 64 << 10
+_SKIMMED_DEPTH = 200
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_SCALAR = rf"(?:{_STRING}|-?\d++(?:\.\d++)?(?:[eE][-+]?\d++)?|-?Infinity|NaN|true|false|null)(?=\s*[,}}\]])"
+_TOKEN = re.compile(
+    rf"\s*(?:(?P<closes>[}}\]])|,?\s*(?P<key>{_STRING}\s*:\s*)?(?:(?P<opens>[{{\[])|{_SCALAR}))", re.DOTALL
+)
+_LAST = re.compile(rb'((?:,\s*"(?:id|jsonrpc|method)"\s*:\s*(?:"[^"\\]{0,200}"|-?\d{1,40}|null)\s*)*)\}\s*$')
+_LAST_ERROR = re.compile(rb'"isError"\s*:\s*true\s*\}\s*$')
 
 
 def load(text: str | bytes) -> JSON:
@@ -53,13 +67,17 @@ def read_json(data: bytes | str, depth: int = DEPTH) -> JSON:
     return load(text)
 
 
+def read_value(data: bytes) -> JSON:
+    """Parse JSON, where invalid UTF-8 is replaced; None if it is not JSON, too large or nested too deeply."""
+    try:
+        return read_json(data.decode("utf-8", "replace"), LEVELS) if len(data) <= VALUE_LIMIT else None
+    except ValueError:
+        return None
+
+
 def read_object(data: bytes) -> Mapping[str, JSON]:
     """Parse the data of a record made by the host as a JSON object; returns an empty object for anything else."""
-    try:
-        value: JSON = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, Mapping) else {}
+    return mapping(read_value(data))
 
 
 def integer(text: str) -> int | str:
@@ -77,12 +95,9 @@ def is_deeper(text: str, limit: int = DEPTH) -> bool:
     """
     if _occurrences(text, "[", limit) + _occurrences(text, "{", limit) <= limit:
         return False
-    outside = "".join(_without_escapes(text).split('"')[::2])
-    brackets = outside.encode("ascii", "ignore").translate(_AS_SQUARE, _NO_BRACKETS)
+    brackets = "".join(_pieces(text)[::2]).encode("ascii", "ignore").translate(_AS_SQUARE, _NO_BRACKETS)
     for removed in range(limit):
-        if (
-            brackets.count(b"[]") <= len(brackets) // _FEW
-        ):  # the others form long runs: the depth of each pair is quickly summed up
+        if brackets.count(b"[]") <= len(brackets) // _FEW:  # long runs: the depth of each pair is quickly summed up
             between = (2 * piece.count(b"[") - len(piece) for piece in brackets.split(b"[]"))
             return removed + max(accumulate(between)) + 1 > limit
         brackets = brackets.replace(b"[]", b"")  # the innermost level
@@ -93,16 +108,14 @@ def parts_of(text: str) -> int:
     """Count brackets and commas outside strings: exactly up to `PARTS_LIMIT`, then at least it. 30 MB take 0.1 s."""
     if sum(_occurrences(text, mark, PARTS_LIMIT) for mark in "{[,") <= PARTS_LIMIT:
         return 0
-    plain = _without_escapes(text)
-    quotes = plain.count('"')
-    if quotes > PARTS_LIMIT * _QUOTES_PER_PART:
-        return quotes // _QUOTES_PER_PART
-    outside = "".join(plain.split('"')[::2])
+    outside = "".join(_pieces(text, _QUOTES)[:_QUOTES:2])
     return sum(map(outside.count, "{[,"))
 
 
-def _without_escapes(text: str) -> str:
-    return text.replace("\\\\", "").replace('\\"', "") if "\\" in text else text
+def _pieces(text: str, most: int = -1) -> list[str]:
+    """Split a text at the quotation marks of its strings, so that every second piece is outside."""
+    plain = text.replace("\\\\", "").replace('\\"', "") if "\\" in text else text
+    return plain.split('"', most)
 
 
 def _occurrences(text: str, mark: str, most: int) -> int:
@@ -111,3 +124,31 @@ def _occurrences(text: str, mark: str, most: int) -> int:
     while at >= 0 and count <= most:
         count, at = count + 1, text.find(mark, at + 1)
     return count
+
+
+def skim(data: bytes) -> Mapping[str, JSON]:
+    """Return what stands near the beginning and at the end of an object that is too large, or too broken, to be parsed.
+
+    Takes the same time for any length.
+    """
+    text, closing, end = data[:_SKIMMED].decode("utf-8", "replace"), "", 0
+    while len(closing) < _SKIMMED_DEPTH and (match := _TOKEN.match(text, end)) is not None:
+        closes = match["closes"] or ("}" if match["key"] else "]")
+        if end and not closing.startswith(closes):
+            break  # what comes next is broken
+        end = match.end()
+        if match["closes"]:
+            closing = closing[1:]
+        elif match["opens"]:
+            closing = ("}" if match["opens"] == "{" else "]") + closing
+        if not closing:
+            break
+    members = dict(mapping(read_value(f"{text[:end]}{closing}".encode())))
+    tail = data[-1024:].rstrip()
+    match = _LAST.search(tail)
+    if match is not None:  # in most large answers the id comes last, and `isError` after the content
+        result = members.get("result")
+        if isinstance(result, dict) and _LAST_ERROR.search(tail[: match.start()]):
+            members["result"] = {"isError": True, **result}
+        members = {**mapping(read_value(b'{"":0' + match[1] + b"}")), **members}
+    return members

@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from mmap import mmap
 from typing import Literal, TypeAlias
 
-from tui_host.capture.json.reading import LEVELS, integer, is_deeper, load, read_json
+from tui_host.capture.json.reading import LEVELS, VALUE_LIMIT, integer, is_deeper, load, read_json
 from tui_host.errors import JSON
 
 Data: TypeAlias = "bytes | mmap"
 """The content of a file. If it is mapped, only the values read take memory."""
-VALUE_LIMIT = 64 << 20
-"""Largest JSON value, in bytes; no model and no server sends a larger one."""
 _FIRST_PIECE, _LARGEST_PIECE = 1 << 15, 2 * VALUE_LIMIT
 """Number of bytes to parse at once: grows until a value ends."""
-_KINDS: dict[str, Literal["object", "array", "string"]] = {"{": "object", "[": "array", '"': "string"}
-_CLOSING = {"{": "}", "[": "]"}
-_SPACE = re.compile(r"[ \t\r\n]*")
-_SPACE_OF_FILE = re.compile(rb"[ \t\r\n]*")
-_COLON = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
-_NEXT = re.compile(r"[ \t\r\n]*([,\]}])[ \t\r\n]*")
+_KINDS: Mapping[str, Literal["object", "array", "string"]] = {"{": "object", "[": "array", '"': "string"}
+_BLANKS = " \t\r\n"
+_KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
+_MARK = re.compile(r"[ \t\r\n]*([\[{,\]}])[ \t\r\n]*")
+_FIRST_ELEMENT = re.compile(rb"\[[ \t\r\n]*(\]?)")
+_NEXT_ELEMENT = re.compile(rb"[ \t\r\n]*(?:,[ \t\r\n]*|(?=\]))(\]?)")
 # Numbers stay texts: nothing is computed with them, and one of 5,000 digits is not an error.
 _FINDER = json.JSONDecoder(strict=False, parse_int=str, parse_float=str)
 _READER = json.JSONDecoder(strict=False, parse_int=integer)
@@ -85,53 +83,43 @@ def spans(body: bytes, *, walk: Collection[str] = (), depth: int = 8) -> Node | 
     text = body.decode("latin-1")
     try:
         body.decode("utf-8")
-        node = _node(text, _after(_SPACE, text, 0), frozenset(walk), depth)
-        return node if _after(_SPACE, text, node.end) == len(text) else None
+        node = _node(text, len(text) - len(text.lstrip(_BLANKS)), frozenset(walk), depth)
     except (ValueError, RecursionError):
         return None
+    return None if text[node.end :].strip(_BLANKS) else node
 
 
 def _node(text: str, start: int, walk: Collection[str], depth: int) -> Node:
-    first = text[start : start + 1]
-    closing = _CLOSING.get(first, "") if depth > 0 else ""
-    if not closing:
-        return Node(kind=_KINDS.get(first, "other"), start=start, end=_FINDER.raw_decode(text, start)[1])
+    kind = _KINDS.get(text[start : start + 1])
+    if depth <= 0 or kind not in {"object", "array"}:
+        return Node(kind=kind or "other", start=start, end=_FINDER.raw_decode(text, start)[1])
     members: list[tuple[str, Node]] = []
     elements: list[Node] = []
-    position = _after(_SPACE, text, start + 1)
-    mark, end = ",", position + 1
-    if text.startswith(closing, position):
-        mark = closing
-    while mark == ",":
-        if closing == "}":
-            key, position = _key(text, position)
-            members.append((key, _node(text, position, walk, depth - 1 if key in walk else 0)))
-            position = members[-1][1].end
+    closing = "}" if kind == "object" else "]"
+    mark = _MARK.match(text, start)
+    if mark is not None and text.startswith(closing, mark.end()):  # it is empty
+        mark = _MARK.match(text, mark.end())
+    while mark is not None and mark[1] != closing:
+        if kind == "array":
+            inner = _node(text, mark.end(), walk, depth - 1)
+            elements.append(inner)
+        elif (match := _KEY.match(text, mark.end())) is not None:
+            key, is_plain = match[1], match[1].isascii() and "\\" not in match[1]
+            key = key if is_plain else str(read_json(f'"{key}"'.encode("latin-1")))
+            inner = _node(text, match.end(), walk, depth - 1 if key in walk else 0)
+            members.append((key, inner))
         else:
-            elements.append(_node(text, position, walk, depth - 1))
-            position = elements[-1].end
-        match = _NEXT.match(text, position)
-        if match is None or match[1] not in (",", closing):
+            raise ValueError("a key is missing")
+        mark = _MARK.match(text, inner.end)
+        if mark is None or mark[1] not in {",", closing}:
             raise ValueError(f"{closing} is missing")
-        mark, position, end = match[1], match.end(), match.end(1)
-    return Node(kind=_KINDS[first], start=start, end=end, members=tuple(members), elements=tuple(elements))
-
-
-def _key(text: str, position: int) -> tuple[str, int]:
-    """Return a member's key and where its value begins."""
-    if not text.startswith('"', position):
-        raise ValueError("a key is missing")
-    key, end = _FINDER.raw_decode(text, position)
-    if not str(key).isascii():
-        key = read_json(text[position:end].encode("latin-1"))
-    return str(key), _after(_COLON, text, end)
-
-
-def _after(pattern: re.Pattern[str], text: str, position: int) -> int:
-    match = pattern.match(text, position)
-    if match is None:
-        raise ValueError("a colon is missing")
-    return match.end()
+    return Node(
+        kind=kind,
+        start=start,
+        end=len(text) if mark is None else mark.end(1),
+        members=tuple(members),
+        elements=tuple(elements),
+    )
 
 
 class BrokenError(ValueError):
@@ -142,35 +130,25 @@ class BrokenError(ValueError):
         self.at = at  # position of the fault, in bytes
 
 
-def read_value(data: bytes) -> JSON:
-    """Parse the JSON of a file, where invalid UTF-8 is replaced; None if it is not JSON, too large or nested too deeply."""
-    try:
-        return read_json(data.decode("utf-8", "replace"), LEVELS) if len(data) <= VALUE_LIMIT else None
-    except ValueError:
-        return None
-
-
 def value_at(data: Data, at: int) -> tuple[JSON, int]:
     """Parse the value that begins at a position, and find its end.
 
     Raises:
         BrokenError: There is no value, or it cannot be parsed.
     """
-    size = _FIRST_PIECE
-    while True:
+    text, value, end, size = "", None, 0, _FIRST_PIECE
+    is_all = False
+    while end == len(text) and not is_all:  # a number at the end of a piece may go on
         text = data[at : at + size].decode("latin-1")
-        is_all = at + size >= len(data)
+        is_all, end = at + size >= len(data) or size >= _LARGEST_PIECE, len(text)
         try:
             value, end = _READER.raw_decode(text)
         except RecursionError as error:
             raise BrokenError("it is nested too deeply", at) from error
         except json.JSONDecodeError as error:
-            if is_all or size >= _LARGEST_PIECE:
+            if is_all:
                 is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
                 raise BrokenError("it is cut off" if is_cut else "it is no JSON", at + error.pos) from error
-        else:
-            if is_all or end < len(text):
-                break
         size *= 8
     if end > LEVELS and is_deeper(text[:end], LEVELS):
         raise BrokenError("it is nested too deeply", at)
@@ -181,17 +159,11 @@ def value_at(data: Data, at: int) -> tuple[JSON, int]:
 
 def elements(data: Data, at: int) -> Iterator[tuple[JSON, int, int]]:
     """Yield the elements of an array, given the position of its bracket: each value with its start and end."""
-    at = _after_space(data, at + 1)
-    while data[at : at + 1] != b"]":
-        value, end = value_at(data, at)
-        yield value, at, end
-        at = _after_space(data, end)
-        if data[at : at + 1] == b",":
-            at = _after_space(data, at + 1)
-        elif data[at : at + 1] != b"]":
-            raise BrokenError("a comma is missing" if at < len(data) else "it is cut off", at)
-
-
-def _after_space(data: Data, at: int) -> int:
-    match = _SPACE_OF_FILE.match(data, at)
-    return at if match is None else match.end()
+    mark = _FIRST_ELEMENT.match(data, at)
+    while mark is not None and not mark[1]:
+        start = mark.end()
+        value, at = value_at(data, start)
+        yield value, start, at
+        mark = _NEXT_ELEMENT.match(data, at)
+    if mark is None:
+        raise BrokenError("a comma is missing" if data[at : at + 1000].strip() else "it is cut off", at)
