@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typing_extensions import override
 
-from tests.chat.bench import Bench, says
+from tests.chat.bench import says
 from tests.chat.conftest import Make
 from tests.kit.bodies import event
 from tests.llm.protocols.answers import PLAIN, call, made_up
@@ -23,43 +23,30 @@ from tui_host.tui.widgets.ladder.row_words import describe
 from tui_host.tui.widgets.pages.parts_page import parts_page
 
 
-def wires_of(at: Bench) -> Wires:
-    wires = Wires(live=False)
-    wires.records = list(at.records)
-    wires.ladder.feed(wires.records)
-    return wires
-
-
 def text_of(wires: Wires, row: Row, *paths: str) -> str:
     """The page with these entries flipped."""
     return "\n".join(drawn(parts_page(wires, row, set(paths)), 140))
-
-
-def rows_of(wires: Wires, kind: str) -> list[Row]:
-    return [row for row in wires.ladder.rows if row.kind == kind and row.lane == "llm"]
 
 
 @pytest.mark.parametrize("name", PLAIN)
 async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: str) -> None:
     async with bench.hearing(says(f"{call(name)}\n{made_up(name)}"), says("It is 11."), yes=True, protocol=name) as at:
         await at.ask("what is 6 + 5?")
-    wires = wires_of(at)
-    first, second = rows_of(wires, "request")
-    messages = "/messages"
+    wires = Wires(live=False)
+    wires.records = list(at.records)
+    wires.ladder.feed(wires.records)
+    rows = [row for row in wires.ladder.rows if row.lane == "llm"]
+    first, second = (row for row in rows if row.kind == "request")
+    pages = [text_of(wires, row, *(f"/messages/{key}" for key in _keys(wires, row))) for row in (first, second)]
+    for words in ("added by the tool protocol: ", "lists the tools", "teaches the tool protocol"):
+        assert words in pages[1]
+    assert ["the result of math.add" in page for page in pages] == [False, True]
 
-    whole = text_of(wires, second, *(f"{messages}/{place}" for place in _keys(wires, second)))
-    assert "added by the tool protocol: " in whole
-    assert "lists the tools" in whole
-    assert "teaches the tool protocol" in whole
-    assert "the result of math.add" in whole
-    assert "the result of math.add" not in text_of(
-        wires, first, *(f"{messages}/{place}" for place in _keys(wires, first))
-    )
-
-    answered = text_of(wires, rows_of(wires, "response")[0])
+    response = next(row for row in rows if row.kind == "response")
+    answered = text_of(wires, response)
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered
     assert "text after the call, left out  " in answered
-    assert made(describe(wires, rows_of(wires, "response")[0])).words.startswith('asks math.add {"a": 6')
+    assert made(describe(wires, response)).words.startswith('asks math.add {"a": 6')
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
 
 

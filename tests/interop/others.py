@@ -47,7 +47,6 @@ FETCH = "mcp-server-fetch@2026.10.24"
 SQLITE = "mcp-server-sqlite@2025.4.25"
 EVERYTHING = "@modelcontextprotocol/server-everything"
 
-FASTMCP = "fastmcp==2.14.7"
 FILESYSTEM = "@modelcontextprotocol/server-filesystem"
 MEMORY = "@modelcontextprotocol/server-memory"
 

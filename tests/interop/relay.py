@@ -1,11 +1,15 @@
-"""A relay before a TCP server that keeps every byte of each connection, both ways. Standard library alone; knows nothing of HTTP."""
+"""A relay before a TCP server that keeps every byte of each connection, both ways. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
-import socket
-import threading
 from contextlib import suppress
 from typing import Self
+
+import anyio
+from anyio.abc import SocketAttribute, SocketStream
+from anyio.from_thread import start_blocking_portal
+
+GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 
 class Connection:
@@ -19,58 +23,41 @@ class Relay:
 
     def __init__(self, upstream: int) -> None:
         self._upstream = upstream
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._pairs: list[tuple[socket.socket, socket.socket]] = []
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self.port: int = self._listener.getsockname()[1]
+        self._portal = start_blocking_portal()
+        self.port = 0
         self.connections: list[Connection] = []
 
     def __enter__(self) -> Self:
-        self._threads[0].start()
+        portal = self._portal.__enter__()
+        self._serving, self.port = portal.start_task(self._serve)
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError):  # nothing is connected to it: some systems call that an error
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._threads[0].join(5)
-        self._listener.close()
-        self.cut()
-        for thread in self._threads:
-            thread.join(5)
-        for one in (one for pair in self._pairs for one in pair):
-            one.close()
+        self._serving.cancel()
+        self._portal.__exit__(None, None, None)
 
-    def cut(self) -> None:
-        """Break off the connections there are; new ones are taken all the same."""
-        for one in (one for pair in self._pairs for one in pair):
-            with suppress(OSError):  # the other side has cut it
-                one.shutdown(socket.SHUT_RDWR)
+    async def _serve(self, *, task_status: anyio.abc.TaskStatus[int]) -> None:
+        async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+            task_status.started(listener.extra(SocketAttribute.local_port))  # noqa: S610 - anyio's, not Django's
+            await listener.serve(self._pass_on)
 
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            try:
-                server = socket.create_connection(("127.0.0.1", self._upstream))
-            except OSError:
-                client.close()
-                continue
-            kept = Connection()
-            self._pairs.append((client, server))
-            self.connections.append(kept)
-            for arguments in ((client, server, kept.sent), (server, client, kept.answered)):
-                thread = threading.Thread(target=_copy, args=arguments, daemon=True)
-                self._threads.append(thread)
-                thread.start()
+    async def _pass_on(self, client: SocketStream) -> None:
+        kept = Connection()
+        async with client:
+            with suppress(*GONE):  # nobody listens there: the client sees its end
+                async with (
+                    await anyio.connect_tcp("127.0.0.1", self._upstream) as server,
+                    anyio.create_task_group() as group,
+                ):
+                    self.connections.append(kept)
+                    group.start_soon(_copy, client, server, kept.sent)
+                    group.start_soon(_copy, server, client, kept.answered)
 
 
-def _copy(source: socket.socket, target: socket.socket, kept: bytearray) -> None:
-    with suppress(OSError):  # cut by either side, or by `cut`
-        while piece := source.recv(1 << 16):
+async def _copy(source: SocketStream, target: SocketStream, kept: bytearray) -> None:
+    with suppress(*GONE):  # either side has cut it
+        async for piece in source:
             kept += piece
-            target.sendall(piece)
-    for one, way in ((target, socket.SHUT_WR), (source, socket.SHUT_RD)):
-        with suppress(OSError):  # it is gone already
-            one.shutdown(way)
+            await target.send(piece)
+    with suppress(*GONE):
+        await target.send_eof()

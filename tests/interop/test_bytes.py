@@ -111,10 +111,7 @@ def test_each_call_says_what_its_frames_say(heard: Heard) -> None:
         results = {json.dumps(one["result"]) for one in told if "result" in one}
         assert results == {json.dumps(call["result"]) for call in calls if call["server"] == server}
 
-
-def test_what_a_server_calls_an_error_is_one_and_the_model_is_told_every_result_in_the_next_request(
-    heard: Heard,
-) -> None:
+    # What a server calls an error is one, and the model is told every result in the next request.
     assert [answer.whole["stop"] for answer in heard.answers] == ["done", "done"]
     failed = [(call["server"], call["tool"], call["sent"]) for call in heard.answers[0].calls if call["is_error"]]
     assert failed == [
@@ -125,6 +122,5 @@ def test_what_a_server_calls_an_error_is_one_and_the_model_is_told_every_result_
     assert not any(call["is_error"] for call in heard.answers[1].calls)
     requests = chosen(heard.lines, peer="mine", kind="request")
     messages = [object_of(one) for one in array_of(object_of(json.loads(requests[1].data))["messages"])]
-    told = [str(one["content"]) for one in messages if one["role"] == "tool"]
-    assert len(told) == len(heard.answers[0].calls)
-    assert told[0] == "Echo: " + str(ASKED["echo"]["message"])
+    said = [str(one["content"]) for one in messages if one["role"] == "tool"]
+    assert (len(said), said[0]) == (len(heard.answers[0].calls), "Echo: " + str(ASKED["echo"]["message"]))

@@ -1,6 +1,5 @@
 """The runner of the program: its words, its streams, how it ended, and what it left behind.
 
-    ended = run_here("servers", "list", "--json", folder=tmp_path)      # `main()` in this process: 5 ms, for most rows of a table
     ended = program.run("ask", "hello", stdin=b"", env={"MY_KEY": "k"})  # a process of its own, forked from a warm one; waits for its end
     running = program.start("ask", "hello", terminal=True)              # one at work: `until_shown`, `type`, `signal`, `wait`
 
@@ -10,7 +9,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import pty
@@ -19,13 +17,11 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from io import TextIOWrapper
 from pathlib import Path
 
 from tui_host.errors import JSON
@@ -234,58 +230,13 @@ def plain_environment(home: Path) -> dict[str, str]:
     return given | {name: value for name, value in os.environ.items() if name.startswith("COV")}
 
 
-def run_here(*words: object, folder: Path, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Ended:
-    from tui_host.__main__ import main
-
-    with ExitStack() as stack:
-        files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
-        files[0].write(stdin)
-        files[0].seek(0)
-        streams = [TextIOWrapper(file, encoding="utf-8", errors="backslashreplace") for file in files]
-        stack.enter_context(_own_process([f"{word}" for word in words], folder, env or {}, streams))
-        try:
-            main()
-            code = 0
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 1
-        for stream, file in zip(streams, files, strict=True):
-            stream.flush()
-            file.seek(0)
-        return Ended(code=code, out=files[1].read(), err=files[2].read().decode(), left=())
-
-
 @contextmanager
-def _own_process(
-    words: list[str], folder: Path, env: Mapping[str, str], streams: Sequence[TextIOWrapper]
-) -> Generator[None]:
-    """Give this process what another one would have, and take it back."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    kept = sys.argv, sys.stdin, sys.stdout, sys.stderr, dict(os.environ), Path.cwd()
-    sys.argv = ["tui-host", *words]
-    sys.stdin, sys.stdout, sys.stderr = streams
-    try:
-        environment = {**plain_environment(folder), **env}
-        os.environ.clear()
-        os.environ.update(environment)
-        os.chdir(folder)
-        yield
-    finally:
-        sys.argv, sys.stdin, sys.stdout, sys.stderr, environment, place = kept
-        os.environ.clear()
-        os.environ.update(environment)
-        os.chdir(place)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        gc.enable()
-
-
-@contextmanager
-def zygote(folder: Path) -> Generator[Programs]:
+def zygote(folder: Path, kind: str = "program") -> Generator[Programs]:
     place = folder / "z"
     script = Path(__file__).with_name("zygote.py")
     environment = plain_environment(folder) | {"PYTHONPATH": str(script.parent.parent.parent)}
     with subprocess.Popen(
-        [sys.executable, str(script), str(place)], stdout=subprocess.PIPE, env=environment
+        [sys.executable, str(script), str(place), kind], stdout=subprocess.PIPE, env=environment
     ) as process:
         try:
             assert process.stdout is not None

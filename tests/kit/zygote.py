@@ -1,6 +1,7 @@
-"""Starts the program many times for the price of one import: each start is a fork of this process, with everything of its own.
+"""Starts programs many times for the price of one import: each start is a fork of this process, with everything of its own.
 
-A line of JSON, sent with the three descriptors to the socket that the first argument names, says what to run.
+A line of JSON, sent with the three descriptors to the socket that the first argument names, says what to run. The second says what is
+imported before: what our program needs, or what servers made with the SDK do. Who closes the socket's connection kills the program.
 Each program is the child of a waiter, which becomes the parent of whatever the program leaves behind: so nothing that is left
 can hide.
 """
@@ -8,6 +9,7 @@ can hide.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -15,6 +17,7 @@ import io
 import json
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -24,10 +27,10 @@ import time
 import traceback
 from fcntl import ioctl
 from pathlib import Path
-from typing import NoReturn, TypedDict
+from typing import NoReturn, NotRequired, TypedDict
 
 PR_SET_CHILD_SUBREAPER = 36
-LOADED = (
+PROGRAM = (
     "anyio._backends._asyncio",
     "certifi",
     "httpcore",
@@ -50,6 +53,15 @@ LOADED = (
     "tui_host.servers.connection",
     "tui_host.settings.load",
 )
+SERVERS = (
+    "anyio._backends._asyncio",
+    "mcp.server.mcpserver",
+    "mcp.server.sse",
+    "mcp.server.stdio",
+    "rich.logging",
+    "tui_host.demo.servers.math",
+    "uvicorn.protocols.http.h11_impl",
+)
 HAS_SUBREAPER = sys.platform == "linux"
 PATIENCE = 30.0
 """Seconds; what was told to end may take some of them on a machine that does much else."""
@@ -59,13 +71,16 @@ class Request(TypedDict):
     words: list[str]
     environment: dict[str, str]
     folder: str
-    terminal: bool
-    file_limit: int
+    terminal: NotRequired[bool]
+    file_limit: NotRequired[int]
+    module: NotRequired[str]  # a server's, whose `main` gets the words
+    path: NotRequired[str]
 
 
-def load() -> None:
-    for name in LOADED:
+def load(names: tuple[str, ...]) -> None:
+    for name in names:
         importlib.import_module(name)
+    sys.dont_write_bytecode = True  # a program may be changed while servers run
     gc.freeze()  # else each program would copy all of it at its end, to clear it away
 
 
@@ -74,11 +89,11 @@ def become(request: Request, descriptors: list[int]) -> NoReturn:
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
     os.closerange(3, 256)
-    if request["terminal"]:
+    if request.get("terminal"):
         ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(request["folder"])
-    if request["file_limit"]:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (request["file_limit"], request["file_limit"]))
+    if limit := request.get("file_limit"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     os.environ.clear()
     os.environ.update(request["environment"])
     for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
@@ -92,7 +107,12 @@ def become(request: Request, descriptors: list[int]) -> NoReturn:
         line_buffering=True,
     )
     sys.argv = ["tui-host", *request["words"]]
-
+    if module := request.get("module"):
+        sys.path.insert(0, request.get("path", ""))
+        try:
+            importlib.import_module(module).main(request["words"])
+        finally:
+            os._exit(0)
     end(run())
 
 
@@ -121,9 +141,14 @@ def end(code: int) -> NoReturn:
 
 def wait_for(program: int, link: socket.socket) -> NoReturn:
     link.sendall(json.dumps({"pid": program}).encode() + b"\n")
+    if HAS_SUBREAPER:
+        ended = os.pidfd_open(program)
+        if ended not in select.select([link, ended], [], [])[0]:
+            os.kill(program, signal.SIGKILL)
     _, status = os.waitpid(program, 0)
     answer = {"code": os.waitstatus_to_exitcode(status), "left": left()}
-    link.sendall(json.dumps(answer).encode() + b"\n")
+    with contextlib.suppress(OSError):  # nobody waits for it any more
+        link.sendall(json.dumps(answer).encode() + b"\n")
     os._exit(0)
 
 
@@ -179,5 +204,5 @@ def serve(place: str) -> NoReturn:
 
 
 if __name__ == "__main__":
-    load()
+    load(SERVERS if sys.argv[2] == "servers" else PROGRAM)
     serve(sys.argv[1])

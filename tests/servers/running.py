@@ -5,12 +5,11 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.peer import Answer, Peer, peer
+from tests.kit.program import zygote
 from tests.servers.hostile import hostile_server
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
@@ -157,26 +157,17 @@ def made_with_sdk(name: str, **more: object) -> ServerSpec:
 
 
 @cache
-def _forking_server() -> str:
+def _zygote() -> Path:
     """The socket of a process that forks servers, for all tests of this process."""
-    folder = tempfile.mkdtemp(prefix="tui-host-")
-    command = [sys.executable, str(FORKED_SERVER), "serve", f"{folder}/socket"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-
-    def end() -> None:
-        with process:
-            process.kill()
-        shutil.rmtree(folder)
-
-    atexit.register(end)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    return f"{folder}/socket"
+    stack = ExitStack()
+    atexit.register(stack.close)
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-host-"))
+    return stack.enter_context(zygote(Path(folder), "servers")).place
 
 
 def sdk_command(*words: object, program: Path | str = SDK_SERVER) -> list[str]:
     """The command of a server made with the SDK, which is imported once for all of them."""
-    return [sys.executable, "-S", "-E", str(FORKED_SERVER), "run", _forking_server(), str(program), *map(str, words)]
+    return [sys.executable, "-S", "-E", str(FORKED_SERVER), str(_zygote()), str(program), *map(str, words)]
 
 
 def fork_bundled_servers() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import pty
 import select
@@ -186,13 +185,6 @@ def program(
         terminal.family.look()
         terminal.close()
         terminal.family.kill()
-
-
-def server(name: str, script: Path, *words: str) -> str:
-    """The configuration of a server that is a script of the standard library alone."""
-    return (
-        f"[servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(['-S', str(script), *words])}\n"
-    )
 
 
 class Family:

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cases import first_of, first_values
-from tests.system.terminal import ROOT, Terminal, program, server
+from tests.kit.mcp_server import mcp_server
+from tests.system.terminal import ROOT, Terminal, program
 
 SHELL = str(ROOT / "tests/system/shell.py")
 FAULTY = str(ROOT / "tests/system/faulty.py")
@@ -227,11 +228,6 @@ def test_a_host_that_cannot_open_is_told_in_one_line(tmp_path: Path) -> None:
         assert told.count("\n") == 1
 
 
-MODES = ("deaf", "children", "reborn", "stopped")
-"""Ignores the end of its input and every signal; has children that do, and hold its pipes; makes such at SIGTERM; stands still."""
-STUBBORN = "".join(server(mode, ROOT / "tests/system/stubborn.py", mode) for mode in MODES)
-
-
 def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None:
     with program(tmp_path, config="") as terminal:
         terminal.until_shown("Ask anything")
@@ -252,6 +248,17 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None
         assert terminal.family.living() == set()
 
 
+IGNORE = "import signal, time; [signal.signal(each, signal.SIG_IGN) for each in (1, 2, 15)]; time.sleep(600)"
+STOP = "import os, signal; os.kill(os.getppid(), signal.SIGSTOP)"
+MODES: Mapping[str, Mapping[str, object]] = {
+    "deaf": {"at start": [{"ignore": ["SIGHUP", "SIGINT", "SIGTERM"]}]},
+    "children": {"at start": [{"spawn": IGNORE}] * 5},
+    "stopped": {"on": {"tools/list": [{"result": {"tools": list[str]()}}, {"spawn": STOP}]}},
+}
+"""Ignores every signal; has children that do, and hold its pipes; stands still. Nor do they mind the end of their input."""
+STUBBORN = "".join(mcp_server({**script, "at end": [{"wait": 600}]}).table(name) for name, script in MODES.items())
+
+
 @pytest.mark.exhaustive
 def test_servers_that_do_not_want_to_end_are_gone_after_some_seconds(tmp_path: Path) -> None:
     ends = {"quit": 0, "close the window": 129, "kill": -signal.SIGKILL}
@@ -267,7 +274,7 @@ def seconds_to_end(folder: Path, end: str, code: int) -> float:
     with program(folder, config=STUBBORN) as terminal:
         terminal.until_shown(*(f"● {mode}" for mode in MODES))
         family = terminal.family
-        terminal.until(lambda: len(family.look()) == 10)  # with the guard and five children
+        terminal.until(lambda: len(family.look()) == 9)  # with the guard and five children
         asked = time.monotonic()
         match end:
             case "quit":
