@@ -15,12 +15,13 @@ from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
 from tui_host.errors import JSON
 from tui_host.infer.conversations.host_names import host_asking, host_named, model_asked
-from tui_host.infer.conversations.prompted import reader_of
-from tui_host.infer.conversations.request_messages import RequestReader, additions_of, results_of
+from tui_host.infer.conversations.request_messages import RequestReader, results_of
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
 from tui_host.llm.events import CallArguments, TextDelta
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
+from tui_host.llm.protocols.reader import HeldReader
+from tui_host.llm.protocols.table import PROTOCOLS
 
 BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
 BILLED = "x-anthropic-billing-header: a\n\nYou are Claude Code, Anthropic's official CLI."
@@ -80,7 +81,8 @@ def test_a_call_in_code_is_one_as_other_hosts_run_it_and_a_mention_in_ours(
 ) -> None:
     whole = before + call + behind
     for is_own in (False, True):
-        reader = reader_of(protocol, "", is_own=is_own)
+        reader = PROTOCOLS[protocol]("").reader(())
+        reader = reader if is_own or not isinstance(reader, HeldReader) else reader.anywhere()
         pieces = [TextDelta(text=whole[place : place + size], start=0, end=0) for place in range(0, len(whole), size)]
         events = [*(event for piece in pieces for event in reader.feed(piece)), *reader.finish()]
         said = "".join(event.text for event in events if isinstance(event, TextDelta))
@@ -130,8 +132,8 @@ BLOCKS = [
 
 def put_in(protocol: str, messages: list[JSON]) -> list[str]:
     """The texts that were put into a request of these messages."""
-    body = dumped({"model": "m", "messages": messages})
-    found = list(additions_of(protocol, body, RequestReader().read(body), {}))
+    body, reader = dumped({"model": "m", "messages": messages}), RequestReader()
+    found = list(reader.additions(protocol, body, reader.read(body)))
     assert all(end <= start for (_, end, _), (start, _, _) in itertools.pairwise(found)), "no byte is in two"
     return [str(json.loads(f'"{body[start:end].decode()}"')) for start, end, _ in found]
 

@@ -10,11 +10,9 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import MISSING, Place, Record
 from tui_host.capture.visible import line
 from tui_host.capture.wall_clock import WallClock
-from tui_host.infer.conversations.conversation_tree import Conversations
 from tui_host.infer.conversations.host_names import Speaker, host_named, hosts_by_speaker, hosts_of
-from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange, exchange_of
-from tui_host.infer.conversations.prompted import Addition
-from tui_host.infer.conversations.request_messages import RequestReader, additions_of
+from tui_host.infer.conversations.model_exchange import Conversations, ExchangeKey, ModelExchange, exchange_of
+from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.matching.matcher import REPORTED_DIFFERENTLY, Choices, JoinedCall, match
 from tui_host.infer.tapped_frames import TappedFrames
 
@@ -50,7 +48,6 @@ class Story:
         self._session = session
         self._places: dict[tuple[int, int], Place] = {}
         self._requests = RequestReader()
-        self._searched: dict[tuple[str, bytes], Sequence[Addition]] = {}
         self._additions: list[FoundLink] = []
         self._joined: tuple[int, Sequence[JoinedCall]] = (-1, ())
         self._choices: Choices = {}
@@ -89,7 +86,7 @@ class Story:
             if exchange is None or (exchange.body and not exchange.messages):
                 return
             self.conversations.add(exchange)
-            additions = additions_of(exchange.speaker.protocol, exchange.body, exchange.request, self._searched)
+            additions = self._requests.additions(exchange.speaker.protocol, exchange.body, exchange.request)
             for start, end, words in additions:
                 span = Span(exchange=exchange.key[1], side="request", start=start, end=end)
                 link = Link(relation="injected", call="", span=span, words=words)

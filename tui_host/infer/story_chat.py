@@ -6,21 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tui_host.capture.http.exchange_end import missing_in_words
+from tui_host.capture.http.exchange_end import Ending, kept_in_words, missing_in_words
 from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.visible import line
-from tui_host.chat.conversation import (
-    AnswerItem,
-    AnswerState,
-    CallItem,
-    CallState,
-    Conversation,
-    Item,
-    NoteItem,
-    UserItem,
-)
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
 from tui_host.infer.conversations.model_exchange import ExchangeKey, ModelExchange
-from tui_host.infer.conversations.request_messages import results_of
 from tui_host.infer.matching.matcher import REPORTED_DIFFERENTLY, JoinedCall
 from tui_host.infer.story import Story
 from tui_host.llm.events import TextDelta
@@ -47,7 +37,8 @@ class StoryChat:
         self._opened: dict[ExchangeKey, bool] = {}  # whether as a side request
         self._last: ModelExchange | None = None
         self._last_turn = 0  # the turn shown last, side requests apart
-        self._failed: tuple[int, Item, int] | None = None  # the last failure: its number, item and times
+        self._failure: NoteItem | None = None  # which the chat ends with, so often
+        self._failures = 0
         self._unnamed: tuple[int, ModelExchange] | None = None  # the note with room for the first host's name
         self._revision: int = -1
 
@@ -70,33 +61,35 @@ class StoryChat:
                 self._opened[exchange.key] = exchange.is_side_request
                 for key, item in () if exchange.is_retry else _opening(exchange):
                     self._put(exchange, key, item, is_asking=exchange.step == 1)
-            for key, item in _items(exchange, joined.get(exchange.key, []), story.unasked):
+            for key, item in _items(exchange, joined.get(exchange.key, ()), story.unasked):
                 self._put(exchange, key, item)
 
     def _put(self, exchange: ModelExchange, key: tuple[str, ...], item: Item, *, is_asking: bool = False) -> None:
         number = self._numbers.get((*exchange.key, *key))
-        if number is not None:
-            if key != _NOTE and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
-                self._chat.put(number, item)
-            return
-        if key == _NOTE and isinstance(item, NoteItem) and self._failed is not None and self._failed[1] == item:
-            number, _, times = self._failed
-            self._failed = number, item, times + 1
-            self._chat.put(number, replace(item, what=f"{item.what} ({times + 1:,} times)"))
-        else:
+        if number is None and key == _NOTE and self._failure is not None and item == self._failure:
+            self._failures += 1
+            number = len(self._chat) - 1
+            self._chat.put(number, replace(self._failure, what=f"{self._failure.what} ({self._failures:,} times)"))
+        elif number is None:
             self._note_change(exchange, is_asking=is_asking)
             number = self._chat.add(item)
-            self._failed = (number, item, 1) if key == _NOTE else None
+            self._failure, self._failures = item if key == _NOTE and isinstance(item, NoteItem) else None, 1
+        elif key != _NOTE and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
+            self._chat.put(number, item)
         self._numbers[(*exchange.key, *key)] = number
 
     def _note_change(self, exchange: ModelExchange, *, is_asking: bool) -> None:
         """Note where the chat changes to another host or conversation, because a story may have many at once."""
         last, self._last = self._last, exchange
-        target, words = exchange.parent if is_asking else exchange, ""
-        is_after_last = is_asking and target is not None and _side(target) == self._last_turn
-        if last is not None and target is not None and _side(last) != _side(exchange) and not is_after_last:
-            where = "after" if is_asking else "to"
-            words = f'{where} "{line(target.question, _NAME)}"' if target.question else ""
+        before, words = exchange.parent if is_asking else exchange, ""
+        is_elsewhere = last is not None and _side(last) != _side(exchange)
+        if (
+            before is not None
+            and is_elsewhere
+            and before.question
+            and not (is_asking and _side(before) == self._last_turn)
+        ):
+            words = f'{"after" if is_asking else "to"} "{line(before.question, _NAME)}"'
         if _side(exchange) == exchange.turn:
             self._last_turn = exchange.turn
         host_of = self._story.host_of
@@ -126,10 +119,9 @@ def _opening(exchange: ModelExchange) -> Iterator[_Keyed]:
     if exchange.repeated:
         words = f"{exchange.repeated:,} earlier messages were not captured: the request repeats them"
         yield ("repeated",), _note(exchange, words)
-    places = [*range(first, first + exchange.repeated)] if exchange.tells_history else []
     spoken = [place for place in range(first, len(messages)) if messages[place].said] if exchange.text else []
-    places += [place for place in spoken[-1:] if place not in places]
-    for place in places:
+    history = range(first, first + exchange.repeated) if exchange.tells_history else ()
+    for place in sorted({*history, *spoken[-1:]}):
         if place not in spoken[-1:]:
             for number, item in enumerate(_repeated(exchange, place)):
                 yield ("repeated", str(place), str(number)), item
@@ -154,11 +146,9 @@ def _repeated(exchange: ModelExchange, place: int) -> Iterator[Item]:
         yield AnswerItem(turn=turn, step=0, text=fold.text, thinking=fold.thinking, state="done")
     calls = [(part.name, part.text, part.wire_id) for part in message.of("call")]
     calls += [(folded.call.name, folded.call.arguments, "") for folded in fold.calls]
-    behind = exchange.messages[place + 1 : place + 2]
-    results = [part for after in behind for part in results_of(exchange.body, exchange.speaker.protocol, after)]
-    by_id = {part.wire_id: part.text for part in results if part.wire_id}
-    for number, (name, arguments, wire_id) in enumerate(calls):
-        result = by_id.get(wire_id, results[number].text if len(results) == len(calls) else None)
+    results, _ = exchange.results_behind(place, [(name, wire_id) for name, _, wire_id in calls])
+    for number, (name, arguments, _) in enumerate(calls):
+        result = results.get(number)
         yield CallItem(
             turn=turn,
             step=0,
@@ -168,78 +158,69 @@ def _repeated(exchange: ModelExchange, place: int) -> Iterator[Item]:
             asked=arguments,
             state="asked" if result is None else "done",
             words="told in the request",
-            result=result or "",
+            result="" if result is None else result.text,
         )
 
 
 def _items(exchange: ModelExchange, calls: Sequence[JoinedCall], unasked: int) -> Iterator[_Keyed]:
     """Yield the items of an exchange's answer so far, with its complete calls; `unasked` answers have no captured request."""
-    left = {joined.call.number: joined for joined in calls}
+    left, turn, step = {joined.call.number: joined for joined in calls}, exchange.turn, exchange.step
     runs = exchange.fold.runs
     texts = [number for number, run in enumerate(runs) if any(text.strip() for text in run)]
-    texts = texts or [number for number, run in enumerate(runs[:1]) if any(run)]
+    seconds = (exchange.end_ns - exchange.at_ns) / 1e9 if exchange.is_over else 0.0
     for number, (text, thinking) in enumerate(runs):
         if number in texts:
-            state: AnswerState = "done"
+            state = "done"
             if number == texts[-1] and not exchange.is_answered:
                 state = "cut" if exchange.is_over else "streaming"
-            seconds = (exchange.end_ns - exchange.at_ns) / 1e9 if exchange.is_over else 0.0
-            item = AnswerItem(
-                turn=exchange.turn, step=exchange.step, text=text, thinking=thinking, state=state, seconds=seconds
-            )
+            item = AnswerItem(turn=turn, step=step, text=text, thinking=thinking, state=state, seconds=seconds)
             yield ("answer", str(number)), item
-        joined = left.pop(number, None)
-        if joined is not None:
+        if (joined := left.pop(number, None)) is not None:
             yield ("call", joined.key), _call(exchange, joined)
         elif not exchange.is_over:  # text behind an incomplete call waits, so that items stay where they are
             break
     for joined in left.values():
         yield ("call", joined.key), _call(exchange, joined)
-    trouble = _trouble(exchange, unasked) if exchange.is_over else ""
-    if trouble:
+    if exchange.ending is not None and (trouble := _trouble(exchange, exchange.ending, unasked)):
         yield _NOTE, _note(exchange, trouble)
 
 
-def _trouble(exchange: ModelExchange, unasked: int) -> str:
+def _trouble(exchange: ModelExchange, ending: Ending, unasked: int) -> str:
     """Return why an answer is none, or not whole; empty for a whole one."""
-    fold, what = exchange.fold, "no answer came"
+    fold, status, kept = exchange.fold, exchange.status, kept_in_words(ending)
     if exchange.is_answered:
         return end_words(fold)
-    if exchange.is_missing and exchange.has_answer:
-        return f"{exchange.status} · the answer's body is {MISSING}"
-    if exchange.is_missing:
-        return missing_in_words(unasked)
-    if exchange.lacks and exchange.status < 300:
-        return f"of the answer {exchange.lacks}"
-    if exchange.status >= 300:
-        what = f"{exchange.speaker.peer} answered {exchange.status}"
+    if ending.reason == MISSING:
+        return missing_in_words(unasked) if status < 0 else f"{status} · the answer's body is {MISSING}"
+    if kept and status < 300:
+        return f"of the answer {kept}"
+    what = "the answer broke off" if status >= 0 else "no answer came"
+    if status >= 300:
+        what = f"{exchange.speaker.peer} answered {status}"
     elif fold.failure and not (fold.text or fold.thinking or fold.calls):
         what = "the answer is an error"
-    elif exchange.has_answer:
-        what = "the answer broke off"
-    return f"{what}: {exchange.trouble}" if exchange.trouble else what
+    why = exchange.refusal or ending.error or ending.reason.replace("complete", "")
+    return f"{what}: {why}" if why else what
 
 
 def _call(exchange: ModelExchange, joined: JoinedCall) -> CallItem:
     last = joined.sent[-1] if joined.sent else None
     answer = None if last is None else last.answer
-    result = "" if answer is None else next(iter(answer.texts), "")
     took = None if last is None or answer is None else lasted(last.mono_ns, answer.mono_ns)
-    state: CallState = "asked" if last is None else "running"
-    if joined.results:
-        result, state = joined.results[0].text, "done"
-    if answer is not None:
-        state = "failed" if answer.is_error else "done"
+    texts = [*(result.text for result in joined.results), *(() if answer is None else answer.texts), ""]
     words = "its frame is not known" if joined.results else ""
+    state = "done" if joined.results else "asked"
     if last is not None:
-        how = [_DEGREES.get(joined.known, "")]
+        state = state if joined.results else "running"
+        how = ["approved by its host, not here", _DEGREES.get(joined.known, "")]
         if joined.known == "maybe" and joined.rivals:
-            how = [_BY_ORDER]
+            how[1] = _BY_ORDER
         elif joined.is_by_order:
             how.append(f"result {_BY_ORDER}")
-        if joined.is_reported_differently:
-            how.append(REPORTED_DIFFERENTLY)
-        words = " · ".join(filter(None, ["approved by its host, not here", *how]))
+        how += [REPORTED_DIFFERENTLY] if joined.is_reported_differently else []
+        words = " · ".join(filter(None, how))
+    if answer is not None:
+        state = "failed" if answer.is_error else "done"
     return CallItem(
         turn=exchange.turn,
         step=exchange.step,
@@ -250,7 +231,7 @@ def _call(exchange: ModelExchange, joined: JoinedCall) -> CallItem:
         sent="" if last is None else joined.call.arguments,
         state=state,
         words=words,
-        result=result,
+        result=texts[0],
         contents="" if answer is None else answer.contents,
         milliseconds=(took or 0) / 1e6,
     )

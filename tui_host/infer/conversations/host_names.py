@@ -6,68 +6,61 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from types import MappingProxyType
 from typing import NamedTuple
 
 from tui_host.capture.json.spans import spans
-from tui_host.infer.conversations.prompted import NATIVE
+from tui_host.infer.conversations.request_messages import NATIVE
 from tui_host.settings.urls import parts_of
 
 OWN = "tui-host"
 """The client name of tui-host."""
+_CLAUDE = r"\A(?:x-anthropic.*\n)?\W*You are Claude Code\b(?!['’]s)"
 _CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
-_HOSTS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {
-        "Claude Code": (
-            r"claude-cli/|claude-code",
-            r"\A(?:x-anthropic.*\n)?\W*You are Claude Code\b(?!['’]s)",
-            r"claude-code",
-        ),
-        "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
-        "Cline": (r"^Cline\b", r"^You are Cline\b", r"cline|@cline/core"),
-        "Roo Code": (r"RooCode|roo-?cline", r"^You are Roo\b", r"roo[- ]?code"),
-        "Kilo Code": (r"^Kilo-Code/", r"^You are Kilo Code\b", r"kilo[- ]?code"),
-        "Cherry Studio": (r"CherryStudio", r"", r"cherry[- ]?studio"),
-        "Cursor": (r"Cursor/", r"(?m)^[^\n\"“]*operat(?:e|ing) in Cursor\b", r"cursor(?:-vscode)?"),
-        "VS Code Copilot": (r"GitHubCopilotChat|vscode/", r"your name is .GitHub Copilot", r"visual studio code.*"),
-        "Qwen Code": (r"QwenCode/", r"^You are Qwen Code\b", r"qwen-cli.*"),
-        "opencode": (r"^opencode/", r"^You are opencode\b", r"opencode"),
-        "Gemini CLI": (r"GeminiCLI", r"^You are Gemini CLI\b|interactive CLI agent", r"gemini-cli.*"),
-        "Continue": (r"^Continue\b|continue\.dev", _CONTINUE, r"continue-[\w-]*client"),
-        "Aider": (r"^aider\b", r"^Act as an expert (?:software developer|code analyst|architect engineer)\b", r"aider"),
-        "Open WebUI": (r"open[- ]?webui", r'(?m)^MCP server "[^"\n]+" instructions:$', r"open[- ]?webui"),
-        "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
-        "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
-        "fast-agent": (r"", r"", r"fast-agent(?:-mcp)?"),
-        "Zed": (r"^Zed/", r"", r"zed"),
-        "LM Studio": (r"^LM ?Studio", r"", r"lmstudio.*|lm-studio.*"),
-        "LibreChat": (r"", r"", r"@librechat/api-client"),
-        "Goose": (r"", r"", r"goose(?:-cli|-desktop)?"),
-        "5ire": (r"", r"", r"5ire"),
-        "DeepChat": (r"", r"", r"deepchat"),
-        "Dify": (r"", r"", r"dify"),
-        "Jan": (r"", r"", r"jan (?:streamable|sse) client"),
-        "n8n": (r"", r"", r"@n8n/n8n-nodes-langchain\.mcpclient.*"),
-        "MCP Inspector": (r"(?!)", r"", r"(?:mcp-)?inspector.*"),  # it asks no model
-        OWN: (r"^tui-host(?:/|$)", r"", r"tui-host"),
-    }
-)
+_AIDER = r"^Act as an expert (?:software developer|code analyst|architect engineer)\b"
+_HOSTS: Mapping[str, tuple[str, str, str]] = {
+    "Claude Code": (r"claude-cli/|claude-code", _CLAUDE, r"claude-code"),
+    "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
+    "Cline": (r"^Cline\b", r"^You are Cline\b", r"cline|@cline/core"),
+    "Roo Code": (r"RooCode|roo-?cline", r"^You are Roo\b", r"roo[- ]?code"),
+    "Kilo Code": (r"^Kilo-Code/", r"^You are Kilo Code\b", r"kilo[- ]?code"),
+    "Cherry Studio": (r"CherryStudio", r"", r"cherry[- ]?studio"),
+    "Cursor": (r"Cursor/", r"(?m)^[^\n\"“]*operat(?:e|ing) in Cursor\b", r"cursor(?:-vscode)?"),
+    "VS Code Copilot": (r"GitHubCopilotChat|vscode/", r"your name is .GitHub Copilot", r"visual studio code.*"),
+    "Qwen Code": (r"QwenCode/", r"^You are Qwen Code\b", r"qwen-cli.*"),
+    "opencode": (r"^opencode/", r"^You are opencode\b", r"opencode"),
+    "Gemini CLI": (r"GeminiCLI", r"^You are Gemini CLI\b|interactive CLI agent", r"gemini-cli.*"),
+    "Continue": (r"^Continue\b|continue\.dev", _CONTINUE, r"continue-[\w-]*client"),
+    "Aider": (r"^aider\b", _AIDER, r"aider"),
+    "Open WebUI": (r"open[- ]?webui", r'(?m)^MCP server "[^"\n]+" instructions:$', r"open[- ]?webui"),
+    "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
+    "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
+    "fast-agent": (r"", r"", r"fast-agent(?:-mcp)?"),
+    "Zed": (r"^Zed/", r"", r"zed"),
+    "LM Studio": (r"^LM ?Studio", r"", r"lmstudio.*|lm-studio.*"),
+    "LibreChat": (r"", r"", r"@librechat/api-client"),
+    "Goose": (r"", r"", r"goose(?:-cli|-desktop)?"),
+    "5ire": (r"", r"", r"5ire"),
+    "DeepChat": (r"", r"", r"deepchat"),
+    "Dify": (r"", r"", r"dify"),
+    "Jan": (r"", r"", r"jan (?:streamable|sse) client"),
+    "n8n": (r"", r"", r"@n8n/n8n-nodes-langchain\.mcpclient.*"),
+    "MCP Inspector": (r"(?!)", r"", r"(?:mcp-)?inspector.*"),  # it asks no model
+    OWN: (r"^tui-host(?:/|$)", r"", r"tui-host"),
+}
 """Patterns for the user agent, the system prompt and the client's whole name; empty where a host states nothing."""
-_LIBRARIES: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
-        "the OpenAI SDK for JavaScript": (r"^(?:OpenAI|[\w-]*ai-sdk/openai)/?(?:JS|[\d.])", r""),
-        "the Anthropic SDK for Python": (r"^(?:Async)?Anthropic/Python", r""),
-        "the Anthropic SDK for JavaScript": (r"^Anthropic/JS", r""),
-        "the Google Gen AI SDK": (r"google-genai-sdk|genai-js", r""),
-        "the AI SDK": (r"\bai-sdk/", r""),
-        "the Ollama SDK for Python": (r"^ollama-python/", r""),
-        "the Ollama SDK for JavaScript": (r"^ollama-js/", r""),
-        "aiohttp": (r" aiohttp/", r""),
-        "the MCP SDK for Python": (r"", r"mcp"),
-        "the MCP SDK for TypeScript": (r"", r"mcp-typescript-client|example-client"),
-    }
-)
+_LIBRARIES: Mapping[str, tuple[str, str]] = {
+    "the OpenAI SDK for Python": (r"^(?:Async)?OpenAI/Python", r""),
+    "the OpenAI SDK for JavaScript": (r"^(?:OpenAI|[\w-]*ai-sdk/openai)/?(?:JS|[\d.])", r""),
+    "the Anthropic SDK for Python": (r"^(?:Async)?Anthropic/Python", r""),
+    "the Anthropic SDK for JavaScript": (r"^Anthropic/JS", r""),
+    "the Google Gen AI SDK": (r"google-genai-sdk|genai-js", r""),
+    "the AI SDK": (r"\bai-sdk/", r""),
+    "the Ollama SDK for Python": (r"^ollama-python/", r""),
+    "the Ollama SDK for JavaScript": (r"^ollama-js/", r""),
+    "aiohttp": (r" aiohttp/", r""),
+    "the MCP SDK for Python": (r"", r"mcp"),
+    "the MCP SDK for TypeScript": (r"", r"mcp-typescript-client|example-client"),
+}
 """SDKs by user agent and whole client name, for hosts that state no more."""
 _OF_BROWSERS = re.compile("Mozilla|AppleWebKit|Gecko|Mobile|Version|Chrome|Chromium|Safari|Electron|Firefox|Edg")
 _PROMPT = 4000  # characters of a system prompt in which a host names itself
@@ -88,13 +81,10 @@ class Speaker(NamedTuple):
 
 
 def host_asking(headers: Iterable[tuple[str, str]], system: str) -> tuple[str, str, str]:
-    """Return host, agent and title of a request, from its headers and system prompt; the host's SDK where that is all, or nothing.
-
-    Hosts send a title to routers.
-    """
+    """Return host, agent and title of a request; the host's SDK where that is all that its headers and system prompt state, or nothing."""
     values = {name.lower(): value for name, value in headers}
     agent = f"{values.get('user-agent', '')} {values.get('x-client-name', '')}".strip()
-    title = values.get("x-title", "").strip()
+    title = values.get("x-title", "").strip()  # which hosts send to routers
     return _host_by_traits(agent, title, system[:_PROMPT]), agent, title
 
 
@@ -126,11 +116,11 @@ def is_host(name: str) -> bool:
 
 def model_asked(url: str, body: bytes) -> str:
     """Return the model of a request, from its body or path."""
-    in_path = _IN_PATH.search(parts_of(url).path)
-    root = None if in_path else spans(body, depth=1)
+    if (in_path := _IN_PATH.search(parts_of(url).path)) is not None:
+        return in_path[1]
+    root = spans(body, depth=1)
     node = None if root is None else root.get("model")
-    in_body = "" if node is None else node.text(body)[:100]
-    return in_path[1] if in_path else in_body
+    return "" if node is None else node.text(body)[:100]
 
 
 def hosts_of(speakers: Collection[Speaker], clients: Iterable[str]) -> list[str]:
@@ -148,17 +138,17 @@ def hosts_by_speaker(speakers: Collection[Speaker], calling: Collection[str]) ->
     An SDK stands for a host that its agent named elsewhere. Where no agent names a host, it stands for the one host among the
     servers' clients (`calling`), if that never names itself to models: beside other hosts an unnamed agent is another program.
     """
-    named: dict[tuple[str, str], set[str]] = {}
-    for speaker in speakers:
-        if is_host(speaker.host):
-            named.setdefault((speaker.agent, speaker.title), set()).add(speaker.host)
     quiet = set(filter(is_host, calling))
-    if named or len(quiet) > 1 or any(any(_HOSTS[host][:2]) for host in quiet):
+    if len(quiet) > 1 or any(any(_HOSTS[host][:2]) for host in quiet):
+        quiet.clear()
+    named: dict[tuple[str, str], set[str]] = {}
+    for speaker in filter(lambda speaker: is_host(speaker.host), speakers):
+        named.setdefault((speaker.agent, speaker.title), set()).add(speaker.host)
         quiet.clear()
     hosts: dict[Speaker, str] = {}
     for speaker in speakers:
-        possible = quiet or named.get((speaker.agent, speaker.title), {speaker.host})
-        hosts[speaker] = speaker.host if is_host(speaker.host) or len(possible) > 1 else next(iter(possible))
+        possible = quiet or named.get((speaker.agent, speaker.title), set())
+        hosts[speaker] = next(iter(possible)) if len(possible) == 1 and not is_host(speaker.host) else speaker.host
     return hosts
 
 

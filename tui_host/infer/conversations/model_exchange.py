@@ -1,41 +1,58 @@
-"""Read one exchange of a tapped host with its model, record by record."""
+"""Read the exchanges of tapped hosts with their models, record by record, and sort them into conversations and turns.
+
+A request continues the exchange whose messages are its prefix, and otherwise the one whose calls it tells results of by their
+ids; else it begins a conversation.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from tui_host.capture.content_codings import PlainBody, decode_records
-from tui_host.capture.http.exchange_end import kept_in_words, read_ending
-from tui_host.capture.record import MISSING, Head, Record
+from tui_host.capture.http.exchange_end import Ending, read_ending
+from tui_host.capture.record import Head, Record
 from tui_host.infer.call_values import Call, Result, canonical_text
+from tui_host.infer.conversations import request_messages
 from tui_host.infer.conversations.host_names import OWN, Speaker, host_asking, is_host, model_asked
-from tui_host.infer.conversations.prompted import NATIVE, listed_names, reader_of, recognise
-from tui_host.infer.conversations.request_messages import MessagePart, RequestMessage, RequestReader, results_of
+from tui_host.infer.conversations.request_messages import NATIVE, MessagePart, RequestMessage, RequestReader, recognise
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent
 from tui_host.llm.exchange_summary import ResponseWords
 from tui_host.llm.fold import Fold
+from tui_host.llm.protocols.reader import HeldReader
+from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import Reader
 
 ExchangeKey: TypeAlias = tuple[str, str]
 """Capture and id of an exchange."""
-MOST = 8 << 20  # bytes of a body that are read
+_MOST = 8 << 20  # bytes of a body that are read
 _MODEL = re.compile(r'"model(?:Version)?"\s*:\s*"([^"\\]{1,100})"')
 _FIRST = 2000  # characters from which a first message may teach a protocol, where a host has no system prompt
 _ALIKE = 200  # characters by which an answer is recognised, because hosts cut answers and remove thinking
+_SEARCHED = 50  # exchanges with one beginning that are compared
+_QUOTED = 4096  # characters of the longest question searched for; hosts cut longer questions
+
+
+def exchange_of(record: Record, at_ns: int, requests: RequestReader) -> ModelExchange | None:
+    """Read a record as a request for an answer; None for other records."""
+    head = record.head
+    dialect = dialect_at(head.url or "") if head is not None and head.method in {"POST", None} else None
+    if dialect is None or len(record.data) > _MOST:
+        return None
+    body, problem = (b"", "") if record.malformed else decode_records([record])
+    return None if problem else ModelExchange(record, at_ns, dialect, body, requests)
 
 
 class ModelExchange:
     """One exchange as read so far, and its place in a conversation, which `Conversations` finds."""
 
-    status: int = 0  # 0 if no answer was captured
-    has_answer: bool = False
-    is_missing: bool = False  # the answer is not in the capture
-    lacks: str = ""  # how much of the answer was kept, in words; empty for all
-    is_over: bool = False
+    status: int = -1  # as long as no answer has begun; 0 if the answer states none
+    ending: Ending | None = None
+    refusal: str = ""  # what an answer says that is an error
     mark: int = 0  # that exchanges with equal messages share
     turn: int = 0
     step: int = 1
@@ -50,9 +67,8 @@ class ModelExchange:
     previous: ExchangeKey | None = None  # the exchange before in the conversation, or the failed one
     is_side_request: bool = False  # begins one of the host's own
     results: Sequence[tuple[Call, Result]] | None = None  # of the parent's calls, once those are whole
-    trouble: str = ""  # why the answer is not whole, in the words of the exchange's row; empty if no reason is stated
-    _refusal: ResponseWords | None = None
     _size: int = 0
+    _words: ResponseWords | None = None  # of an answer that is an error
     _calls: Sequence[Call] | None = None
 
     def __init__(self, record: Record, at_ns: int, dialect: Dialect, body: bytes, requests: RequestReader) -> None:
@@ -63,16 +79,16 @@ class ModelExchange:
         self.dialect = dialect
         self.request = request = requests.read(body)
         self.messages = request.messages
-        host, agent, title = host_asking(head.headers, request.prompt)
         model = model_asked(head.url or "", body)
         opening = self.messages[0].text if self.messages and self.messages[0].role == "user" else ""
         taught = request.prompt + (opening if len(opening) > _FIRST else "")
         self._is_bare = not (taught or model or request.offered)  # as a history that Cline keeps
         if self._is_bare:
             taught = "\n".join(message.text for message in self.messages if message.role == "model")
-        has_tools, protocol = bool(request.offered), recognise(taught)
-        self.speaker = Speaker(host, agent, title, record.peer, model, protocol, has_tools=has_tools)
-        self.offered = request.offered or tuple(listed_names(self.speaker.protocol, request.prompt))
+        host = host_asking(head.headers, request.prompt)
+        self.speaker = Speaker(*host, record.peer, model, recognise(taught), has_tools=bool(request.offered))
+        self._tools = request_messages.taught_tools(self.speaker.protocol, request.prompt)
+        self.offered = request.offered or tuple(tool.name for tool in self._tools if tool.resources is None)
         self.fold = Fold(provider=record.peer, model=model, call_id=str)
         self.root: ModelExchange = self  # the first exchange of the conversation
         self.children: list[ModelExchange] = []
@@ -83,44 +99,46 @@ class ModelExchange:
 
     def reader(self) -> Reader:
         """Return a reader for the calls in the words of an answer."""
-        return reader_of(self.speaker.protocol, self.request.prompt, is_own=self.speaker.host == OWN)
+        reader = protocol(self.speaker.protocol).reader(self._tools)
+        # Other hosts than tui-host also run calls in prose and in code.
+        return reader.anywhere() if isinstance(reader, HeldReader) and self.speaker.host != OWN else reader
 
     def feed(self, record: Record, at_ns: int) -> None:
         """Take in the next record of the response."""
         self.end_ns = at_ns
         if record.kind == "response":
             head = record.head or Head()
-            self.status, self.has_answer = head.status or 0, True
+            self.status = head.status or 0
             self._decoder = self.dialect.decoder(head.value("content-type"))
             if self.status >= 300:
-                self._refusal = ResponseWords(self.dialect, status=self.status, headers=head.headers)
-        elif record.kind == "chunk" and self._size <= MOST:
+                self._words = ResponseWords(self.dialect, status=self.status, headers=head.headers)
+        elif record.kind == "chunk" and self._size <= _MOST:
             plain = self._body.feed(record.data, record.encoding) or b""
             if self._is_bare and not self._size:  # then the answer may tell model and protocol
-                answer, protocol = plain.decode("utf-8", "replace"), self.speaker.protocol
-                named, protocol = _MODEL.search(answer), recognise(answer) if protocol == NATIVE else protocol
-                self.speaker = self.speaker._replace(model="" if named is None else named[1], protocol=protocol)
+                answer, name = plain.decode("utf-8", "replace"), self.speaker.protocol
+                model, name = _MODEL.search(answer), recognise(answer) if name == NATIVE else name
+                self.speaker = self.speaker._replace(model="" if model is None else model[1], protocol=name)
                 self._reader = self.reader()
             self._size += len(plain)
-            if self._refusal is not None:
-                self._refusal.feed(plain)
+            if self._words is not None:
+                self._words.feed(plain)
             else:
                 self._take(self._decoder.feed(plain))
         elif record.kind in {"end", "error"}:
-            ending = read_ending(record.data)
-            self.is_missing, self.lacks = ending.reason == MISSING, kept_in_words(ending)
             self._take(self._decoder.finish(), is_end=True)
-            self._calls, self.is_over = self.calls(), True
-            broken = "" if ending.reason in {"complete", MISSING} else ending.reason
-            reason = self.fold.failure if self._refusal is None else self._refusal.words
-            self.trouble = reason or ending.error or broken
+            self._calls, self.ending = self.calls(), read_ending(record.data)
+            self.refusal = self.fold.failure if self._words is None else self._words.words
 
-    def _take(self, events: Sequence[ModelEvent], *, is_end: bool = False) -> None:
+    def _take(self, events: Iterable[ModelEvent], *, is_end: bool = False) -> None:
         read = [piece for event in events for piece in self._reader.feed(event)]
         for event in (*read, *(self._reader.finish() if is_end else ())):
             self.fold.add(event)
             if isinstance(event, CallStarted | CallArguments):
                 self._arrived[event.index] = self.end_ns
+
+    @property
+    def is_over(self) -> bool:
+        return self.ending is not None
 
     @property
     def has_tools(self) -> bool:
@@ -136,6 +154,11 @@ class ModelExchange:
     def has_failed(self) -> bool:
         """Whether the answer ended incomplete and no request continues from it."""
         return self.is_over and not self.is_answered and not self.children
+
+    @property
+    def asked(self) -> Sequence[tuple[str, str]]:
+        """Names and arguments of the calls so far, also of one that is not complete."""
+        return [(folded.call.name, folded.call.arguments) for folded in self.fold.calls]
 
     def calls(self) -> Sequence[Call]:
         """Return the complete calls of the answer, without what other requests tell of them."""
@@ -161,39 +184,51 @@ class ModelExchange:
             if folded.complete
         ]
 
-    def may_continue_as(self, later: ModelExchange) -> bool:
-        """Return whether a later request may belong to this conversation: same API, and no other host."""
-        hosts = {self.speaker.host, later.speaker.host}
-        return self.dialect == later.dialect and (len(hosts) == 1 or not all(map(is_host, hosts)))
-
     def is_repeated_in(self, message: RequestMessage) -> bool:
         """Return whether a message of a later request repeats this answer, even if cut after a call."""
-        asked, repeated = [folded.call for folded in self.fold.calls], message.of("call")
-        ids, repeated_ids = ({call.wire_id for call in calls if call.wire_id} for calls in (asked, repeated))
+        calls, repeated = [folded.call for folded in self.fold.calls], message.of("call")
+        ids, repeated_ids = ({call.wire_id for call in own if call.wire_id} for own in (calls, repeated))
         if ids and repeated_ids:
             return bool(ids & repeated_ids)
         if repeated:
             named = [(part.name, canonical_text(part.text)) for part in repeated]
-            return named == [(call.name, canonical_text(call.arguments)) for call in asked]
+            return named == [(call.name, canonical_text(call.arguments)) for call in calls]
         if ids and all(identity in message.text for identity in ids):
             return True  # agents write their history anew, with the calls as words
-        written, own = _bare(message.text), _bare(self.fold.text or self.fold.thinking)
-        if asked:
-            return all(call.written and _bare(call.written) in written for call in asked)
+        # Hosts change white space.
+        written, own = ("".join(text.split()) for text in (message.text, self.fold.text or self.fold.thinking))
+        if calls:
+            return all(call.written and "".join(call.written.split()) in written for call in calls)
         return bool(own and written) and (own[:_ALIKE] in written or written[:_ALIKE] in own)
+
+    def results_behind(self, place: int, calls: Sequence[tuple[str, str]]) -> tuple[dict[int, MessagePart], bool]:
+        """Return what the message behind an answer tells of calls (name and id), by their numbers, and whether ids say which."""
+        behind = (message for message in self.messages[place + 1 :] if message.role == "user")
+        told = (request_messages.results_of(self.body, self.speaker.protocol, message) for message in behind)
+        parts = next(told, ())
+        repeated = self.messages[place].of("call") if place >= 0 else ()
+        numbers = {wire_id: number for number, (_, wire_id) in enumerate(calls) if wire_id}
+        if [part.name for part in repeated] == [name for name, _ in calls]:
+            # The host's own ids, where the model assigned none.
+            numbers |= {part.wire_id: number for number, part in enumerate(repeated) if part.wire_id}
+        results = {numbers[part.wire_id]: part for part in parts if part.wire_id in numbers}
+        if results or len(parts) != len(calls):
+            return results, True
+        # By name, or by a server's name in that of the call, else in order; none if a result fits no call.
+        left = list(range(len(calls)))
+        for part in parts:
+            fitting = [number for number in left if calls[number][0] == part.name]
+            fitting = fitting or [number for number in left if part.name in calls[number][0]]
+            if not fitting:
+                return {}, False
+            left.remove(fitting[0])
+            results[fitting[0]] = part
+        return results, False
 
     def results_for(self, calls: Sequence[Call]) -> Iterator[tuple[Call, Result]]:
         """Yield each call of the answer that this request continues, with its result in the request."""
-        behind = (message for message in self.messages[self.answer_place + 1 :] if message.role == "user")
-        message = next(behind, None)
-        parts = () if message is None else results_of(self.body, self.speaker.protocol, message)
-        repeated = self.messages[self.answer_place].of("call") if self.answer_place >= 0 else ()
-        owners = {call.wire_id: call for call in calls if call.wire_id}
-        if [part.name for part in repeated] == [call.name for call in calls]:
-            # The host's own ids, where the model assigned none.
-            owners |= {part.wire_id: call for part, call in zip(repeated, calls, strict=True) if part.wire_id}
-        by_id = [(owners[part.wire_id], part) for part in parts if part.wire_id in owners]
-        for call, part in by_id or _by_name(calls, parts):
+        results, by_id = self.results_behind(self.answer_place, [(call.name, call.wire_id) for call in calls])
+        for number, part in results.items():
             result = Result(
                 capture=self.key[0],
                 exchange=self.key[1],
@@ -201,35 +236,143 @@ class ModelExchange:
                 end=part.end,
                 text=part.text,
                 at_ns=self.at_ns,
-                by_id=bool(by_id),
-                by_name=part.name == call.name,
+                by_id=by_id,
+                by_name=part.name == calls[number].name,
             )
-            yield call, result
+            yield calls[number], result
 
 
-def _bare(text: str) -> str:
-    """Remove white space, because hosts change white space."""
-    return "".join(text.split())
+class Conversations:
+    """Sorts exchanges into conversations in order of time."""
+
+    def __init__(self) -> None:
+        self.exchanges: dict[ExchangeKey, ModelExchange] = {}  # in order
+        self.turns = 0  # so far
+        self._captures: set[str] = set()
+        self._newest: ModelExchange | None = None  # which began the newest turn
+        self._last: ModelExchange | None = None  # of the newest turn, side requests apart
+        self._by_mark: dict[int, list[ModelExchange]] = {}
+        self._by_wire_id: dict[tuple[str, str], set[ModelExchange]] = {}
+
+    def add(self, exchange: ModelExchange) -> None:
+        """Add the next exchange as soon as its request is read, and set its place in a conversation."""
+        self._find_parent(exchange)
+        parent = exchange.parent
+        new = exchange.messages[exchange.answer_place + 1 :]
+        exchange.repeated = max((place for place, message in enumerate(new, 1) if message.role == "model"), default=0)
+        exchange.tells_history = parent is not None or exchange.key[0] not in self._captures
+        question = next(filter(None, (message.said for message in reversed(new))), "")
+        failed = self._by_mark.get(exchange.mark, [exchange])[-1]
+        is_same = failed.turn == self.turns and failed.parent is parent and failed.speaker.host == exchange.speaker.host
+        exchange.is_retry = failed.has_failed and is_same
+        before = failed if exchange.is_retry else parent
+        if before is not None:
+            exchange.previous, exchange.root = before.key, before.root
+        if before is not None and (exchange.is_retry or not question or before.root.is_side_request):
+            exchange.turn, exchange.question = before.turn, before.question
+            exchange.step = before.step + (not exchange.is_retry)
+        else:
+            exchange.text = exchange.question = question
+            self._begin(exchange)
+        self.exchanges[exchange.key] = exchange
+        self._captures.add(exchange.key[0])
+        self._by_mark.setdefault(exchange.mark, []).append(exchange)
+        if parent is not None:
+            parent.children.append(exchange)
+        if exchange.turn == self.turns and not exchange.root.is_side_request:
+            self._last = exchange
+
+    def learn(self, exchange: ModelExchange) -> None:
+        """Note that an answer has ended."""
+        for call in exchange.calls():
+            if call.wire_id:
+                self._by_wire_id.setdefault((exchange.dialect.name, call.wire_id), set()).add(exchange)
+
+    def _find_parent(self, exchange: ModelExchange) -> None:
+        """Set the exchange whose answer a request continues, the answer's place in the request, and the request's mark."""
+        # One mark for each prefix of the conversation; where only the answer was captured, nothing is like it.
+        marks, messages = [hash(exchange.dialect.name if exchange.body else exchange.key)], exchange.messages
+        for message in messages:
+            marks.append(hash((marks[-1], message.mark)))
+        exchange.mark = marks[-1]
+        for place in reversed(range(1, len(messages))):
+            latest = self._by_mark.get(marks[place], [])[: -_SEARCHED - 1 : -1]
+            if messages[place].role != "model" or not latest:
+                continue
+            answers = [answer for answer in latest if not _are_different(answer.speaker.host, exchange.speaker.host)]
+            answers.sort(key=lambda answer: answer.key[0] != exchange.key[0])  # those of the same tap first
+            repeated = [answer for answer in answers if answer.is_repeated_in(messages[place])]
+            # A retry brought it whole.
+            possible = [answer for answer in repeated if answer.is_answered] or repeated or answers
+            # A request that may continue several answers takes none of them from later ones.
+            taken = [any(child.is_certain and not child.has_failed for child in answer.children) for answer in possible]
+            chosen = [answer for answer, is_taken in zip(possible, taken, strict=True) if not is_taken] or possible
+            if chosen:
+                exchange.answer_place = place if repeated else place - 1
+                exchange.parent = next((answer for answer in chosen if not answer.children), chosen[0])
+                exchange.is_certain = bool(repeated) and len(chosen) == 1
+                return
+        for place in reversed(range(len(messages))):
+            for part in messages[place].of("result"):
+                owners = self._by_wire_id.get((exchange.dialect.name, part.wire_id), set[ModelExchange]())
+                if len(owners) == 1:
+                    (exchange.parent,), exchange.answer_place = owners, place - 1
+                    return
+
+    def _begin(self, exchange: ModelExchange) -> None:
+        """Give an exchange that continues no results a turn: a new one, or the newest for a side request."""
+        newest, last = self._newest, self._last
+        if newest is not None and last is not None and _is_beside(exchange, newest):
+            is_open = not last.is_over or (bool(last.calls()) and not last.children)
+            if is_open or _quotes(exchange, newest.text):
+                exchange.is_side_request = True
+                exchange.turn, exchange.step = newest.turn, last.step
+                return
+        if newest is not None and _is_beside(newest, exchange) and _quotes(newest, exchange.text):
+            newest.is_side_request = True  # hosts ask for a title first
+        else:
+            self.turns += 1
+        exchange.turn, self._newest = self.turns, exchange
+
+    def calls(self) -> Iterator[Call]:
+        """Yield all calls that models made, in order, with what later requests tell of them."""
+        for exchange in self.exchanges.values():
+            calls = exchange.calls()
+            if not calls:
+                continue
+            until_ns = min((child.at_ns for child in exchange.children if child.is_certain), default=None)
+            results: dict[str, list[Result]] = {}
+            # Of two answers to one request with the same calls nobody knows which went on. Without an id, a second request
+            # that tells results may be of an equal call in a history that was cut.
+            twins = (twin for twin in self._by_mark.get(exchange.mark, ()) if twin is not exchange)
+            is_open = all(twin.asked != exchange.asked for twin in twins)
+            for child in exchange.children:
+                pairs = list(child.results_for(calls)) if child.results is None else child.results
+                child.results = pairs if exchange.is_over else None
+                for call, result in pairs:
+                    # A host's own ids tell the call in an answer, but not the answer.
+                    if (is_open and child.is_certain) or (result.by_id and call.wire_id):
+                        results.setdefault(call.key, []).append(result)
+                is_open = is_open and child.has_failed
+            for call in calls:
+                yield replace(call, until_ns=until_ns, results=tuple(results.get(call.key, ())))
 
 
-def _by_name(calls: Sequence[Call], parts: Sequence[MessagePart]) -> list[tuple[Call, MessagePart]]:
-    """Pair each result with the first unused call of a fitting tool or server name; nothing if a result fits no call."""
-    left = list(calls)
-    pairs: list[tuple[Call, MessagePart]] = []
-    for part in parts if len(parts) == len(calls) else ():
-        same = [call for call in left if call.name == part.name] or [call for call in left if part.name in call.name]
-        if not same:
-            return []
-        left.remove(same[0])
-        pairs.append((same[0], part))
-    return pairs
+def _are_different(one: str, other: str) -> bool:
+    return one != other and is_host(one) and is_host(other)
 
 
-def exchange_of(record: Record, at_ns: int, requests: RequestReader) -> ModelExchange | None:
-    """Read a record as a request for an answer; None for other records."""
-    head = record.head
-    dialect = dialect_at(head.url or "") if head is not None and head.method in {"POST", None} else None
-    if dialect is None or len(record.data) > MOST:
-        return None
-    body, problem = (b"", "") if record.malformed else decode_records([record])
-    return None if problem else ModelExchange(record, at_ns, dialect, body, requests)
+def _is_beside(side: ModelExchange, main: ModelExchange) -> bool:
+    """Return whether a first request without tools comes from a host that offers tools in another."""
+    is_same = side.key[0] == main.key[0] and side.speaker[:3] == main.speaker[:3]  # host, agent and title
+    return side.parent is None and is_same and main.has_tools and not side.has_tools
+
+
+def _quotes(exchange: ModelExchange, question: str) -> bool:
+    """Return whether a request's one message quotes a question between tags or quotes, or on lines of its own."""
+    question = question.strip()
+    text = exchange.messages[0].text.strip() if len(exchange.messages) == 1 else question
+    if not 0 < len(question) <= _QUOTED or text == question:
+        return False
+    pattern = rf"(?:^|[\n>\"“`]|: )[ \t]*{re.escape(question)}[ \t]*(?:$|[\n<\"”`])"
+    return re.search(pattern, text) is not None

@@ -1,36 +1,93 @@
-"""Read the messages of requests in one form for all dialects; an element that was read before is not parsed again."""
+"""Read the messages of requests in one form for all dialects, and what tool protocols of plain text put into words.
+
+The forms of protocols were observed in hosts, tui-host among them; a model's calls are read by `llm.protocols`.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Literal, TypeAlias
 
 from tui_host.capture.json.reading import read_json
-from tui_host.capture.json.spans import spans
+from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.infer.call_values import canonical_text
-from tui_host.infer.conversations.prompted import (
-    HERMES,
-    NATIVE,
-    Addition,
-    additions_in,
-    instructions_in,
-    results_in,
-    said_in,
-    without_details,
-)
 from tui_host.llm.layout import outline_of
+from tui_host.llm.messages import ToolSpec
 from tui_host.llm.outline import Part
 
-_Role: TypeAlias = Literal["model", "host", "user"]
+NATIVE, HERMES = "native", "hermes"
+_FLAGS = re.DOTALL | re.MULTILINE
+
+
+def _wrapping(first: str, inside: str, last: str) -> re.Pattern[str]:
+    # Nothing behind a first tag is searched beyond the next one, so that time stays linear.
+    return re.compile(rf"{first}{inside.replace('.*', f'(?:(?!{first}).)*?')}{last}", _FLAGS)
+
+
+_OBSERVED = re.compile(r"^(?P<name>)Observation:[ \t]*(?P<told>.*?)(?=^Observation:|\Z)", _FLAGS)
+_TOLD_OF = r"^Tool (?:result|error) for (?P<name>[^\n]*):\n(?P<told>.*?)(?=\n\nTool (?:result|error) for |\Z)"
+_OF_JSON = (re.compile(_TOLD_OF, _FLAGS), re.compile(r"^(?P<name>)Tool execution result:\s*(?P<told>.*)\Z", _FLAGS))
+_USED = r"\[(?:use_mcp_tool|access_mcp_resource) for '(?P<name>[^'\n]*)'\] Result:(?P<told>.*?)"
+_CHERRY = r"\s*<name>(?P<name>[^<]*)</name>\s*<result>(?P<told>.*)"
+_OLDER = "Here is the result of mcp tool use `"
+_NAMED = r'\s*\{\s*"name"\s*:\s*"(?P<name>[^"\n]*)"\s*,\s*"content"\s*:(?P<told>.*)\}\s*'
+_FORMS: Mapping[str, tuple[re.Pattern[str], ...]] = {
+    "cline": (
+        re.compile(r"<use_mcp_tool>|<attempt_completion>"),
+        re.compile(rf"{_USED}(?=\[\w+ for '[^'\n]*'\] Result:|<environment_details>|\Z)", _FLAGS),
+    ),
+    "cherry": (
+        re.compile(r"<tool_use>"),
+        _wrapping("<tool_use_result>", _CHERRY, r"</result>\s*</tool_use_result>"),
+        re.compile(rf"{_OLDER}(?P<name>[^`\n]*)`:(?P<told>.*?)(?={_OLDER}|\Z)", _FLAGS),
+    ),
+    HERMES: (
+        re.compile(r"<tool_call>"),
+        _wrapping("<tool_response>", _NAMED, "</tool_response>"),
+        _wrapping("<tool_response>", "(?P<told>.*)", "</tool_response>(?P<name>)"),
+    ),
+    "react": (re.compile(r"^[^\w\n]*Action Input\W", re.MULTILINE), _OBSERVED),
+    "json": (re.compile(r'"tool"\s*:\s*"[^"]*",\s*"arguments"\s*:'), *_OF_JSON),
+    "function": (re.compile(r'"function"\s*:\s*"[^"]*",\s*"parameters"\s*:'), *_OF_JSON),
+}
+"""Of each protocol what a prompt that teaches it holds, or an answer that follows it, and how hosts tell results.
+
+Groups of results are `told`, and `name`: of the tool or the server, where it is said. The first protocol recognised counts.
+"""
+_DETAILS = tuple(
+    _wrapping(f"<{name}>", ".*", f"</{name}>")
+    for name in ("system-reminder", "session_context", "environment_context", "environment_details")
+)
+_WORDS = re.compile(r"<(?:task|feedback|answer|user_message)>\n?|\n?</(?:task|feedback|answer|user_message)>")
+_NOT_SAID = (*(form for _, *forms in _FORMS.values() for form in forms), *_DETAILS, _WORDS)
+_CHAPTERS = re.compile(
+    r"(?P<tools><tools>\s*(?:[{\[]|<tool>)(?:(?!<tools>).)*?</tools>|^# Connected MCP Servers\n.*?(?=^====|^# |\Z))"
+    r"|^====\n+(?:EDITING FILES|ACT MODE|CAPABILITIES|SYSTEM INFORMATION|OBJECTIVE|USER'S CUSTOM INSTRUCTIONS)\b"
+    r".*?(?=^====|\Z)|^# User Instructions\n.*?(?=^Now Begin!|\Z)",
+    _FLAGS,
+)
+"""Chapters of hosts' prompts that list tools, and those that are about other things."""
+_OF_TOOLS = re.compile(r"\b(?i:tool|function)|\b(?:Action|Observation|Final ?Answer)\b|工具|函数")
+"""Words of a paragraph that teaches a tool protocol."""
+_TOOLS = re.compile(r'^[^\w\n]*Tool:\s*(\S+)|"name"\s*:\s*"([^"\s]+)"|^[^\w\n]*(\w[\w.-]*)(?=:\s)', re.MULTILINE)
+"""Tool names in a prompt's list."""
+_SERVER = re.compile(r"^## ([^\n`]+?)(?: \(`.*)?$", re.MULTILINE)
+Addition: TypeAlias = tuple[int, int, str]
+"""First character, or byte, one past the last, and the purpose."""
 _Kind: TypeAlias = Literal["text", "call", "result"]
+_Role: TypeAlias = Literal["model", "host", "user"]
 _ROLES: dict[str, _Role] = {"assistant": "model", "model": "model", "system": "host", "developer": "host"}
 _KINDS: dict[str, _Kind] = {"message": "text", "text": "text", "call": "call", "result": "result"}
 _LISTS = ("messages", "input", "contents")  # the members that hold a conversation in each dialect
+_RUNS = re.compile(
+    rb"([^\\\x80-\xff]+)|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\xc0-\xff][\x80-\xbf]+"
+)
+"""A run of single-byte characters, or one character of several bytes."""
 _RESULT = ("Tool execution result:", "Error executing tool:", "Observation:")  # how results in system messages begin
 
 
@@ -62,7 +119,10 @@ class RequestMessage:
     @property
     def said(self) -> str:
         """The person's words, without wrappings and results; empty in a message of the model's."""
-        return said_in("\n".join(part.text for part in self.of("text"))) if self.role == "user" else ""
+        text = "\n".join(part.text for part in self.of("text")) if self.role == "user" else ""
+        for form in _NOT_SAID:
+            text = form.sub("", text)
+        return text.strip()
 
     def of(self, kind: str) -> tuple[MessagePart, ...]:
         """Return the parts of one kind."""
@@ -75,28 +135,23 @@ class RequestMessage:
 
 
 def message_of(body: bytes, part: Part) -> RequestMessage:
-    """Read a message of a body; system messages get the role `host`."""
+    """Read a message of a body, or a call or result that stands alone; system messages get the role `host`."""
+    parts: list[MessagePart] = []
+    marks: list[tuple[str, ...]] = []  # what equal parts have in common, however hosts write them
+    for piece in part.children if part.kind == "message" and part.children else (part,):
+        kind = _KINDS.get(piece.kind)
+        text = "" if kind is None else _decoded(body[slice(*piece.says)])
+        if kind is None or (kind == "text" and not text.strip()):
+            continue
+        start, end = piece.says if kind != "call" and piece.says[1] else (piece.start, piece.end)
+        name, wire_id = piece.name, piece.wire_id
+        parts.append(MessagePart(kind=kind, text=text, start=start, end=end, name=name, wire_id=wire_id))
+        words = canonical_text(text) or text if kind == "call" else text
+        for form in _DETAILS if kind != "call" and "<" in text else ():
+            words = form.sub("", words)  # which hosts may leave out the next time
+        marks.append((kind, wire_id, name if kind == "call" else "", words.strip()))
     role: _Role = "model" if part.kind in {"call", "thinking"} else _ROLES.get(part.label, "user")
-    parts = tuple(_parts(body, part))
-    return RequestMessage(role=role, parts=parts, mark=hash((role, *map(_words_of, parts))))
-
-
-def _words_of(part: MessagePart) -> tuple[str, ...]:
-    """Return what equal parts have in common, however hosts write them."""
-    if part.kind == "call":
-        return part.kind, part.wire_id, part.name, canonical_text(part.text) or part.text
-    return part.kind, part.wire_id, without_details(part.text)
-
-
-def _parts(body: bytes, part: Part) -> Iterator[MessagePart]:
-    if part.kind == "message" and part.children:
-        for child in part.children:
-            yield from _parts(body, child)
-    elif (kind := _KINDS.get(part.kind)) is not None:
-        text = _decoded(body[slice(*part.says)])
-        start, end = part.says if kind != "call" and part.says[1] else (part.start, part.end)
-        if kind != "text" or text.strip():
-            yield MessagePart(kind=kind, text=text, start=start, end=end, name=part.name, wire_id=part.wire_id)
+    return RequestMessage(role=role, parts=tuple(parts), mark=hash((role, *marks)))
 
 
 def _decoded(data: bytes) -> str:
@@ -115,69 +170,99 @@ def _decoded(data: bytes) -> str:
 class Request:
     """The content of a request."""
 
-    system: tuple[MessagePart, ...] = ()
-    messages: tuple[RequestMessage, ...] = ()  # a lone text in place of messages counts as one
-    offered: tuple[str, ...] = ()  # the names of the tools offered by the vendor's API
-
-    @property
-    def prompt(self) -> str:
-        return "\n\n".join(part.text for part in self.system)
+    system: tuple[MessagePart, ...]
+    messages: tuple[RequestMessage, ...]  # a lone text in place of messages counts as one
+    offered: tuple[str, ...]  # the names of the tools offered by the vendor's API
+    prompt: str
 
 
 class RequestReader:
     """Reads requests: a conversation's next request repeats nearly all elements of the one before."""
 
     def __init__(self) -> None:
-        # The content of members and elements: where they began, their messages, and the names of the tools that they offer.
+        # Of members and elements where they stood last, their messages, and the names of the tools that they offer.
         self._contents: dict[tuple[str, bytes], tuple[int, Sequence[RequestMessage], Sequence[str]]] = {}
+        # From the first byte of the texts in which they stand.
+        self._additions: dict[tuple[str, bytes], Sequence[Addition]] = {}
 
     def read(self, body: bytes) -> Request:
         """Return the content of a body; empty if the body is no JSON object."""
         root = spans(body, walk=_LISTS, depth=2)
         system: list[MessagePart] = []
-        conversation: list[RequestMessage] = []
+        messages: list[RequestMessage] = []
         offered: list[str] = []
         for name, node in () if root is None else root.members:
             is_list = name in _LISTS and node.kind == "array"
-            for piece in node.elements if is_list else (node,):
-                messages, names = self._content(name, body[piece.start : piece.end], piece.start, is_list=is_list)
+            for element in node.elements if is_list else (node,):
+                content, names = self._content(name, body, element, is_list=is_list)
                 offered += names
-                for message in messages:
-                    # Some hosts tell results as system messages.
-                    if message.role == "host" and not (conversation and message.text.lstrip().startswith(_RESULT)):
+                for message in content:
+                    if message.role == "host" and not (messages and message.text.lstrip().startswith(_RESULT)):
                         system += message.parts
+                        continue
+                    # Some hosts tell results as system messages, and vendors split answers and results differently.
+                    role = "user" if message.role == "host" else message.role
+                    if message.parts and messages and messages[-1].role == role:
+                        parts, mark = messages[-1].parts + message.parts, hash((messages[-1].mark, message.mark))
+                        messages[-1] = RequestMessage(role=role, parts=parts, mark=mark)
                     elif message.parts:
-                        conversation.append(replace(message, role="user") if message.role == "host" else message)
-        joined: list[RequestMessage] = []
-        # Vendors split answers and results into messages differently.
-        for _, same in groupby(conversation, key=lambda message: message.role):
-            first, *others = same
-            if others:
-                parts = tuple(part for message in (first, *others) for part in message.parts)
-                first = replace(first, parts=parts, mark=hash((first.mark, *(message.mark for message in others))))
-            joined.append(first)
-        return Request(system=tuple(system), messages=tuple(joined), offered=tuple(offered))
+                        messages.append(replace(message, role=role))
+        prompt = "\n\n".join(part.text for part in system)
+        return Request(system=tuple(system), messages=tuple(messages), offered=tuple(offered), prompt=prompt)
+
+    def additions(self, protocol: str, body: bytes, request: Request) -> Iterator[Addition]:
+        """Yield first byte, end and purpose of what a protocol of plain text adds to a request, without overlaps."""
+        worded = [(_instructions_in, (part,)) for part in request.system]
+        asked = [_worded(body, protocol, message) for message in request.messages if message.role == "user"]
+        worded += [(_frames_in, parts) for parts in asked if parts]
+        for look, parts in worded if protocol != NATIVE else ():
+            first, key = parts[0].start, (protocol, body[parts[0].start : parts[-1].end])
+            if key not in self._additions:
+                self._additions[key] = [
+                    (_place(body, parts, start) - first, _place(body, parts, end) - first, purpose)
+                    for start, end, purpose in look(protocol, "\n".join(part.text for part in parts))
+                ]
+            for start, end, purpose in self._additions[key]:
+                yield start + first, end + first, purpose
 
     def _content(
-        self, name: str, data: bytes, start: int, *, is_list: bool
+        self, name: str, body: bytes, node: Node, *, is_list: bool
     ) -> tuple[Sequence[RequestMessage], Sequence[str]]:
-        """Return what stands in a member of a body, or in an element of that member."""
-        before, messages, names = self._contents.get((name, data)) or _content_of(name, data, is_list=is_list)
-        if before != start:
-            messages = [message.moved(start - before) for message in messages]
-            self._contents[name, data] = start, messages, names
+        data = body[node.start : node.end]
+        start, messages, names = self._contents.get((name, data), (-1, (), ()))
+        if start < 0:
+            before, behind = f"{{{json.dumps(name)}:{'[' * is_list}".encode(), f"{']' * is_list}}}".encode()
+            outline = outline_of(before + data + behind, {})
+            for part in () if outline is None else outline.parts:
+                inside = part.children if part.kind == "messages" else (part,)
+                messages = [message_of(before + data + behind, piece) for piece in inside]
+                names = [tool.name for tool in part.children if tool.kind == "tool"]
+            start = len(before)
+        if start != node.start:
+            messages = [message.moved(node.start - start) for message in messages]
+            self._contents[name, data] = node.start, messages, names
         return messages, names
 
 
-def _content_of(name: str, data: bytes, *, is_list: bool) -> tuple[int, Sequence[RequestMessage], Sequence[str]]:
-    before, behind = f"{{{json.dumps(name)}:{'[' * is_list}".encode(), f"{']' * is_list}}}".encode()
-    outline = outline_of(before + data + behind, {})
-    parts = () if outline is None else outline.parts
-    messages: list[RequestMessage] = []
-    for part in parts:
-        inside = {"messages": part.children, "message": (part,)}.get(part.kind, ())
-        messages += (message_of(before + data + behind, message) for message in inside)
-    return len(before), messages, [tool.name for part in parts for tool in part.walk() if tool.kind == "tool"]
+def recognise(prompt: str) -> str:
+    """Return the tool protocol that a prompt teaches; `native` if none."""
+    return next((name for name, (sign, *_) in _FORMS.items() if sign.search(prompt)), NATIVE)
+
+
+def taught_tools(protocol: str, prompt: str) -> Sequence[ToolSpec]:
+    """Return the tools that a prompt lists, and of each of Cline's servers the one that reads its resources."""
+    tools: list[ToolSpec] = []
+    sections = ["", prompt]
+    if protocol == "cline":
+        _, *sections = _SERVER.split(prompt.partition("# Connected MCP Servers")[2].partition("\n====")[0])
+    for server, text in zip(sections[::2], sections[1::2], strict=True) if protocol != NATIVE else ():
+        for tool in sorted({match[match.lastindex or 0] for match in _TOOLS.finditer(text)})[:2000]:
+            spoken = f"{server}__{tool}" if server else tool
+            tools.append(ToolSpec(name=spoken, description="", schema={}, server=server, tool=tool))
+        if server:
+            reads, spoken = "access_mcp_resource", f"{server}__access_mcp_resource"
+            tools.append(ToolSpec(name=spoken, description="", schema={}, server=server, tool=reads, resources=()))
+    return tools
 
 
 def results_of(body: bytes, protocol: str, message: RequestMessage) -> Sequence[MessagePart]:
@@ -185,54 +270,70 @@ def results_of(body: bytes, protocol: str, message: RequestMessage) -> Sequence[
     results, parts = message.of("result"), _worded(body, protocol, message)
     if results and parts != results:
         return results
-    prompted: list[MessagePart] = []
-    for result in results_in(protocol, "\n".join(part.text for part in parts)):
-        start, end = _place(body, parts, result.start), _place(body, parts, result.end)
-        prompted.append(MessagePart(kind="result", text=result.text, name=result.name, start=start, end=end))
-    return prompted or results
+    return [
+        replace(result, start=_place(body, parts, result.start), end=_place(body, parts, result.end))
+        for result, _, _ in _results_in(protocol, "\n".join(part.text for part in parts))
+    ] or results
 
 
-def _worded(body: bytes, protocol: str, message: RequestMessage) -> tuple[MessagePart, ...]:
+def _worded(body: bytes, protocol: str, message: RequestMessage) -> Sequence[MessagePart]:
     """Return the parts whose words a protocol may use: hosts of open models tell tagged results in the vendor's messages."""
     results = message.of("result") if protocol == HERMES else ()
     are_texts = all(body.startswith(b'"', part.start) for part in results)
     return results if results and are_texts else message.of("text")
 
 
-def additions_of(
-    protocol: str, body: bytes, request: Request, searched: dict[tuple[str, bytes], Sequence[Addition]]
-) -> Iterator[Addition]:
-    """Yield first byte, end and purpose of each addition to a request, without overlaps. What was `searched` is not again."""
-    worded = [(instructions_in, (part,)) for part in request.system]
-    asked = (message for message in request.messages if message.role == "user")
-    worded += [(additions_in, _worded(body, protocol, message)) for message in asked]
-    for look, parts in worded if protocol != NATIVE else ():
-        if not parts:
-            continue
-        first, key = parts[0].start, (protocol, body[parts[0].start : parts[-1].end])
-        if key not in searched:
-            searched[key] = [
-                (_place(body, parts, start) - first, _place(body, parts, end) - first, purpose)
-                for start, end, purpose in look(protocol, "\n".join(part.text for part in parts))
-            ]
-        for start, end, purpose in searched[key]:
-            yield start + first, end + first, purpose
+def _results_in(protocol: str, text: str) -> Sequence[tuple[MessagePart, int, int]]:
+    """Return the results in a text, in order: each with its place in characters, and where its frame begins and ends."""
+    results: list[tuple[MessagePart, int, int]] = []
+    # Agents with a vendor's calls may write their history anew, with observations (smolagents).
+    for form in _FORMS[protocol][1:] if protocol in _FORMS else (_OBSERVED,):
+        for match in form.finditer(text) if not results else ():
+            words, name = match["told"].strip(), match["name"].strip()
+            start = match.end("told") - len(match["told"].lstrip())
+            part = MessagePart(kind="result", text=words, start=start, end=start + len(words), name=name)
+            if protocol == HERMES and name and words.startswith('"'):
+                with suppress(ValueError):
+                    part = replace(part, text=str(read_json(words)))
+            results.append((part, *match.span()))
+    return results
 
 
-_RUNS = re.compile(
-    rb"([^\\\x80-\xff]+)|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[\xc0-\xff][\x80-\xbf]+"
-)
-"""A run of single-byte characters, or one character of several bytes."""
+def _frames_in(protocol: str, text: str) -> Sequence[Addition]:
+    """Return what a protocol adds to a message of the host's or the person's, in order, without overlaps."""
+    added: list[Addition] = [(*match.span(), "details of the environment") for match in _DETAILS[-1].finditer(text)]
+    added += [(*match.span(), "frames what was said") for match in _WORDS.finditer(text)]
+    for result, first, last in _results_in(protocol, text):
+        added = [span for span in added if span[1] <= first or span[0] >= last]
+        added += [(first, result.start, "frames a result"), (result.end, last, "frames a result")]
+    return sorted(span for span in added if span[0] < span[1])
+
+
+def _instructions_in(protocol: str, prompt: str) -> Sequence[Addition]:
+    """Return the lists of tools in a system prompt, and what teaches the protocol: from the first to the last paragraph about tools."""
+    additions: list[Addition] = []
+    start, is_behind_list = 0, False
+    for chapter in (*_CHAPTERS.finditer(prompt), None):
+        end = len(prompt) if chapter is None else chapter.start()
+        is_list = chapter is not None and chapter["tools"] is not None
+        about = list(_OF_TOOLS.finditer(prompt, start, end))
+        if about:
+            before, behind = prompt.rfind("\n\n", start, about[0].start()), prompt.find("\n\n", about[-1].end(), end)
+            first = start if before < 0 or is_behind_list else before + 2
+            last = end if behind < 0 or is_list else behind
+            additions.append((first, last, f"teaches the tool protocol {protocol}"))
+        if chapter is not None:
+            start, is_behind_list = chapter.end(), is_list
+            additions += [(end, start, "lists the tools")] if is_list else []
+    return additions
 
 
 def _place(body: bytes, parts: Sequence[MessagePart], character: int) -> int:
-    """Return the byte at which a character of joined parts stands, which are JSON strings; beyond them the last quote."""
-    part = parts[0]
-    for following in parts[1:]:
-        if character <= len(part.text):
-            break
+    """Return the byte at which a character of joined parts stands, which are JSON strings; behind them the last quote."""
+    part, *behind = parts
+    while behind and character > len(part.text):
         character -= len(part.text) + 1
-        part = following
+        part, *behind = behind
     for run in _RUNS.finditer(body, part.start + 1, part.end - 1):
         size = len(run[0]) if run[1] is not None else 1
         if character < size:

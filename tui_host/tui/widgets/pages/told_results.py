@@ -21,8 +21,7 @@ def result_origins(source: SessionSource, row: Row, outline: Outline) -> Mapping
     """
     if outline.count("tools"):  # then results are messages of their own
         return {}
-    from tui_host.infer.conversations.prompted import recognise
-    from tui_host.infer.conversations.request_messages import message_of, results_of
+    from tui_host.infer.conversations.request_messages import message_of, recognise, results_of
 
     names = source.names(row)
     servers = {server for server, _ in names.values()}
