@@ -75,16 +75,6 @@ def test_a_secret_is_found_in_each_spelling_that_is_promised(secret: str, offset
         assert not [each for each in (KEY.encode(), b"canary", b'"q', b"%y", b"636e6172") if each in kept], form
 
 
-def test_a_short_secret_is_taken_out_only_where_it_is_all_of_a_header_a_query_value_or_a_segment() -> None:
-    head = Head(url="https://x.example/blue7/v1?team=blue7&k=blue77", headers=(("X-Team", "blue7"), ("X-B", "blue77")))
-    kept = Redactor([("TEAM", "blue7")]).record(Record(wire="llm", kind="request", head=head, data=b"as blue7 said"))
-    assert kept.data == b"as blue7 said"
-    assert kept.head == Head(
-        url="https://x.example/⟨secret:TEAM⟩/v1?team=⟨secret:TEAM⟩&k=blue77",
-        headers=(("X-Team", "⟨secret:TEAM⟩"), ("X-B", "blue77")),
-    )
-
-
 def test_overlapping_secrets_leave_nothing_of_either_and_a_mark_breaks_no_json() -> None:
     redactor = Redactor([("A", "abcdefgh"), ("B", "efghijkl"), ("C", "abcdefghijklmnop"), ('a"b\\c', "12345678")])
     assert redactor.text("<abcdefghijkl>") == "<⟨secret:A⟩>"

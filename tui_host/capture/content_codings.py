@@ -21,7 +21,6 @@ LEVEL, WINDOW_LOG = 6, 27  # of zstd; the largest window that any decoder takes 
 _Inflate: TypeAlias = Callable[[bytes, int], tuple[bytes, bytes, bool]]
 """Takes bytes and a limit; returns what they decode to, what stands behind the end of the member, and whether it has ended."""
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # no text has them, and nearly all compressed data does
-_PIECE = 1 << 12  # bytes to decode at a time: of a piece with a fault, no text is shown
 
 
 class CodingError(ValueError):
@@ -159,12 +158,10 @@ def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:
     body = PlainBody()
     pieces: list[bytes] = []
     for record in records:
-        size = _PIECE if record.encoding else max(len(record.data), 1)
-        for start in range(0, len(record.data), size):
-            plain = body.feed(record.data[start : start + size], record.encoding)
-            if plain is None:
-                return b"".join(pieces), body.problem
-            pieces.append(plain)
+        plain = body.feed(record.data, record.encoding)
+        if plain is None:
+            break
+        pieces.append(plain)
     body.finish()
     return b"".join(pieces), body.problem
 

@@ -83,13 +83,14 @@ def read_link(data: bytes) -> Link | None:
     """Parse the data of a `link` record, perhaps from a file; None if it is not a link."""
     value = read_object(data)
     span = mapping(value.get("span"))
-    relation = _RELATIONS.get(text_or_empty(value.get("relation")))
+    texts = {name: text_or_empty(value.get(name)) for name in ("relation", "call", "known", "server", "tool", "words")}
+    relation = _RELATIONS.get(texts["relation"])
     if relation is None or not span:
         return None
     pairs = [pair for pair in map(items, items(span.get("ranges"))) if len(pair) == 2]
     return Link(
         relation=relation,
-        call=text_or_empty(value.get("call")),
+        call=texts["call"],
         span=Span(
             exchange=text_or_empty(span.get("exchange")) or None,
             seq=number_or_zero(span.get("seq")) or None,
@@ -99,8 +100,8 @@ def read_link(data: bytes) -> Link | None:
             end=None if span.get("end") is None else number_or_zero(span.get("end")),
             ranges=tuple((number_or_zero(start), number_or_zero(end)) for start, end in pairs),
         ),
-        known=_KNOWN.get(text_or_empty(value.get("known")), "time"),
-        server=text_or_empty(value.get("server")),
-        tool=text_or_empty(value.get("tool")),
-        words=text_or_empty(value.get("words")),
+        known=_KNOWN.get(texts["known"], "time"),
+        server=texts["server"],
+        tool=texts["tool"],
+        words=texts["words"],
     )

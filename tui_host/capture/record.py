@@ -9,12 +9,11 @@ from typing import Final, Literal, TypeAlias, get_args
 
 Wire: TypeAlias = Literal["llm", "mcp", "stderr", "host"]
 Direction: TypeAlias = Literal["out", "in"]
-MISSING: Final = "not in the file"
-"""Mark of a body that an imported file does not contain."""
-NOT_KNOWN: Final = "(not in the file)"
-"""Name of a header that no message has; its value says which parts of an imported head are unknown."""
-TAP: Final = "tui-host tap"
-"""The `Server` header of answers that a tap itself gives."""
+MISSING: Final = "not in the file"  # marks a body that an imported file does not contain
+NOT_KNOWN: Final = (
+    "(not in the file)"  # a header that no message has: it says which parts of an imported head are unknown
+)
+TAP: Final = "tui-host tap"  # the `Server` header of answers that a tap itself gives
 Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame", "line", "decision", "link"]
 WIRES: Mapping[str, Wire] = {wire: wire for wire in get_args(Wire)}
 KINDS: Mapping[str, Kind] = {kind: kind for kind in get_args(Kind)}
@@ -49,16 +48,11 @@ def value_of(headers: Iterable[tuple[str, str]], name: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """A secret removed from a record before storing, or a content coding undone in order to remove a secret.
-
-    Attributes:
-        name: The secret's name; `was gzip` for a body that is stored decoded.
-        length: Length of the secret, or of the coded body so far, in characters or bytes.
-    """
+    """A secret removed from a record before storing, or a content coding undone in order to remove a secret."""
 
     where: Literal["data", "head"]
-    name: str
-    length: int
+    name: str  # the secret's; `was gzip` for a body that is stored decoded
+    length: int  # of the secret, or of the coded body so far, in characters or bytes
 
     @property
     def coding(self) -> str:
@@ -91,40 +85,28 @@ class Record:
     """A captured thing, from the wire to the store, the rows and the exports.
 
     A wire fills in what it saw; the recorder stamps the number and the times.
-
-    Attributes:
-        kind: The kind of record, as in the lines of an export: `request`, `response` (a head), `chunk`, `end`, `error`, `frame`,
-            `line` (of standard error), `decision` or `link`.
-        direction: `out` for bytes from the host, `in` for bytes to it; None for neither.
-        place: The place in the conversation.
-        connection: The id of the connection to a server, unique in the capture.
-        exchange: The id of the HTTP exchange, unique in the capture.
-        head: The head of a `request` or `response`.
-        data: The exact bytes.
-        encoding: The body's content coding, such as `gzip`; None without one.
-        malformed: What is wrong with the bytes, None if nothing is.
-        seq: The record's number in the capture, from 1, without gaps; 0 before it is stamped.
-        time_ns: Wall-clock time in nanoseconds since 1970 (UTC); only for display.
-        mono_ns: Monotonic clock of the capture's process; what durations are made of. None where nothing tells when it was,
-            as in a log without times: then `time_ns` is no more than its place in the order.
     """
 
     wire: Wire
     kind: Kind
     peer: str = ""
-    direction: Direction | None = None
+    direction: Direction | None = None  # `out` for bytes from the host, `in` for bytes to it; None for neither
     place: Place = NOWHERE
-    connection: str | None = None
-    exchange: str | None = None
-    head: Head | None = None
-    data: bytes = b""
-    encoding: str | None = None
-    malformed: str | None = None
+    connection: str | None = None  # the id of the connection to a server, unique in the capture
+    exchange: str | None = None  # the id of the HTTP exchange, unique in the capture
+    head: Head | None = None  # of a `request` or `response`
+    data: bytes = b""  # the exact bytes
+    encoding: str | None = None  # the body's content coding, such as `gzip`
+    malformed: str | None = None  # what is wrong with the bytes
     redacted: tuple[Redaction, ...] = ()
     capture: str = ""
-    seq: int = 0
-    time_ns: int = 0
-    mono_ns: int | None = None
+    seq: int = 0  # the record's number in the capture, from 1, without gaps; 0 before it is stamped
+    time_ns: int = (
+        0  # wall-clock time since 1970 (UTC), for display alone; without `mono_ns` no more than a place in the order
+    )
+    mono_ns: int | None = (
+        None  # of the process' own clock, what durations are made of; None where nothing tells when it was
+    )
 
     @property
     def key(self) -> tuple[str, int]:

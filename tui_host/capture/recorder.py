@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import CaptureKind, Store
 
+# By how much a stamp of the wall clock may be off: so long it goes with the monotonic one, and takes next to no room on the disk.
 DRIFT_NS = 1_000_000
-"""By how much a stamp of the wall clock may be off: so long it goes with the monotonic one, and takes next to no room on the disk."""
-NOT_RECORDED = "nothing is kept, as you asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +29,6 @@ class Memory:
 
     window_bytes: int = 4 << 20  # of records that are also on the disk, kept for views that follow
     unkept_bytes: int = 256 << 20  # of those that cannot be written: beyond it the oldest bytes are dropped
-
-
-MEMORY = Memory()
 
 
 class SystemClock:
@@ -45,7 +41,7 @@ class SystemClock:
         return time.monotonic_ns()
 
 
-SYSTEM = SystemClock()
+MEMORY, SYSTEM = Memory(), SystemClock()
 
 
 class Recorder(Recording):
@@ -60,7 +56,7 @@ class Recorder(Recording):
         kind: CaptureKind = "app",
         clock: SystemClock = SYSTEM,
         memory: Memory = MEMORY,
-        without: str = NOT_RECORDED,
+        without: str = "nothing is kept, as you asked",
     ) -> None:
         super().__init__(capture, redactor)
         self.fault: str = without  # why records are not stored now; empty if they are
@@ -154,13 +150,13 @@ class Recorder(Recording):
             if seq >= self._evicted:
                 start = seq - self._evicted
                 slots = self._slots[start : min(start + limit, last - self._evicted)]
-                return [self._stamped(slot) for slot in slots]
+                return [
+                    replace(slot.record, capture=self.capture, seq=slot.seq, time_ns=slot.time_ns, mono_ns=slot.mono_ns)
+                    for slot in slots
+                ]
         if self._store is None:
             return []
         return list(self._store.records(capture=self.capture, after=seq, until_seq=last, limit=limit))
-
-    def _stamped(self, slot: Slot) -> Record:
-        return replace(slot.record, capture=self.capture, seq=slot.seq, time_ns=slot.time_ns, mono_ns=slot.mono_ns)
 
     def held_data(self, seqs: Iterable[int]) -> Mapping[int, bytes]:
         """Return the bytes of those visible records that are in memory and have no content coding, by number."""
@@ -168,11 +164,6 @@ class Recorder(Recording):
             first, last = self._evicted, self.last
             records = [(seq, self._slots[seq - 1 - first].record) for seq in seqs if first < seq <= last]
         return {seq: record.data for seq, record in records if record.encoding is None}
-
-    def free_window(self) -> None:
-        """Drop what is on the disk from memory; views then read it from there."""
-        with self._lock:
-            self._make_room(0)
 
     @override
     def take(self) -> list[Slot]:
@@ -194,7 +185,7 @@ class Recorder(Recording):
                 self._kept = max(self._kept, seq)
             self.last = max(self.last, seq)
             self.fault = fault
-            self._make_room(self._memory.window_bytes)
+            self.make_room(self._memory.window_bytes)
             self.revision += 1
 
     @override
@@ -204,21 +195,27 @@ class Recorder(Recording):
             self._refused += 1
             self.revision += 1
 
-    def _make_room(self, window: int) -> None:
-        """Let records that are on the disk leave memory; where they cannot be, drop the oldest bytes until the rest fits."""
-        if self._bytes > window:
-            gone = 0
-            while self._bytes > window * 7 // 8 and self._evicted + gone < self._kept:  # some at once: the list moves
-                self._bytes -= self._slots[gone].size
-                gone += 1
-            del self._slots[:gone]
-            self._evicted += gone
-        self._shed = max(self._shed, self._kept)
-        while self.fault and self._bytes > self._memory.unkept_bytes and self._shed < self.reached:
-            slot = self._slots[self._shed - self._evicted]
-            self._shed += 1
-            if slot.record.data:
-                words = f"{len(slot.record.data)} bytes were dropped: {self.fault}, and memory was full"
-                slot.record = replace(slot.record, data=b"", malformed=words)
-                self._bytes -= slot.size - OVERHEAD
-                slot.size = OVERHEAD
+    def make_room(self, window_bytes: int) -> None:
+        """Let records that are on the disk leave memory, from where views then read them.
+
+        Where they cannot be written, the oldest bytes are dropped until the rest fits.
+        """
+        with self._lock:
+            if self._bytes > window_bytes:
+                gone = 0
+                while (
+                    self._bytes > window_bytes * 7 // 8 and self._evicted + gone < self._kept
+                ):  # some at once: the list moves
+                    self._bytes -= self._slots[gone].size
+                    gone += 1
+                del self._slots[:gone]
+                self._evicted += gone
+            self._shed = max(self._shed, self._kept)
+            while self.fault and self._bytes > self._memory.unkept_bytes and self._shed < self.reached:
+                slot = self._slots[self._shed - self._evicted]
+                self._shed += 1
+                if slot.record.data:
+                    words = f"{len(slot.record.data)} bytes were dropped: {self.fault}, and memory was full"
+                    slot.record = replace(slot.record, data=b"", malformed=words)
+                    self._bytes -= slot.size - OVERHEAD
+                    slot.size = OVERHEAD

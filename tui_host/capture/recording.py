@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -74,12 +73,5 @@ def redact(slots: Sequence[Slot], redactor: Redactor) -> None:
     is_clean = is_little and not redactor.bytes(b"\0".join([slot.record.data for slot in slots]))[1]
     for slot in slots:
         record = slot.record
-        if is_clean and record.head is None and record.malformed is None:
-            continue
-        if is_clean and record.encoding is None and record.data[:1] in {b"{", b"["} and record.data[1:2] > b"\0":
-            without_body = replace(record, data=b"")  # which is text as it stands, and was searched
-            bare = redactor.record(without_body)
-            if bare is not without_body:
-                slot.record = replace(bare, data=record.data)
-        else:
-            slot.record = redactor.record(record)
+        if not is_clean or record.head is not None or record.malformed is not None:
+            slot.record = redactor.record(record, is_searched=is_clean and record.encoding is None)

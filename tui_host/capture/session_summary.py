@@ -10,10 +10,8 @@ from typing import Literal, TypeAlias
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 SessionFields: TypeAlias = "tuple[str, str, Source, int, int, int, str, str, str, str, str, str]"
 """The stored values of a `SessionInfo`, in its order."""
-DIRECT = "direct"
-"""Name among the stored options of a session that has asked no model; no model option."""
-LOCAL_MARK = "~"
-"""Stands before the number in a name under which imported content is stored because its own was taken."""
+DIRECT = "direct"  # the name among the stored options of a session that has asked no model; no model option
+LOCAL_MARK = "~"  # before the number in a name under which imported content is stored because its own was taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +54,9 @@ class SessionInfo:
         return f'"{DIRECT}": true' in self.options
 
     @property
-    def listed_model(self) -> str:
-        """The model, as shown in lists."""
-        return "" if self.is_direct else self.model
-
-    @property
-    def listed_protocol(self) -> str:
-        """The tool protocol, as shown in lists."""
-        return "" if self.is_direct else self.protocol
+    def asked(self) -> tuple[str, str]:
+        """The model and the tool protocol, as shown in lists."""
+        return ("", "") if self.is_direct else (self.model, self.protocol)
 
     @property
     def user(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from itertools import groupby
 
 MARKS = 16
@@ -45,13 +46,10 @@ _BREAKS = {"\n": "␊", "\t": "␉"}
 
 
 def visible(text: str, *, newlines: bool = True) -> str:
-    """Replace every character that a terminal obeys or hides by a visible one.
+    """Replace every character that a terminal obeys or hides by a visible one; newlines and tabs only if asked.
 
     Controls become their pictures (`␛`), all others their code point (`⟨202e⟩`). Joiners and variation selectors that
     belong to emoji stay. Of more than 16 combining marks on one character the rest is counted (`⟨+34⟩`).
-
-    Returns:
-        Text in which every character but newline and tab is harmless. What is visible already comes back as it is.
     """
     if _is_suspect(text):
         text = re.sub(_STACKS, _cut, re.sub(_PIECES, _picture, text))
@@ -85,8 +83,8 @@ def _is_suspect(text: str) -> bool:
 
 
 def _picture(match: re.Match[str]) -> str:
-    character = match.group()
-    if match.group(1) is not None:
+    character = match[0]
+    if match[1] is not None:
         return character
     code = ord(character)
     if code < 0x20:
@@ -110,15 +108,16 @@ def _is_mark(character: str) -> bool:
 def tool_name(server: str, tool: str) -> str:
     """Return `server.tool`. A name is quoted and escaped if it is not made of ASCII or of East Asian letters: no letter looks like another.
 
-    The request for a resource stands as it is: no tool of that name is offered.
-
-    Source: MCP 2025-11-25, Tools, Tool Names.
+    The request for a resource stands as it is: no tool of that name is offered. Source: MCP 2025-11-25, Tools, Tool Names.
     """
-    shown = tool if re.fullmatch(_TOOL_NAME, tool) else ascii(tool)
-    return f"{server}.{shown}" if server else shown
+    return _dotted(server, tool, ascii)
 
 
 def tool_called(server: str, tool: str) -> str:
     """Return `server.tool` for a call already decided: letters of all scripts stay readable, in quotes."""
-    shown = tool if re.fullmatch(_TOOL_NAME, tool) else f"'{visible(tool, newlines=False)}'"
+    return _dotted(server, tool, lambda name: f"'{visible(name, newlines=False)}'")
+
+
+def _dotted(server: str, tool: str, quote: Callable[[str], str]) -> str:
+    shown = tool if re.fullmatch(_TOOL_NAME, tool) else quote(tool)
     return f"{server}.{shown}" if server else shown

@@ -110,8 +110,8 @@ class ListedSession:
             "turns": info.turns,
             "source": info.listed_source,
             "live": info.live,
-            "model": info.listed_model,
-            "protocol": info.listed_protocol,
+            "model": info.asked[0],
+            "protocol": info.asked[1],
             "profile": info.profile,
         }
         if self.story is not None:
@@ -177,9 +177,7 @@ def list_text(listed: Sequence[ListedSession]) -> str:
         info = entry.info
         source = f"{info.listed_source}{', live' if info.live else ''}"
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.updated_ns / 1_000_000_000))
-        rows.append(
-            (f"{indent}{info.id}", when, entry.length, source, info.listed_model, info.listed_protocol, info.title)
-        )
+        rows.append((f"{indent}{info.id}", when, entry.length, source, *info.asked, info.title))
     heads = ("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE")
     return output.table([heads, *rows]) if rows else ""
 

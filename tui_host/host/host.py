@@ -367,7 +367,7 @@ class Host:
         if self.sessions.leave(session):
             self.turns.forget(session)
             if self.recorder is not None:
-                self.recorder.free_window()
+                self.recorder.make_room(0)
 
     def _working(self) -> Services:
         """Return the services for a turn, with the current approver."""

@@ -12,11 +12,7 @@ from tui_host.capture.session_summary import SessionInfo
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format.
-
-    Attributes:
-        pieces: Yields the bytes of a session from its records and the items of its chat as JSON.
-    """
+    """A way to write a session, from its records and the items of its chat as JSON."""
 
     suffix: str  # the end of its files' names
     words: str  # what it contains
@@ -34,21 +30,14 @@ def _raw(_session: SessionInfo, records: Records, _items: Sequence[str]) -> Iter
             yield keyless_record(record).data
 
 
+_LINES = "every record with its exact bytes, an object on each line; `sessions import` reads it"
+_SCRIPT = "a shell script with each request to a model; credentials come from the environment"
+_DOCUMENT = "the conversation, and under each step its requests, responses and frames"
 FORMATS: Mapping[str, Format] = {
-    "jsonl": Format(
-        ".jsonl",
-        "every record with its exact bytes, an object on each line; `sessions import` reads it",
-        jsonl_export.pieces,
-    ),
+    "jsonl": Format(".jsonl", _LINES, jsonl_export.pieces),
     "har": Format(".har", "the HTTP exchanges of both lanes, for browsers and proxies (HAR 1.2)", har_export.pieces),
-    "curl": Format(
-        ".sh",
-        "a shell script with each request to a model; credentials come from the environment",
-        curl_export.pieces,
-    ),
-    "markdown": Format(
-        ".md", "the conversation, and under each step its requests, responses and frames", markdown_export.pieces
-    ),
+    "curl": Format(".sh", _SCRIPT, curl_export.pieces),
+    "markdown": Format(".md", _DOCUMENT, markdown_export.pieces),
     "mermaid": Format(".mmd", "a sequence diagram", mermaid_export.pieces),
     "raw": Format(".bin", "the bytes of bodies and frames, nothing added", _raw),
 }

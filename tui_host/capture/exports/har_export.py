@@ -38,19 +38,20 @@ def _json(value: JSON) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
-def _frame(record: Record) -> JSON:
-    place = record.place
-    return {
-        "time": rfc3339(record.time_ns),
-        "peer": record.peer,
-        **_present(connection=record.connection, direction=record.direction),
-        "text": record.data.decode("utf-8", "backslashreplace"),
-        **_present(turn=place.turn, call=place.call),
-    }
-
-
 def _present(**members: JSON) -> Mapping[str, JSON]:
     return {name: value for name, value in members.items() if value is not None}
+
+
+def _frame(record: Record) -> JSON:
+    return _present(
+        time=rfc3339(record.time_ns),
+        peer=record.peer,
+        connection=record.connection,
+        direction=record.direction,
+        text=record.data.decode("utf-8", "backslashreplace"),
+        turn=record.place.turn,
+        call=record.place.call,
+    )
 
 
 def _entry(exchange: Exchange, first: Record) -> JSON:
@@ -60,40 +61,43 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
         round(max(lasted(first.mono_ns, record.mono_ns) or 0, 0) / 1e6, 3)  # milliseconds
         for record in (last, head_at)
     )
-    place = first.place
-    return {
-        "startedDateTime": rfc3339(first.time_ns),
-        "time": whole,
-        "request": _request(exchange.request),
-        "response": _response(exchange),
-        "cache": {},
-        "timings": {"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
-        **_present(_wire=first.wire, _peer=first.peer, _turn=place.turn, _step=place.step, _call=place.call),
-        **_present(_exchange=first.exchange),
-    }
+    return _present(
+        startedDateTime=rfc3339(first.time_ns),
+        time=whole,
+        request=_request(exchange.request),
+        response=_response(exchange),
+        cache={},
+        timings={"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
+        _wire=first.wire,
+        _peer=first.peer,
+        _turn=first.place.turn,
+        _step=first.place.step,
+        _call=first.place.call,
+        _exchange=first.exchange,
+    )
 
 
 def _request(record: Record | None) -> JSON:
     head = (record.head if record is not None else None) or Head()
-    url = head.url or ""
-    request: dict[str, JSON] = {
+    url, size, body = head.url or "", -1, None
+    if record is not None and record.malformed != MISSING:
+        size = len(record.data)
+        if record.data:
+            text = _decoded([record]).decode("utf-8", "backslashreplace")
+            body = {"mimeType": head.value("content-type"), "text": text}
+    return {
         "method": head.method or "",
         "url": url,
         **_common(head),
         "queryString": _pairs(parse_qsl(urlsplit(url).query, keep_blank_values=True)),
-        "bodySize": -1,
+        "bodySize": size,
+        **_present(postData=body),
     }
-    if record is not None and record.malformed != MISSING:
-        request["bodySize"] = len(record.data)
-        if record.data:
-            text = _decoded([record]).decode("utf-8", "backslashreplace")
-            request["postData"] = {"mimeType": head.value("content-type"), "text": text}
-    return request
 
 
 def _response(exchange: Exchange) -> JSON:
     head = (exchange.response.head if exchange.response is not None else None) or Head()
-    status, ending = head.status or 0, exchange.ending
+    status, ending, fault = head.status or 0, exchange.ending, None
     body = _decoded(exchange.chunks)
     content: dict[str, JSON] = {"size": len(body), "mimeType": head.value("content-type")}
     if ending is None or ending.reason != MISSING:
@@ -101,17 +105,17 @@ def _response(exchange: Exchange) -> JSON:
             content["text"] = body.decode()
         except UnicodeDecodeError:
             content |= {"text": base64.b64encode(body).decode(), "encoding": "base64"}
-    response: dict[str, JSON] = {
+        if ending is not None and ending.reason != "complete":
+            fault = f"{ending.reason} {ending.error}".strip()
+    return {
         "status": status,
         "statusText": next((known.phrase for known in HTTPStatus if known == status), ""),
         **_common(head),
         "content": content,
         "redirectURL": head.value("location"),
         "bodySize": len(exchange.body),
+        **_present(_error=fault),
     }
-    if ending is not None and ending.reason not in {"complete", MISSING}:
-        response["_error"] = f"{ending.reason} {ending.error}".strip()
-    return response
 
 
 def _common(head: Head) -> Mapping[str, JSON]:
@@ -126,6 +130,4 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> JSON:
 def _decoded(records: Sequence[Record]) -> bytes:
     """Return a body decoded and without vendors' keys; a body that cannot be decoded is returned as it was sent."""
     body, problem = decode_records(records)
-    if problem and not body:
-        body = b"".join(record.data for record in records)
-    return keyless_bytes(body)[0]
+    return keyless_bytes(b"".join(record.data for record in records) if problem and not body else body)[0]

@@ -50,22 +50,17 @@ class PartOfSession:
 
     A call has the exchange in which the model asked, the decision, the frames, and the exchanges that told its result. Records of
     no turn, such as standard error, belong to a part if they came during the part, on a connection that the part used.
-
-    Attributes:
-        keys: A record of each row, or all records of rows without an exchange. With these, turn and call do not count.
     """
 
     source: Exported
     turn: int | None = None  # the turn's number; None for all
     call: str | None = None  # the call's id; None for all. The turn then does not count.
-    keys: frozenset[tuple[str, int]] = frozenset()
+    keys: frozenset[tuple[str, int]] = (
+        frozenset()
+    )  # a record of each row, or all; with these, turn and call do not count
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """Return the records of the part in order. Reads the session's records twice, to hold none of them.
-
-        Raises:
-            StoreError: The session has no such turn or call.
-        """
+        """Return the records of the part in order, read twice, to hold none; raises StoreError where it has no such turn or call."""
         if self.turn is None and self.call is None and not self.keys:
             return self.source.session_records(session)
         chosen = self._chosen(session)
@@ -86,27 +81,30 @@ class PartOfSession:
     def _chosen(self, session: str) -> set[int]:
         """Return the places of the part's records among those of the session."""
         bare: list[tuple[Record, Link | None, bool]] = []
+        keys, exchanges = {*self.keys}, set[tuple[str, str | None]]()
         for record, is_preamble in self.source.session_records(session):
             link = read_link(record.data) if record.kind == "link" else None
             bare.append((replace(record, data=b"", head=None), link, is_preamble))
-        keys, exchanges = {*self.keys}, set[tuple[str, str | None]]()
-        for record, link, _ in bare:  # a story's links come after all that they join
             if record.key in self.keys:
                 exchanges.add((record.capture, record.exchange))
             elif link is not None and link.call == self.call and not self.keys:
                 exchanges.add((record.capture, link.span.exchange))
                 keys.add((record.capture, link.span.seq or 0))
-
-        def is_own(record: Record, link: Link | None) -> bool:
+        own: set[int] = set()
+        for number, (record, link, _) in enumerate(
+            bare
+        ):  # only now, since a story's links come after all that they join
+            call, exchange = record.place.call, record.exchange
+            if link is not None:
+                call, exchange = call or link.call, link.span.exchange
             if self.call is None and not self.keys:
-                return record.place.turn == self.turn
-            call = record.place.call or (link.call if link is not None else "")
-            if call and not self.keys:
-                return call == self.call
-            exchange = record.exchange if link is None else link.span.exchange
-            return record.key in keys or (exchange is not None and (record.capture, exchange) in exchanges)
-
-        own = {number for number, (record, link, _) in enumerate(bare) if is_own(record, link)}
+                is_own = record.place.turn == self.turn
+            elif call and not self.keys:
+                is_own = call == self.call
+            else:
+                is_own = record.key in keys or (exchange is not None and (record.capture, exchange) in exchanges)
+            if is_own:
+                own.add(number)
         used = {(bare[number][0].capture, bare[number][0].connection) for number in own}
         came = [number for number in own if bare[number][0].kind != "link"] or [0]
         for number, (record, _, is_preamble) in enumerate(bare):
@@ -123,10 +121,11 @@ def keyless(text: str) -> str:
 
 def keyless_bytes(data: bytes) -> Redacted:
     """Return bytes with a mark in place of each vendor's key, and what was removed."""
-    cut = list(pieces(data.decode("latin-1")))  # a character for each byte: no byte changes on the way
-    keys = tuple(Redaction(where="data", name=VENDOR_KEY, length=len(piece)) for piece, is_key in cut if is_key)
+    text = data.decode("latin-1")  # a character for each byte: no byte changes on the way
+    keys = tuple(Redaction(where="data", name=VENDOR_KEY, length=len(key)) for key in _keys(text))
     if not keys:
         return data, ()
+    cut = pieces(text)
     return b"".join(mark(VENDOR_KEY).encode() if is_key else piece.encode("latin-1") for piece, is_key in cut), keys
 
 
@@ -138,15 +137,14 @@ def keyless_record(record: Record) -> Record:
 
 def keys_in_words(source: Exported, session: str) -> str:
     """Return what to tell before an export is written: how many of its texts look like vendors' keys. Empty without any."""
-    masked = {key for text in source.session_items(session) for key in _keys(text)}
-    left: set[str] = set()
+    masked, left = {key for text in source.session_items(session) for key in _keys(text)}, set[str]()
     bodies: dict[tuple[str, str, str | None], list[Record]] = {}
     for record, _ in source.session_records(session):
-        masked |= _plain_keys(record)
+        masked.update(_plain_keys(record))
         if record.kind in {"chunk", "request"}:
             bodies.setdefault((record.capture, record.kind, record.exchange), []).append(record)
     for body in bodies.values():
-        left |= _keys(decode_records(body)[0].decode("latin-1")).difference(*map(_plain_keys, body))
+        left.update({*_keys(decode_records(body)[0].decode("latin-1"))}.difference(*map(_plain_keys, body)))
     count = len(masked | left)
     if not count:
         return ""
@@ -156,9 +154,9 @@ def keys_in_words(source: Exported, session: str) -> str:
     return f"{words}; {len(left)} of them stand in compressed or cut bodies, which raw and jsonl write as they are"
 
 
-def _plain_keys(record: Record) -> set[str]:
-    return _keys(record.data.decode("latin-1")) if record.encoding is None else set()
+def _plain_keys(record: Record) -> list[str]:
+    return _keys(record.data.decode("latin-1")) if record.encoding is None else []
 
 
-def _keys(text: str) -> set[str]:
-    return {piece for piece, is_key in pieces(text) if is_key}
+def _keys(text: str) -> list[str]:
+    return [piece for piece, is_key in pieces(text) if is_key]

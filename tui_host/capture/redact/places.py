@@ -96,14 +96,9 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[CredentialSp
     return several or in_url(value, REDIRECT_KEYS if name == "location" else ())
 
 
-def shown_by(head: Head) -> Iterator[tuple[str, str]]:
-    """Yield names and values of the lasting credentials in a request's head, which may occur elsewhere too."""
-    for name, value in (("", head.url or ""), *head.headers):
-        yield from _shown(name.lower(), value)
-
-
 @lru_cache(1 << 8)
-def _shown(name: str, value: str) -> tuple[tuple[str, str], ...]:
+def shown_in(name: str, value: str) -> tuple[tuple[str, str], ...]:
+    """Return names and values of the lasting credentials in a request's header, or in its URL, which has no name."""
     if kinds_of(name) & {"session", "one-time"} and not has_scheme(value):
         return ()
     if sensitivity(name, value, "header") != "remove":
@@ -131,13 +126,12 @@ def without_keys(data: bytes, learn: Learn) -> Redacted:
     has_servers = b'"mcp' in data  # the type of a tool, or the list of servers
     for match in _OBJECT.finditer(data):
         members = _MEMBER.finditer(data, *match.span(2))
-        is_headers = match[1].endswith(b"headers")
-        if not is_headers:
+        if not match[1].endswith(b"headers"):
             spans += _in_members(members, lambda name, _text: sensitivity(name.lower()) == "remove")
-        elif b'"type"' not in match[2]:  # else it is a schema
-            spans += _in_members(
-                members, lambda name, _text: has_servers or sensitivity(name.lower(), place="header") == "remove"
-            )
+        elif has_servers and b'"type"' not in match[2]:  # else it is a schema
+            spans += _in_members(members, lambda _name, _text: True)
+        else:
+            spans += _in_members(members, lambda name, _text: sensitivity(name.lower(), place="header") == "remove")
     for match in _URL.finditer(data) if b"://" in data else ():
         url = match[1].replace(b"\\u0026", b"&&&&&&").decode("latin-1")  # as Go writes an ampersand
         for start, end, name in in_url(url):
@@ -205,8 +199,8 @@ def without_tokens(data: bytes, learn: Learn) -> Redacted:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    """Return whether a member is a secret, also the bare `value` in the answer to a request for a new key."""
-    return len(value) >= 16 and " " not in value if name == "value" else is_of_login(name)
+    """Return whether a member is a secret, also the long bare `value` in the answer to a request for a new key."""
+    return is_of_login(name) or (name == "value" and len(value) >= 16 and " " not in value)
 
 
 @lru_cache(1 << 10)

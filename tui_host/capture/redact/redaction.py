@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tui_host.capture.content_codings import decode_records, is_known
 from tui_host.capture.record import Head, Record, Redaction, decoded_mark
 from tui_host.capture.redact.known_secrets import Needles, Redacted, mark, name_in_mark, without
-from tui_host.capture.redact.places import in_header, is_login, shown_by, without_keys, without_tokens
+from tui_host.capture.redact.places import in_header, is_login, shown_in, without_keys, without_tokens
 from tui_host.capture.redact.text_stream import BodyRedactor
 from tui_host.settings.credential_places import CredentialSpan, in_url
 from tui_host.settings.sensitivity import is_telling
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
 BY_VALUE_FROM = 8  # characters of a secret that is searched for everywhere, at least
-EXACT_FROM = 4  # characters of one that is removed where it is a whole header, query value or path segment, at least
 LEARNED_MOST, LEARNED_LENGTH = (
     64,
     8192,
 )  # other hosts' credentials to remember, the last ones used, and the length of one, at most
 
-_SEGMENT = re.compile(r"[^/?&=#]+")
 _STRING_OR_NUMBER = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([\w.+-]*⟨secret:[\w.-]+⟩[\w.+-]*)')
 
 
@@ -64,8 +62,9 @@ class Redactor:
 
     def learn(self, head: Head) -> None:
         """Search from now on for the credentials in the head of another host's request."""
-        for name, value in shown_by(head):
-            self.learn_value(name, value)
+        for name, value in (("", head.url or ""), *head.headers):
+            for shown in shown_in(name.lower(), value):
+                self.learn_value(*shown)
 
     def learn_value(self, name: str, value: str) -> None:
         """Search from now on for a credential of another host, unless it may occur in a text by chance."""
@@ -87,7 +86,6 @@ class Redactor:
         learned = [(name, value) for value, name in self._learned.items()]
         self._given = Needles(given)
         self._needles = Needles((*given, *learned)) if learned else self._given
-        self._short = {value: name for value, name in self._names.items() if EXACT_FROM <= len(value) < BY_VALUE_FROM}
         self._header = lru_cache(500)(self._without_in_header)  # clients repeat their headers
 
     @property
@@ -98,11 +96,11 @@ class Redactor:
 
     # Records and bodies.
 
-    def record(self, record: Record) -> Record:
-        """Return a record without secrets; the record itself if no secret is found."""
+    def record(self, record: Record, *, is_searched: bool = False) -> Record:
+        """Return a record without secrets; the record itself if no secret is found. Data that is searched has none."""
         if record.kind == "request" and record.encoding is not None and self._needles:
             record = _with_text(record, self.bytes)
-        data, redactions = self.bytes(record.data)
+        data, redactions = (record.data, ()) if is_searched else self.bytes(record.data)
         head = record.head
         if head is not None:
             url, in_head = self._in_places(head.url or "", in_url(head.url or ""))
@@ -168,11 +166,7 @@ class Redactor:
     def _in_places(self, text: str, spans: Iterable[CredentialSpan]) -> tuple[str, tuple[Redaction, ...]]:
         """Put marks in these places, with the names of the known secrets there, and in those that are known by value."""
         redactions: list[Redaction] = []
-        places = {span.start: span for span in spans}
-        for part in _SEGMENT.finditer(text) if self._short else ():
-            if part[0] in self._short:
-                places[part.start()] = CredentialSpan(*part.span(), self._short[part[0]])
-        for start, end, place in sorted(places.values(), reverse=True):
+        for start, end, place in sorted(spans, reverse=True):
             value = text[start:end]
             if value.strip() and not (value.startswith("⟨secret:") and value.endswith("⟩")):
                 hits = self._needles.hits(value.encode("utf-8", "surrogatepass"))

@@ -15,7 +15,6 @@ from tui_host.capture.redact.places import Learn, without_tokens
 
 BEGINNING: Final = 12  # bytes of a secret to remove where its rest is late, at least: longer than vendors' prefixes
 LINE_LIMIT: Final = 1 << 16  # bytes of an unfinished line that wait for its end
-HELD_LIMIT = 1 << 20  # coded bytes that wait until it is known whether a secret is in them, at most
 LOGIN_LIMIT = 1 << 20  # bytes of a login's answer to hold, at most: the answers are smaller
 
 _DELTA = re.compile(
@@ -43,7 +42,6 @@ class TextStream:
         self._needles = needles
         self._settled = 0  # bytes of the body before what is held back
         self._read = 0  # bytes of the body in which deltas were looked for
-        self._lead = b""  # what stood before the last text of a delta
         self._open: dict[bytes, _Pieces] = {}  # by name, the end of the text with which a secret may begin
         self._spelled: list[Hit] = []  # the parts of secrets in deltas that are held back, with places in the body
 
@@ -83,18 +81,13 @@ class TextStream:
 
         To what is late, nothing is added in time: so a beginning that is long enough counts as a secret.
         """
-        start, needles = self._read - self._settled, self._needles()
-        self._read = self._settled + end
-        if not self._lead and (first := _DELTA.search(self.held, start, end)) is not None:
-            self._lead = first[0][: first.start(2) - first.start()]
-        if self._lead and not self._open and self._is_clean(self.held[start:end]):
-            return
+        settled, texts, needles = self._settled, self._open, self._needles()
+        start, self._read = self._read - settled, settled + end
         for delta in _DELTA.finditer(self.held, start, end):
-            self._lead = self.held[delta.start() : delta.start(2)]
-            self._open.setdefault(delta[1], []).append((self._settled + delta.start(2), delta[2]))
-        texts, self._open = self._open, {}
+            texts.setdefault(delta[1], []).append((settled + delta.start(2), delta[2]))
+        self._open = {}
         for name, pieces in texts.items():
-            text = b"".join(piece for _, piece in pieces)
+            text = b"".join([piece for _, piece in pieces])
             hits = needles.hits(text)
             cut = _cut_before(hits, needles.open_end(text))
             whole = [hit for hit in hits if hit.end <= cut]
@@ -102,22 +95,11 @@ class TextStream:
             if beginning is not None:
                 whole.append(beginning._replace(start=cut, end=len(text)))
             for hit in hits if is_late and beginning is None else whole:
-                parts = [(place, part) for place, part in _cut(pieces, hit.start, hit.end) if place >= self._settled]
+                parts = [(place, part) for place, part in _cut(pieces, hit.start, hit.end) if place >= settled]
                 for number, (place, part) in enumerate(parts):  # the first part of each gets the mark
                     self._spelled.append(hit._replace(start=place, end=place + len(part), is_further=number > 0))
             if cut < len(text):
                 self._open[name] = _cut(pieces, cut, len(text))
-
-    def _is_clean(self, lines: bytes) -> bool:
-        """Return whether each event has one delta like the last one seen, and no secret stands in their text or may begin at its end.
-
-        Nearly all pieces of a stream are so, and reading their deltas one by one takes as long as parsing the JSON.
-        """
-        deltas = lines.split(self._lead)[1:]
-        if len(deltas) != (lines.count(b"data:") or lines.count(b"\n")) or b'\\"' in lines:
-            return False
-        text = b"".join([delta.partition(b'"')[0] for delta in deltas])
-        return not self._needles().hits(text) and self._needles().open_end(text) == len(text)
 
     def _give(self, cut: int, *, is_all: bool = False) -> Redacted:
         """Return the bytes up to `cut`, or less: if they are not all, an end with which a secret may begin waits."""
@@ -171,7 +153,7 @@ class BodyRedactor(TextStream):
         was_held = bool(self.held)  # some of what comes now belongs to earlier bytes
         kept, redactions = self._feed_text(text)
         self._decoded += kept
-        if redactions or self.decoded_from or len(self._coded) > HELD_LIMIT:
+        if redactions or self.decoded_from:
             return self._pass_text(redactions)
         if was_held or self.held or self._learn or not text:
             return b"", ()

@@ -255,8 +255,8 @@ class SessionsScreen(ChoiceScreen):
                 "" if listed.whole else info.listed_source,
                 state,
                 size,
-                line(info.listed_model, 40),
-                info.listed_protocol,
+                line(info.asked[0], 40),
+                info.asked[1],
             ),
         )
 
