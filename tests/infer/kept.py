@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +21,12 @@ class Recorded:
 
     def __init__(self, folder: Path, title: str) -> None:
         self.ahead_ns = 0
-        self.recording = TapSession(
-            RecorderOptions(name=title, data_dir=str(folder / "data")), print, learn=lambda text: TapFacts(text).feed
-        )
+
+        def learn(text: str) -> Callable[[Record], str]:
+            return TapFacts(text).feed
+
+        options = RecorderOptions(name=title, data_dir=str(folder / "data"), learn=learn)
+        self.recording = TapSession(options, print)
         self.recording.look()
 
     def keep(self, draft: Record) -> int:

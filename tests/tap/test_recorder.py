@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from threading import Thread
 
@@ -173,6 +174,30 @@ def test_a_recorder_that_is_killed_right_before_the_end_is_replaced_once_more(tm
     until(lambda: data(recorded(tmp_path), "in") == pings(2))
 
 
+DIES_OF_POISON = """
+import os, sys
+if "tap-recorder" in sys.orig_argv:
+    from tui_host.tap.lines import TappedLines
+    take = TappedLines.take
+    TappedLines.take = lambda lines, item: os._exit(9) if b"poison" in item.data else take(lines, item)
+"""
+
+
+def test_what_three_recorders_died_of_is_passed_over_and_counted(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(DIES_OF_POISON)
+    process = start(tap(tmp_path, *ECHO), environment={**os.environ, "PYTHONPATH": str(tmp_path)})
+    trip(process, 0)
+    until_kept(tmp_path, 2)
+    push(process, b"poison\n")
+    assert pull(process, 7) == b"poison\n"
+    assert "the recorder ended with exit code 9" in line_told(process)
+    numbers = count(1)
+    until(lambda: trip(process, next(numbers)) or len(records(tmp_path)) > 2)
+    close(process)
+    assert re.search(r"up to [0-9,]+ bytes of the traffic are not recorded\n$", told(process))
+    assert process.wait() == 0
+
+
 def test_where_relay_and_recorder_are_killed_what_was_stored_is_there_and_the_session_is_over(tmp_path: Path) -> None:
     process = start(tap(tmp_path, *SERVER))
     server = int(line_of(process))
@@ -277,7 +302,8 @@ def test_what_finds_no_room_is_counted_and_marked_where_it_is_missing() -> None:
     lost = 20 * len(PIECE) - kept
     assert 0 < lost == ring.words[LOST] < 20 * len(PIECE)
     for recorder in (reader, RingReader(ring.file), RingReader(ring.file)):  # each begins where the last one has freed
-        assert [(item.kind, item.data) for item in recorder.read()] == [(GAP, b"%d" % lost), (CHUNK, b"after")]
+        items = [*recorder.read(), *recorder.read()]  # what was there at the look before
+        assert [(item.kind, item.data) for item in items] == [(GAP, b"%d" % lost), (CHUNK, b"after")]
 
 
 def test_a_line_with_a_gap_says_so_and_the_lines_behind_it_are_whole() -> None:

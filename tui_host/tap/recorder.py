@@ -118,18 +118,16 @@ class _Recording:
     """Reads the ring, and passes everything on in one loop."""
 
     def __init__(
-        self,
-        options: RecorderOptions,
-        ring: RingReader,
-        tell: Callable[[str], None],
-        session: TapSession,
-        log: TapLog | None,
+        self, options: RecorderOptions, ring: RingReader, tell: Callable[[str], None], plain: Callable[[], LogForm]
     ) -> None:
         self._ring = ring
         self._tell = tell
-        self._session = session
+        self._session = session = TapSession(options, tell)
         self._recorder = recorder = session.recorder
-        self._log = log
+        self._log: TapLog | None = None
+        if options.log:
+            form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
+            self._log = TapLog(form, file, options.log, session, tell)
         self._tapped: TappedLines | TappedExchanges
         if options.wire == "stdio":
             self._tapped = TappedLines(recorder, session.place, options.name, is_whole=session.is_first)
@@ -137,25 +135,24 @@ class _Recording:
             is_mcp = options.wire == "http"
             connections = Connections(recorder, options.name, is_mcp=is_mcp, is_whole=session.is_first)
             self._tapped = TappedExchanges(recorder, connections, session.place)
-        self._over_at: float | None = None  # when the relay ended
 
     def run(self) -> None:
         """Record everything. Raises LostDatabaseError if the database is no longer the one that was opened."""
-        pause = SHORTEST_PAUSE
-        while not self._is_done():
+        ring, session, pause, over_at = self._ring, self._session, SHORTEST_PAUSE, 0.0
+        while not (over_at and self._is_done(time.monotonic() - over_at)):
             pause = SHORTEST_PAUSE if self._step() else min(2 * pause, LONGEST_PAUSE)
-            if self._over_at is not None:
+            if over_at:
                 time.sleep(SHORTEST_PAUSE if self._recorder.left else 0)
             elif ready(0, select.POLLIN, pause):  # the lifeline's end: nothing is written there
-                self._over_at = time.monotonic()
-                _end_server_of_killed_relay(self._ring)
+                over_at = time.monotonic()
+                _end_server_of_killed_relay(ring)
                 _share_processor(0)  # no traffic passes any more, and somebody may wait for the rest
         self._tapped.finish()
-        is_kept = self._session.close()
+        is_kept = session.close()
         if self._log is not None:
             self._log.finish(LOG_SECONDS)
         if is_kept:
-            self._ring.free(self._recorder.reached)
+            ring.free(self._recorder.reached)
 
     def _step(self) -> bool:
         """Record what has come, and free it once it is stored; returns whether there was anything."""
@@ -178,17 +175,13 @@ class _Recording:
         if is_kept or (is_logged and session.fault):
             ring.free(self._recorder.reached)
         ring.words[IS_WELL] = session.store is not None and not session.fault
-        return bool(items)
+        return bool(items) or ring.has_more
 
-    def _is_done(self) -> bool:
-        """Whether the relay has ended, and everything is stored or nothing more can be done."""
-        if self._over_at is None:
-            return False
+    def _is_done(self, seconds: float) -> bool:
+        """Whether everything is stored, or nothing more can be done, so long after the relay has ended."""
         fault = self._session.fault
-        if not (fault or self._ring.has_more or self._recorder.left):
-            return True
         patience = LOCKED_SECONDS if fault.endswith(LOCKED) else FAULTY_SECONDS  # a lock may end at any moment
-        return bool(fault) and time.monotonic() - self._over_at > patience
+        return seconds > patience if fault else not (self._ring.has_more or self._recorder.left)
 
 
 def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:
@@ -198,25 +191,29 @@ def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn |
     _share_processor(NICE)
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    ring_file, wire, name, data_dir, log_name, log_file, began_ns, seed, *command = words
+    ring_file, wire, name, data_dir, log, log_file, began_ns, seed, *command = words
+    ring = RingReader(int(ring_file))
     options = RecorderOptions(
-        int(ring_file), wire, name, data_dir, log_name, int(log_file), int(began_ns), seed, command
+        wire=wire,
+        name=name,
+        data_dir=data_dir,
+        log=log,
+        log_file=int(log_file),
+        began_ns=int(began_ns),
+        seed=seed,
+        command=command,
+        earlier=ring.earlier,
+        stored_seq=ring.stored_seq,
+        learn=learn,
     )
 
     def say(sentence: str) -> None:
         line = visible(f"tui-host tap {name}: {sentence}", newlines=False)
         write(2, f"{line}\n".encode(errors="backslashreplace"))
 
-    tell = told_once(say)
-    ring = RingReader(options.ring)
     code, last_words = 0, ""
     try:
-        session = TapSession(options, tell, earlier=ring.earlier, stored_seq=ring.stored_seq, learn=learn)
-        log = None
-        if log_name:
-            form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
-            log = TapLog(form, file, log_name, session, tell)
-        _Recording(options, ring, tell, session, log).run()
+        _Recording(options, ring, told_once(say), plain).run()
     except LostDatabaseError as error:
         code, last_words = BEGIN_AGAIN, f"recording begins anew: {error}"
     except Exception as error:  # noqa: BLE001 - the last resort: the relay starts another one, and its server is ended all the same

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from struct import Struct
+from time import monotonic_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,23 +37,22 @@ HEAD_BYTES, ROOM = 32 << 10, 64 << 20
 ADDED, BASE, LOST, GROUP, IS_ENDED = range(5)
 """Written by the relay: bytes added, the count at the memory's beginning, bytes without room, the server's process group, whether
 the relay has ended in order."""
-FREED, FREED_SEQ, IS_WELL, RECORDERS = range(2048, 2052)
-"""Written by recorders, on another page so that processors do not contend for it: bytes stored, the record's number there, whether
-recording works, how many recorders there were."""
+FREED, FREED_SEQ, TAKEN, IS_WELL, RECORDERS = range(2048, 2053)
+"""Written by recorders, on another page so that processors do not contend for it: bytes stored, the record's number there, bytes
+read, whether recording works, how many recorders there were."""
 ITEM = Struct("<cQII")  # before an item's data: kind, time on the monotonic clock, size, number of the exchange
+ITEM_BYTES = ITEM.size
 
+STRIDE = 1 << 20  # bytes to add between two looks at what has been freed
 READ_BYTES = 64 << 10
 PATIENCE_SECONDS = 2.0  # for each step of ending a server after the host has gone
 LOOK_SECONDS = 0.25  # between looks whether a silent host has gone
 IDLE_LOOKS = 5  # that find a pipe idle one after the other before nothing more is expected from it
 RESTART_SECONDS = 1.0  # shortest time between two recorders' starts
-REST_SECONDS, NEWS_SECONDS = (
-    0.5,
-    5.0,
-)  # longest waits at the end: for the rest to be stored; where recording is not known to work
-BEGIN_AGAIN = (
-    75  # the exit code of a recorder that another one is to follow, for example because its database was replaced
-)
+DEATHS = 3  # of recorders over the same bytes, which are then passed over
+REST_SECONDS = 0.5  # longest wait at the end for the rest to be stored
+NEWS_SECONDS = 5.0  # the same where recording is not known to work
+BEGIN_AGAIN = 75  # exit code of a recorder that another one is to follow, for example because its database was replaced
 MOST_NOTICES = 1000  # different sentences to print; a web page could cause any number
 
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -79,39 +79,52 @@ class Ring:
         self._memory = mmap.mmap(self.file, HEAD_BYTES + room)
         self.words = memoryview(self._memory)[:HEAD_BYTES].cast("Q")
         self._room = room
+        self._added = self._base = 0  # as in `words`
+        # Up to which count items lie side by side, and what leads from a count to its place.
+        self._until = self._shift = 0
         self._gap = 0  # bytes that found no room since the last item
-        self._lock = threading.Lock()
-        # Without a barrier another processor could see the counter before the bytes that it counts. A lock is the
-        # only thing in Python that is certain to be one without a system call.
-        barrier = threading.Lock()
-        barrier.acquire()
-        self._release, self._acquire = barrier.release, barrier.acquire
+        lock = threading.Lock()
+        self._acquire, self._release = lock.acquire, lock.release  # `with` takes three times as long
 
     def add(self, kind: bytes, number: int, data: bytes) -> None:
         """Report an item of an exchange, before its bytes are passed on. Never blocks; bytes without room are counted."""
-        mono_ns = time.monotonic_ns()
-        block = ITEM.pack(kind, mono_ns, len(data), number) + data
-        words = self.words
-        with self._lock:
-            if self._gap:
-                note = b"%d" % self._gap
-                block = ITEM.pack(GAP, mono_ns, len(note), 0) + note + block
-            added, freed = words[ADDED], words[FREED]
-            if added + len(block) - freed > self._room:
-                self._gap += len(data)
-                words[LOST] += len(data)
-                return
-            self._gap = 0
-            if added == freed:
-                words[BASE] = added  # begin at the front again: that memory is warm, and no more is taken than needed
-            start = HEAD_BYTES + (added - words[BASE]) % self._room
-            fitting = min(len(block), HEAD_BYTES + self._room - start)
-            self._memory[start : start + fitting] = block[:fitting]
-            if fitting < len(block):
-                self._memory[HEAD_BYTES : HEAD_BYTES + len(block) - fitting] = block[fitting:]
+        # A host waits for this twice in each round trip.
+        self._acquire()
+        try:
+            size, shift, added = len(data), self._shift, self._added
+            end = added + ITEM_BYTES + size
+            if end > self._until:
+                self._add_with_care(kind, number, data)
+            else:
+                ITEM.pack_into(self._memory, added + shift, kind, monotonic_ns(), size, number)
+                self._memory[end - size + shift : end + shift] = data
+                # No barrier: the reader waits a moment between the counter and what it counts.
+                self.words[ADDED] = self._added = end
+        finally:
             self._release()
-            self._acquire()
-            words[ADDED] = added + len(block)
+
+    def _add_with_care(self, kind: bytes, number: int, data: bytes) -> None:
+        """Add an item at both ends of the memory, or behind a gap, or count it; and look how many may follow."""
+        words, mono_ns, freed = self.words, monotonic_ns(), self.words[FREED]
+        if self._added == freed:
+            # Begin at the front again: that memory is warm, and no more is taken than needed.
+            self._base = words[BASE] = freed
+        block, note = ITEM.pack(kind, mono_ns, len(data), number) + data, b"%d" % self._gap
+        if self._gap:
+            block = ITEM.pack(GAP, mono_ns, len(note), 0) + note + block
+        if self._added + len(block) - freed > self._room:
+            self._gap, self._until = self._gap + len(data), 0
+            words[LOST] += len(data)
+            return
+        place = (self._added - self._base) % self._room
+        fitting = min(len(block), self._room - place)
+        self._memory[HEAD_BYTES + place : HEAD_BYTES + place + fitting] = block[:fitting]
+        self._memory[HEAD_BYTES : HEAD_BYTES + len(block) - fitting] = block[fitting:]
+        words[ADDED] = self._added = self._added + len(block)
+        self._gap = 0
+        place = (self._added - self._base) % self._room
+        self._shift = HEAD_BYTES + place - self._added
+        self._until = min(freed + self._room, self._added + min(self._room - place, STRIDE))
 
     @property
     def left(self) -> int:
@@ -149,6 +162,7 @@ class RecorderChild:
         self._words = words
         self._tell = tell
         self._tell_once = told_once(tell)
+        self._passed_over = 0  # bytes over which recorders died
         self._is_ending, self._is_over = threading.Event(), threading.Event()
         self._lifeline = self._notices = open(os.devnull, "rb", 0)  # noqa: PTH123, SIM115 - until one is started
         threading.Thread(target=self._run, args=(self._start(),), daemon=True).start()
@@ -164,7 +178,7 @@ class RecorderChild:
             is_well = words[IS_WELL] and not has_log and not ready(self._notices.fileno(), 0, 0)  # else it has died
             if is_well and (not self._ring.left or late > REST_SECONDS):
                 break
-        missing = words[LOST]
+        missing = words[LOST] + self._passed_over
         if self._is_over.is_set():
             missing += self._ring.left
         elif not words[IS_WELL]:
@@ -174,16 +188,17 @@ class RecorderChild:
 
     def _run(self, process: int | None) -> None:
         """Pass on what a recorder writes until it ends, and start another one unless it has done all."""
+        words, freed, deaths = self._ring.words, -1, 0
         is_last, began = False, time.monotonic()
         while True:
             code = BEGIN_AGAIN
             if process is not None:
                 # Through the relay: whoever reads the tap's standard error would else wait for the recorder's end too.
-                while words := read(self._notices.fileno()):
-                    write(2, words)
+                while notice := read(self._notices.fileno()):
+                    write(2, notice)
                 code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
                 self._lifeline.close()
-            self._ring.words[IS_WELL] = 0  # a dead recorder can no longer take it back
+            words[IS_WELL] = 0  # a dead recorder can no longer take it back
             if self._is_ending.is_set() and (is_last or code == 0):
                 break
             if code not in {0, BEGIN_AGAIN}:
@@ -192,6 +207,11 @@ class RecorderChild:
                     f"recording was interrupted: the recorder {how}; everything passes, and another recorder goes on "
                     "(lines and answers in progress are cut in the recording)"
                 )
+                deaths = deaths + 1 if words[FREED] == freed else 1
+                if deaths == DEATHS:
+                    self._passed_over += words[TAKEN] - words[FREED]
+                    words[FREED] = words[TAKEN]
+                freed = words[FREED]
             self._is_ending.wait(max(began + RESTART_SECONDS - time.monotonic(), 0))
             is_last = self._is_ending.is_set()  # one that dies while the relay ends is replaced once
             began = time.monotonic()
@@ -200,16 +220,13 @@ class RecorderChild:
 
     def _start(self) -> int | None:
         """Start a recorder; returns its process, or None if the system has no room for it."""
-        pipes: list[int] = []
         program = [sys.executable, "-P", "-m", "tui_host", "tap-recorder", "--", str(self._ring.file), *self._words]
+        pipes: list[int] = []
         try:
             pipes += os.pipe()
             pipes += os.pipe()
-            for file in (
-                self._ring.file,
-                int(self._words[4]),
-            ):  # only now: no server gets them, which was started before
-                if file >= 0:
+            for file in (self._ring.file, int(self._words[4])):
+                if file >= 0:  # only now: no server gets them, which was started before
                     os.set_inheritable(file, True)  # noqa: FBT003 - the system's own form
             actions = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
             actions += [(os.POSIX_SPAWN_DUP2, pipes[0], 0), (os.POSIX_SPAWN_DUP2, pipes[3], 2)]
@@ -244,16 +261,17 @@ def read(source: int) -> bytes:
             return b""
 
 
-def write(target: int, chunk: bytes) -> bool:
+def write(target: int, chunk: bytes | memoryview) -> bool:
     """Write all bytes; returns False if nobody reads any more."""
-    rest = memoryview(chunk)
-    while rest:
+    while chunk:
         try:
-            rest = rest[os.write(target, rest) :]
+            size = os.write(target, chunk)
         except BlockingIOError:
             ready(target, select.POLLOUT, None)
         except OSError:
             return False
+        else:
+            chunk = memoryview(chunk)[size:] if size < len(chunk) else b""
     return True
 
 
@@ -280,27 +298,23 @@ def environment() -> Mapping[bytes, bytes]:
 class Pump:
     """Copies bytes from descriptor to descriptor and into the ring until one of them ends, and then calls `ended`."""
 
-    def __init__(self, source: int, target: int, kind: bytes, add: Callable[[bytes, int, bytes], None]) -> None:
-        self._source, self._target, self._kind, self._add = source, target, kind, add
-        self._is_writing = False
+    def __init__(self, ring: Ring, kind: bytes, source: int, target: int, ended: Callable[[], None]) -> None:
+        self.source, self._target, self._ended = source, target, ended
+        self._kind, self._add = kind, ring.add
+        self.is_writing = False
         self.is_broken = False  # no process reads the target any more
         self.is_over = threading.Event()
 
-    def run(self, ended: Callable[[], None]) -> None:
+    def run(self) -> None:
         """Copy, in a thread of its own."""
-        source, target, kind, add = self._source, self._target, self._kind, self._add
+        source, target, kind, add = self.source, self._target, self._kind, self._add
         while not self.is_broken and (chunk := read(source)):
-            self._is_writing = True
+            self.is_writing = True
             add(kind, 0, chunk)  # before any process can answer the bytes
             self.is_broken = not write(target, chunk)
-            self._is_writing = False
+            self.is_writing = False
         self.is_over.set()
-        ended()
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is left to copy, although a process still holds the pipe."""
-        return not (self._is_writing or ready(self._source, select.POLLIN, 0))
+        self._ended()
 
 
 class StdioRelay:
@@ -312,17 +326,16 @@ class StdioRelay:
 
     def __init__(self, words: Sequence[str], command: tuple[str, ...]) -> None:
         self._words = words
-        self._is_running = True
         self._is_over = threading.Event()
-        self._is_hurried = self._is_abandoned = False
+        self._is_running, self._is_hurried, self._is_abandoned = True, False, False
         self._nowhere = os.open(os.devnull, os.O_RDWR)
-        self._ring = Ring()
+        self._ring = ring = Ring()
         input_read, self._input = os.pipe()
         self._output, output_write = os.pipe()
-        self._errors, errors_write = os.pipe()
-        self._into = Pump(0, self._input, OUT, self._ring.add)
-        self._out = Pump(self._output, 1, IN, self._ring.add)
-        self._err = Pump(self._errors, 2, ERROR, self._ring.add)
+        errors, errors_write = os.pipe()
+        self._into = Pump(ring, OUT, 0, self._input, self._after_input)
+        self._out = Pump(ring, IN, self._output, 1, self._after_output)
+        self._err = Pump(ring, ERROR, errors, 2, lambda: os.close(errors))
         # A signal that is switched off (nohup) stays off in tap and server; Python itself has switched off two more.
         self._heeded = {
             number
@@ -346,41 +359,16 @@ class StdioRelay:
             self._cannot_start(command[0], error)
         for descriptor in theirs:
             os.close(descriptor)
-        self._ring.words[GROUP] = self._group
+        ring.words[GROUP] = self._group
 
     def run(self) -> NoReturn:
         """Relay until the server ends, and end as it did."""
         try:
-            self._run()
+            status = self._relay(RecorderChild(self._ring, self._words, self._tell))
         except (OSError, MemoryError, RuntimeError) as error:
             self._tell(f"the tap cannot go on, and ends the server: {error!r}")
             self._signal(os.killpg, signal.SIGKILL)
             os._exit(1)
-
-    def _run(self) -> NoReturn:
-        recorder = RecorderChild(self._ring, self._words, self._tell)
-        for work in (
-            lambda: self._into.run(self._after_input),
-            lambda: self._out.run(self._after_output),
-            lambda: self._err.run(lambda: os.close(self._errors)),
-            self._pass_signals,
-        ):
-            threading.Thread(target=work, daemon=True).start()
-        import resource  # only now: the server is started, and keeps the limits that its host gave it
-
-        # No core dumps: memory holds secrets and whole conversations.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        _, status = os.waitpid(self._group, 0)
-        self._is_running = False
-        for pump in (self._out, self._err):
-            self._deliver(pump)
-        self._is_over.set()
-        self._ring.add(EXITED, 0, b"%d" % os.waitstatus_to_exitcode(status))
-        if self._is_gone():
-            self._signal(os.killpg, signal.SIGKILL)  # descendants may outlive an orderly end
-        os.dup2(self._nowhere, 0)
-        os.dup2(self._nowhere, 1)
-        recorder.end()
         if not os.WIFSIGNALED(status):
             os._exit(os.waitstatus_to_exitcode(status))
         number = os.WTERMSIG(status)
@@ -390,17 +378,36 @@ class StdioRelay:
         signal.raise_signal(number)
         os._exit(128 + number)  # a signal that ends no process
 
+    def _relay(self, recorder: RecorderChild) -> int:
+        """Relay until the server ends; returns how it did."""
+        for work in (self._into.run, self._out.run, self._err.run, self._pass_signals):
+            threading.Thread(target=work, daemon=True).start()
+        import resource  # only now: the server is started, and keeps the limits that its host gave it
+
+        # No core dumps: memory holds secrets and whole conversations.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+        _, status = os.waitpid(self._group, 0)
+        self._is_running = False
+        for pump in (self._out, self._err):
+            # All output is to be delivered. While a process left by the server holds the pipe, wait for the host's end.
+            pause, idle_looks = 0.001, 0
+            while not (pump.is_over.wait(pause) or self._is_hurried or self._is_gone()) and idle_looks < IDLE_LOOKS:
+                pause = min(2 * pause, 0.1)
+                is_idle = not (pump.is_writing or ready(pump.source, select.POLLIN, 0))
+                idle_looks = idle_looks + 1 if self._into.is_over.is_set() and is_idle else 0
+        self._is_over.set()
+        self._ring.add(EXITED, 0, b"%d" % os.waitstatus_to_exitcode(status))
+        if self._is_gone():
+            self._signal(os.killpg, signal.SIGKILL)  # descendants may outlive an orderly end
+        os.dup2(self._nowhere, 0)
+        os.dup2(self._nowhere, 1)
+        recorder.end()
+        return status
+
     def _tell(self, sentence: str) -> None:
         text = f"tui-host tap {self._words[1]}: {sentence}"
         line = "".join(letter if letter.isprintable() else "�" for letter in text)
         write(2, f"{line}\n".encode(errors="backslashreplace"))
-
-    def _deliver(self, pump: Pump) -> None:
-        """Wait until all output is delivered. While a process left by the server holds the pipe, wait for the host's end."""
-        pause, idle_looks = 0.001, 0
-        while not (pump.is_over.wait(pause) or self._is_hurried or self._is_gone()) and idle_looks < IDLE_LOOKS:
-            pause = min(2 * pause, 0.1)
-            idle_looks = idle_looks + 1 if self._into.is_over.is_set() and pump.is_idle else 0
 
     def _pass_signals(self) -> None:
         """Wait for signals, in a thread, so that the tap reacts to none, and repeated ones are passed on as often as they come."""
@@ -438,9 +445,8 @@ class StdioRelay:
 
     def _is_gone(self) -> bool:
         """Whether the host has gone and no longer reads."""
-        if not self._is_abandoned:
-            gone = select.POLLERR | select.POLLHUP
-            self._is_abandoned = self._out.is_broken or bool(ready(1, 0, 0) & gone)
+        is_gone = self._out.is_broken or ready(1, 0, 0) & (select.POLLERR | select.POLLHUP)
+        self._is_abandoned = self._is_abandoned or bool(is_gone)
         return self._is_abandoned
 
     def _cannot_start(self, command: str, error: OSError | ValueError) -> NoReturn:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mmap
 import os
-import threading
 from typing import NamedTuple
 
 from tui_host.tap import relay
 
 AT_ONCE = 256 << 10  # bytes to read, so that what is stored is freed soon
 MOST_AT_ONCE = 2 << 20  # if an item is larger; more than any item has
+BURST, MOST_HELD = 4 << 10, 10
+"""Bytes since the last look, with which a host is busy and gets the processor, for so many looks."""
 
 
 class Item(NamedTuple):
@@ -28,19 +29,22 @@ class RingReader:
     def __init__(self, file: int) -> None:
         self._memory = mmap.mmap(file, os.fstat(file).st_size)
         self._room = len(self._memory) - relay.HEAD_BYTES
-        self._barrier = threading.Lock()
         self.words = words = memoryview(self._memory)[: relay.HEAD_BYTES].cast("Q")
         self.earlier = words[relay.RECORDERS]
         self.stored_seq = words[relay.FREED_SEQ]  # the last record of the recorder before whose item was freed
         words[relay.RECORDERS] += 1
         words[relay.FREED_SEQ] = 0
-        self.taken = words[relay.FREED]  # bytes read since the ring began, by all recorders
+        self.taken = self._seen = words[relay.TAKEN] = words[relay.FREED]  # bytes read, by all recorders
+        self._held = 0
 
     def read(self, most: int = AT_ONCE) -> list[Item]:
-        """Return the next items and take them."""
-        added = self.words[relay.ADDED]
-        with self._barrier:  # what a counter counts may otherwise be seen after the counter
-            size = min(added - self.taken, most)
+        """Take the next items that were there at the last call, so that their bytes have reached this processor."""
+        added, seen = self.words[relay.ADDED], self._seen
+        size, self._seen = min(seen - self.taken, most), added
+        if added - seen > BURST and size < most and self._held < MOST_HELD:
+            self._held += 1
+            return []
+        self._held = 0
         start = relay.HEAD_BYTES + (self.taken - self.words[relay.BASE]) % self._room
         block = self._memory[start : start + size]
         block += self._memory[relay.HEAD_BYTES : relay.HEAD_BYTES + size - len(block)]
@@ -53,8 +57,10 @@ class RingReader:
                 break
             at = data_at + length
             items.append(Item(kind, number, at_ns, block[data_at:at]))
-        self.taken += at
-        return self.read(MOST_AT_ONCE) if size == most == AT_ONCE and not items else items
+        if size == most == AT_ONCE and not items:
+            return self.read(MOST_AT_ONCE)
+        self.taken = self.words[relay.TAKEN] = self.taken + at
+        return items
 
     def free(self, seq: int = 0) -> None:
         """Free all that was taken, because its records are stored, up to the one with this number."""

@@ -24,10 +24,8 @@ from tui_host.settings.paths import DATABASE, data_dir
 
 REOPEN_SECONDS = 5.0  # shortest time between two tries to open the database
 TOUCH_SECONDS = 5.0  # shortest time between two updates of the session's time of change
-GRACE_SECONDS, SHORT_GRACE_SECONDS = (
-    5.0,
-    0.5,
-)  # for each step at the end: of a database that works, of one that does not
+# For each step at the end: of a database that works, and of one that does not.
+GRACE_SECONDS, SHORT_GRACE_SECONDS = 5.0, 0.5
 MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)  # no view follows, and a tap's memory should not grow
 
 Learn: TypeAlias = Callable[[str], Callable[[Record], str]]
@@ -35,9 +33,8 @@ Learn: TypeAlias = Callable[[str], Callable[[Record], str]]
 
 
 class RecorderOptions(NamedTuple):
-    """What to record, and where: the words behind `tap-recorder`, as the relay's `recorder_words` composes them."""
+    """What to record, and where, after `earlier` recorders: mostly the words that the relay's `recorder_words` composes."""
 
-    ring: int = -1  # its descriptor
     wire: str = "stdio"  # or `llm` or `http`
     name: str = ""
     data_dir: str = ""
@@ -46,6 +43,9 @@ class RecorderOptions(NamedTuple):
     began_ns: int = 0  # on the wall clock; 0 for now
     seed: str = ""  # of the session's id, in hexadecimal
     command: Sequence[str] = ()  # the server's, which may contain credentials
+    earlier: int = 0
+    stored_seq: int = 0  # the last record freed by the one before
+    learn: Learn | None = None
 
 
 class LostDatabaseError(Exception):
@@ -56,9 +56,8 @@ class TapRecorder(Recorder):
     """Records what a relay reported, with the time when it happened, under the relay's number of the exchange."""
 
     at_ns = number = 0
-    stored: Counter[int] | None = (
-        None  # by time: records that the recorder before stored but, being killed, did not free
-    )
+    # By time: records that the recorder before stored but, being killed, did not free.
+    stored: Counter[int] | None = None
 
     @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
@@ -74,36 +73,26 @@ class TapRecorder(Recorder):
 
 
 class TapSession:
-    """One tap's session, as one recorder sees it, after `earlier` ones; `stored_seq` is the last record freed by the one before."""
+    """One tap's session, as one recorder sees it."""
 
-    def __init__(
-        self,
-        options: RecorderOptions,
-        tell: Callable[[str], None],
-        *,
-        earlier: int = 0,
-        stored_seq: int = 0,
-        learn: Learn | None = None,
-    ) -> None:
+    def __init__(self, options: RecorderOptions, tell: Callable[[str], None]) -> None:
         began_ns = options.began_ns or time.time_ns()
         self._id = session_id(began_ns, bytes.fromhex(options.seed) or os.urandom(8))
         self.info = SessionInfo(id=self._id, title=options.name, source="tap", created_ns=began_ns, live=True)
         self.place = Place(session=self._id)
-        self.is_first = not earlier
+        self.is_first = not options.earlier
         # A capture belongs to one process: a later recorder begins another one in the same session.
-        captures = [self._id, *(f"{self._id}-{number + 1}" for number in range(1, earlier + 1))]
+        captures = [self._id, *(f"{self._id}-{number + 1}" for number in range(1, options.earlier + 1))]
         redactor = Redactor((*in_variables(os.environ), *in_words(options.command)))
         without = "the database is not open yet"
         self.recorder = TapRecorder(None, redactor, capture=captures[-1], kind="tap", memory=MEMORY, without=without)
         self.fault = ""  # why nothing is stored for now
         self.store: Store | None = None  # until it could be opened
+        self._options, self._tell = options, tell
         self._before = "" if self.is_first else captures[-2]
-        self._stored_seq = stored_seq
-        self._folder = Path(options.data_dir) if options.data_dir else None
-        self._tell = tell
         self._told: set[str] = set()
         self._notices: list[str] = []
-        self._learn, self._learner = learn, None if learn is None else learn("{}")
+        self._learner = None if options.learn is None else options.learn("{}")
         self._fed = 0
         self._open_at = self._touch_at = 0.0
         self._touched = -1
@@ -143,19 +132,21 @@ class TapSession:
 
     def _open(self) -> None:
         """Open the database, if that is possible now."""
+        options = self._options
+        folder = data_dir(Path(options.data_dir) if options.data_dir else None, os.environ)
         try:
-            store = Store.open(data_dir(self._folder, os.environ) / DATABASE, notices=self._notices)
+            store = Store.open(folder / DATABASE, notices=self._notices)
         except (TuiHostError, OSError) as error:
             self.fault = LOCKED if isinstance(error, TuiHostError) and error.what == LOCKED else str(error)
             return
         self._touch(store)  # first: on an almost full disk, records without a session are not stored
         store.sessions.claim(self._id)  # a recorder that died may be its owner
         if self._before:
-            left = store.records(capture=self._before, after=self._stored_seq)
+            left = store.records(capture=self._before, after=options.stored_seq)
             self.recorder.stored = Counter(record.mono_ns or 0 for record in left)
             row = store.sessions.get(self._id)
-            if self._learn is not None and row is not None:
-                self._learner = self._learn(row.facts)
+            if options.learn is not None and row is not None:
+                self._learner = options.learn(row.facts)
         self.recorder.keep_in(store)
         self.store = store
 
