@@ -87,18 +87,8 @@ def test_what_cannot_be_decoded_is_not_kept_and_counted(encoding: str, body: byt
     assert KEY not in readable + decoded
 
 
-@pytest.mark.parametrize("coding", CODINGS)
-def test_all_that_is_decoded_comes_at_once_however_much_is_fed(coding: str) -> None:
-    sent = coded(NOISE, coding)
-    body = Decoder(coding)
-    first = body.feed(sent[:-1000])
-    assert len(first) > len(NOISE) - (1 << 18)
-    assert first + body.feed(sent[-1000:]) == NOISE
-
-
-@pytest.mark.parametrize("size", [300, 200_000])
-def test_a_zstd_body_that_is_cut_off_keeps_no_part_of_a_block(size: int) -> None:
-    body = coded(NOISE[:size], "zstd") * 2
+def test_a_zstd_body_that_is_cut_off_keeps_no_part_of_a_block() -> None:
+    body = coded(NOISE[:200_000], "zstd") * 2
     for cut in (7, len(body) // 3, len(body) // 2 + 50, len(body) - 2):
         _, as_it_came, decoded = kept_of([body[: cut - 1], body[cut - 1 : cut]], "zstd")
         assert body.startswith(as_it_came)

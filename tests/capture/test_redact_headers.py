@@ -17,15 +17,12 @@ JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2Myb
     ("name", "value", "kept"),
     [
         ("Authorization", f"Bearer {KEY}", "Bearer ⟨secret:authorization⟩"),
-        ("proxy-authorization", "Basic dTpw", "Basic ⟨secret:proxy-authorization⟩"),
         ("Cookie", "a=b; c=d", "⟨secret:cookie⟩"),
-        ("Set-Cookie", "sid=1; Path=/", "⟨secret:set-cookie⟩"),
         ("Mcp-Session-Id", "6f1e", "⟨secret:mcp-session-id⟩"),
         ("Ocp-Apim-Subscription-Key", "q1", "⟨secret:ocp-apim-subscription-key⟩"),
         ("X-OTP", "123456", "⟨secret:x-otp⟩"),
         ("DPoP", JWT, "⟨secret:dpop⟩"),
         ("X-License", KEY, "⟨secret:x-license⟩"),
-        ("X-Custom", f"Bearer {KEY}", "Bearer ⟨secret:x-custom⟩"),
         ("X-OpenAI-Keys", f"a={KEY}, {KEY}", "a=⟨secret:x-openai-keys⟩, ⟨secret:x-openai-keys⟩"),
         ("Origin", "http://u:p-1@a.example:8", "http://⟨secret:userinfo⟩@a.example:8"),
         (
@@ -33,22 +30,16 @@ JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2Myb
             "http://127.0.0.1:1/cb?code=c0de&state=5t&scope=a",
             "http://127.0.0.1:1/cb?code=⟨secret:code⟩&state=⟨secret:state⟩&scope=a",
         ),
-        ("Link", "<http://a/?api_key=p-1>; rel=next", "<http://a/?api_key=⟨secret:api_key⟩>; rel=next"),
         ("Referer", "/x?a=b;key=p-1;c=d", "/x?a=b;key=⟨secret:key⟩;c=d"),
         (
             "X-Any",
             "/a?next=https%3A%2F%2Fb%2F%3Fkey%3Dp-1%26c%3Dd&e=f",
             "/a?next=https%3A%2F%2Fb%2F%3Fkey%3D⟨secret:key⟩%26c%3Dd&e=f",
         ),
-        ("Content-Type", "multipart/form-data; boundary=a", None),
         ("Sec-WebSocket-Key", "Bearer realm-1", None),
-        ("x-ratelimit-reset-token", "Bearer realm-1", None),
         ("X-Total-Tokens", "prompt=12345678901234567890", None),
         ("WWW-Authenticate", 'Bearer realm="a17", error="invalid"', None),
-        ("Access-Control-Allow-Credentials", "true", None),
         ("X-Cache-Key", KEY, None),
-        ("X-Keys", "created-at-and-then-name, 2026-11-22T10:20:30", None),
-        ("OpenAI-Organization", "org-a0b1c2d3e4f5g6h7i8", None),
         ("X-Request-Id", "550e8400-e29b-41d4-a716-446655440000", None),
         ("X-Custom", "Bearer of 17 good news", None),
         ("X-Any", "/a/b?keys=a,b&max_tokens=17&ticket=1234&session_id=17&next=%2Fa%3Fmax_tokens%3D17", None),
@@ -70,13 +61,7 @@ def test_a_credential_in_a_header_is_not_kept_and_what_only_sounds_like_one_is(
     ("url", "kept"),
     [
         ("https://a/v1?key=abc&alt=sse&API_KEY=d", "https://a/v1?key=⟨secret:key⟩&alt=sse&API_KEY=⟨secret:API_KEY⟩"),
-        (
-            "https://a/?X-Amz-Signature=q1&sas=q1",
-            "https://a/?X-Amz-Signature=⟨secret:X-Amz-Signature⟩&sas=⟨secret:sas⟩",
-        ),
-        (f"https://a/?code={'x' * 40}", "https://a/?code=⟨secret:code⟩"),
         (f"https://a/?k={KEY}&n=5", "https://a/?k=⟨secret:k⟩&n=5"),
-        (f"https://a/?a=b;session={KEY}", "https://a/?a=b;session=⟨secret:session⟩"),
         ("http://me:pass@a.example/x@y", "http://⟨secret:userinfo⟩@a.example/x@y"),
         ("https://a.example/cb#access_token=abc", "https://a.example/cb#access_token=⟨secret:access_token⟩"),
         ("https://a/?pageToken=q1&sessionId=q1&code=q1&state=q1&max_tokens=17", None),
@@ -92,17 +77,14 @@ def test_a_url_is_kept_without_the_credentials_in_it(url: str, kept: str | None)
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("Authorization", f"Basic {KEY}"),
         ("Authorization", f"MyScheme {KEY}"),
         ("Authorization", f'Token token="{KEY}"'),
         ("Authorization", f"ApiKey id=5, key={KEY}"),
         ("Authorization", f"Key 17:{KEY}"),
         ("Authorization", f"SharedAccessSignature sr=a%2Fb&sig={KEY}&se=12&skn=name"),
-        ("X-License", KEY),
         ("X-Target-Url", f"https://u:{KEY}@a/?api_key=b"),
         ("X-Target-Url", f"/?next=https%3A%2F%2Fa%2F%3Ftoken%3D{KEY}"),
         ("X-OpenAI-Keys", f"a, {KEY}"),
-        ("X-Api-Keys", f"first-0123456789,{KEY}"),
     ],
 )
 def test_a_credential_that_a_requests_header_tells_is_known_where_it_is_said_again(name: str, value: str) -> None:
@@ -127,12 +109,6 @@ BASIC = base64.b64encode(b"client-1234567:a%2Fb+c-0123456789").decode()
             "",
             {"Authorization": 'Digest username="the-user-17", realm="https://login.a.example/17", uri="/v1/chat/comp"'},
             "the-user-17 https://login.a.example/17 /v1/chat/comp",
-            "",
-        ),
-        (
-            "",
-            {"Authorization": f"AWS4-HMAC-SHA256 SignedHeaders=host;x-amz-content-sha256, Signature={KEY}"},
-            "x-amz-content-sha256 AWS4-HMAC-SHA256",
             "",
         ),
         (  # what changes with each session, or stands for no key

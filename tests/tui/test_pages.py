@@ -41,7 +41,7 @@ from tui_host.answers.section import Section
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import Head, Place, Record, Redaction, decoded_mark
+from tui_host.capture.record import Head, Place, Record, Redaction
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
@@ -323,7 +323,10 @@ SCENES.update(
         },
         "a body that was kept decoded for a secret": lambda wires: {
             "Raw": wires.request(
-                "key ⟨secret:KEY⟩".encode(), 1.0, exchange="x", redacted=(decoded_mark("gzip", 40), REMOVED)
+                "key ⟨secret:KEY⟩".encode(),
+                1.0,
+                exchange="x",
+                redacted=(Redaction(where="data", name="was gzip", length=40), REMOVED),
             )
         },
         "a text that still comes": lambda wires: {"Parts so far": answering(wires, events_of({"content": "Hel"})[0])},

@@ -18,8 +18,7 @@ Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame
 WIRES: Mapping[str, Wire] = {wire: wire for wire in get_args(Wire)}
 KINDS: Mapping[str, Kind] = {kind: kind for kind in get_args(Kind)}
 DIRECTIONS: Mapping[str, Direction] = {direction: direction for direction in get_args(Direction)}
-Shift: TypeAlias = tuple[int, int, int]
-"""Where a secret was removed from a body: first byte, one past the last byte, and length of the mark."""
+Shift: TypeAlias = tuple[int, int, int]  # where a secret was removed: first byte, one past the last, length of the mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +57,6 @@ class Redaction:
     def coding(self) -> str:
         """The content coding that was undone; empty for a secret."""
         return self.name[4:] if self.name.startswith("was ") else ""
-
-
-def decoded_mark(coding: str, length: int) -> Redaction:
-    """Return the mark for data that is stored decoded, with the number of its coded bytes."""
-    return Redaction(where="data", name=f"was {coding}", length=length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

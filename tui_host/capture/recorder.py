@@ -196,16 +196,11 @@ class Recorder(Recording):
             self.revision += 1
 
     def make_room(self, window_bytes: int) -> None:
-        """Let records that are on the disk leave memory, from where views then read them.
-
-        Where they cannot be written, the oldest bytes are dropped until the rest fits.
-        """
+        """Let records on the disk leave memory; where they cannot be written, drop the oldest bytes until the rest fits."""
         with self._lock:
             if self._bytes > window_bytes:
-                gone = 0
-                while (
-                    self._bytes > window_bytes * 7 // 8 and self._evicted + gone < self._kept
-                ):  # some at once: the list moves
+                gone = 0  # some go at once, since the list moves
+                while self._bytes > window_bytes * 7 // 8 and self._evicted + gone < self._kept:
                     self._bytes -= self._slots[gone].size
                     gone += 1
                 del self._slots[:gone]

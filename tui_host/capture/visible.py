@@ -42,7 +42,6 @@ _STACKS = f"[{_STACKED}]{{{MARKS + 1},}}"
 _HALF = "(?:⟨[^⟩]{0,12}|[\u200d\ufe0e\ufe0f]+)$"
 # Chinese, Japanese and Korean letters are twice as wide as those of ASCII, so they are not taken for them.
 _TOOL_NAME = r"[A-Za-z0-9_.\u3005-\u3007\u3041-\u3096\u30a1-\u30fa\u30fc\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3-]{1,128}|resources/read"
-_BREAKS = {"\n": "␊", "\t": "␉"}
 
 
 def visible(text: str, *, newlines: bool = True) -> str:
@@ -53,10 +52,7 @@ def visible(text: str, *, newlines: bool = True) -> str:
     """
     if _is_suspect(text):
         text = re.sub(_STACKS, _cut, re.sub(_PIECES, _picture, text))
-    if not newlines:
-        for character, picture in _BREAKS.items():
-            text = text.replace(character, picture)
-    return text
+    return text if newlines else text.replace("\n", "␊").replace("\t", "␉")
 
 
 def hidden(text: str) -> int:

@@ -16,12 +16,9 @@ from tui_host.capture.redact.known_secrets import mark
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line, visible
 
-_OF_CURL = frozenset(
-    ("host", "content-length", "transfer-encoding", "connection", "accept-encoding", "expect", "content-encoding")
-)
-"""Headers that curl writes itself, or that belong to a coding that the script does not repeat."""
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-"""Source: RFC 9110, section 5.6.2."""
+# Headers that curl writes itself, or that belong to a coding that the script does not repeat.
+_OF_CURL = re.compile(r"(?i)host|content-length|transfer-encoding|connection|accept-encoding|expect|content-encoding")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # source: RFC 9110, section 5.6.2
 _NOT_OF_NAMES = re.compile(r"\W|^(?=\d)", re.ASCII)
 _NOT_PLAIN = re.compile(rb"[^\n\t\x20-\x7e]|[\\%']")
 
@@ -57,12 +54,10 @@ def _request(record: Record, head: Head, marks: Mapping[str, str]) -> Iterator[b
     words = ["curl --silent --show-error --no-buffer --globoff"]
     if head.method not in {"POST" if body else "GET", None}:
         words.append(f"--request {_quoted(head.method or '', {})}")
-    has_type = False
     for name, value in head.headers:
-        if _HEADER_NAME.fullmatch(name) and name.lower() not in _OF_CURL:
-            has_type = has_type or name.lower() == "content-type"
+        if _HEADER_NAME.fullmatch(name) and not _OF_CURL.fullmatch(name):
             words.append(f"--header {_quoted(f'{name}: {value}' if value else f'{name};', marks)}")
-    if body and not has_type:
+    if body and not head.value("content-type"):
         words.append("--header 'Content-Type:'")
     if body:
         yield b"%s | " % _printed(body, marks)

@@ -17,7 +17,7 @@ from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.record import MISSING, Record
+from tui_host.capture.record import MISSING, Head, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
@@ -158,62 +158,55 @@ class _Traffic:
             if writer:
                 yield f"**{code(writer)} standard error**"
                 yield fence(b"".join(record.data for record in group).decode("utf-8", "backslashreplace"))
-            else:
-                for record in group:
-                    yield from self._record(record)
+                continue
+            for record in group:
+                words, body = self._words(record)
+                if words:
+                    yield words
+                yield from _body(body)
 
-    def _record(self, record: Record) -> Iterator[str]:
+    def _words(self, record: Record) -> tuple[str, Sequence[Record]]:
+        """Return the line above a record, and the records of the body that stands below it."""
         way = f"**host → {code(record.peer)}**" if record.direction == "out" else f"**{code(record.peer)} → host**"
-        exchange, head = (record.capture, record.exchange), record.head
-        body: Sequence[Record] = ()
+        exchange, head = (record.capture, record.exchange), record.head or Head()
+        fault = f" · malformed: {code(record.malformed)}" if record.malformed else ""
+        if record.malformed == MISSING:
+            fault = f" · {MISSING}"
         match record.kind:
             case "request":
-                line = f"{head.method} {head.url or ''}" if head is not None and head.method else ""
-                yield f"{way} request {code(line)}".rstrip() + _malformed(record)
-                body = [record] if exchange not in self._framed else ()
+                asked = code(f"{head.method} {head.url or ''}") if head.method else ""
+                return f"{way} request {asked}".rstrip() + fault, [record] if exchange not in self._framed else ()
             case "response":
-                status = str(head.status) if head is not None and head.status else ""
-                yield f"{way} response {code(status)}".rstrip() + _malformed(record)
                 body = self._bodies.get(exchange, ()) if exchange not in self._framed else ()
+                return f"{way} response {code(str(head.status or ''))}".rstrip() + fault, body
             case "end" if record.exchange is None:
-                yield f"**{code(record.peer)}** connection ended: {code(reason_of_end(record))}"
+                return f"**{code(record.peer)}** connection ended: {code(reason_of_end(record))}", ()
             case "end" if read_ending(record.data).reason == MISSING:
-                yield f"{way} {missing_in_words(len(self._unasked & self._bodies.keys()))}"
+                return f"{way} {missing_in_words(len(self._unasked & self._bodies.keys()))}", ()
             case "error":
                 ending = read_ending(record.data)
-                yield f"{way} failed: {code(f'{ending.reason} {ending.error}')}"
+                return f"{way} failed: {code(f'{ending.reason} {ending.error}')}", ()
             case "frame":
                 frame = frame_head(record.data)
                 number = f" #{frame.id}" if frame.id else ""
-                yield f"{way} {code((frame.method or frame.kind) + number)}{_malformed(record)}"
-                body = [record]
+                return f"{way} {code((frame.method or frame.kind) + number)}{fault}", [record]
             case "decision":
                 value = read_object(record.data)
                 name = ".".join(text_or_empty(value.get(part)) for part in ("server", "tool")) if value else ""
-                yield f"**Decision** {code(_joined({**value, 'name': name}, 'name', 'words', 'decision'))}"
+                return f"**Decision** {code(_joined({**value, 'name': name}, 'name', 'words', 'decision'))}", ()
             case _:  # links join what is already shown; ends add nothing
-                return
-        yield from _body(body)
+                return "", ()
 
 
 def _joined(value: Mapping[str, JSON], *names: str) -> str:
     return " · ".join(filter(None, (text_or_empty(value.get(name)) for name in names)))
 
 
-def _malformed(record: Record) -> str:
-    if record.malformed == MISSING:
-        return f" · {MISSING}"
-    return f" · malformed: {code(record.malformed)}" if record.malformed else ""
-
-
 def _body(records: Sequence[Record]) -> Iterator[str]:
-    size = sum(len(record.data) for record in records)
-    if not size:
-        return
     body, problem = decode_records(records)
     if problem:
         how = ", shown as far as they can be read" if body else " that cannot be shown as text"
-        yield f"{size} bytes{how}: {code(problem)}"
-    if body or not problem:
+        yield f"{sum(len(record.data) for record in records)} bytes{how}: {code(problem)}"
+    if body:
         text = body.decode("utf-8", "backslashreplace")
         yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")

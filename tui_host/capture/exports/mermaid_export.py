@@ -17,16 +17,15 @@ from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line
 
 _CHARACTERS = 100
+# What is written as a number: `;` and `#` end a text, `%%` begins a directive, `<` a tag, `$$` a formula.
 _MARKUP = re.compile(r"[#;%<>&$`\\|~]")
-"""What is written as a number: `;` and `#` end a text, `%%` begins a directive, `<` a tag, `$$` a formula."""
 _DIRECTIVE = re.compile(r"(?i)(?:no)?wrap|end\b")
 _NAMES = {"line": "stderr", "end": "connection ended"}
 
 
 def pieces(session: SessionInfo, records: Records, items: Sequence[str]) -> Iterator[bytes]:
     """Yield the diagram line by line."""
-    for words in _lines(session, records, items):
-        yield f"{words}\n".encode()
+    return (f"{words}\n".encode() for words in _lines(session, records, items))
 
 
 def _lines(session: SessionInfo, records: Records, items: Sequence[str]) -> Iterator[str]:

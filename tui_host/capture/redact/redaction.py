@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tui_host.capture.content_codings import decode_records, is_known
-from tui_host.capture.record import Head, Record, Redaction, decoded_mark
+from tui_host.capture.record import Head, Record, Redaction
 from tui_host.capture.redact.known_secrets import Needles, Redacted, mark, name_in_mark, without
 from tui_host.capture.redact.places import in_header, is_login, shown_in, without_keys, without_tokens
 from tui_host.capture.redact.text_stream import BodyRedactor
@@ -186,7 +186,7 @@ def _with_text(record: Record, take_out: Callable[[bytes], Redacted]) -> Record:
         return replace(record, data=data, redacted=record.redacted + redactions) if redactions else record
     if not redactions and not problem:
         return record
-    redactions = (decoded_mark(record.encoding or "", len(record.data)), *redactions)
+    redactions = (Redaction(where="data", name=f"was {record.encoding}", length=len(record.data)), *redactions)
     malformed = record.malformed or (f"{problem}; what cannot be read is not kept" if problem else None)
     return replace(record, data=data, encoding=None, malformed=malformed, redacted=record.redacted + redactions)
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from typing_extensions import override
 
 from tui_host.capture.content_codings import PlainBody, is_known
-from tui_host.capture.record import Redaction, Shift, decoded_mark
+from tui_host.capture.record import Redaction, Shift
 from tui_host.capture.redact.known_secrets import Hit, Needles, Redacted, merged, without
 from tui_host.capture.redact.places import Learn, without_tokens
 
@@ -163,9 +163,7 @@ class BodyRedactor(TextStream):
 
     @override
     def flush(self) -> Redacted:
-        first, in_first = self._feed_text(b"", is_all=True)
-        rest, in_rest = super().flush()
-        text, redactions = first + rest, in_first + in_rest
+        text, redactions = self._feed_text(b"", is_all=True)
         if self._body is None:
             return text, redactions
         self._decoded += text
@@ -175,22 +173,23 @@ class BodyRedactor(TextStream):
         return self._coded, ()
 
     def _feed_text(self, text: bytes, *, is_all: bool = False) -> Redacted:
-        if self._learn is None:
-            return super().feed(text)
-        self._login += text
-        if len(self._login) <= LOGIN_LIMIT and not is_all:
-            return b"", ()
-        text, redactions = without_tokens(self._login, self._learn) if is_all else (self._login, ())
-        self._learn = None
+        redactions: tuple[Redaction, ...] = ()
+        if self._learn is not None:
+            self._login += text
+            if len(self._login) <= LOGIN_LIMIT and not is_all:
+                return b"", ()
+            text, redactions = without_tokens(self._login, self._learn) if is_all else (self._login, ())
+            self._learn = None
         kept, in_text = super().feed(text)
-        return kept, redactions + in_text
+        rest, in_rest = super().flush() if is_all else (b"", ())
+        return kept + rest, redactions + in_text + in_rest
 
     def _pass_text(self, redactions: tuple[Redaction, ...]) -> Redacted:
         text, size = self._decoded, len(self._coded)
         self._decoded = self._coded = b""
         if not self.decoded_from and (text or redactions or not self.left_out):
             self.decoded_from = self._encoding
-            redactions = (decoded_mark(self._encoding, size), *redactions)
+            redactions = (Redaction(where="data", name=f"was {self._encoding}", length=size), *redactions)
         return text, redactions
 
 
