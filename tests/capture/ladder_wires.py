@@ -9,9 +9,9 @@ from tests.capture.wires import Kept, rpc
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import frame_head
 from tui_host.capture.http.observer import ObservedExchange, Observer
-from tui_host.capture.ladder.filter_language import read_filter, row_test
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.row_filter import read_filter, row_test
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import NOWHERE, Direction, Place, Record
 

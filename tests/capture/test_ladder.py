@@ -32,10 +32,9 @@ from tui_host.capture.http.exchange_end import Reason
 from tui_host.capture.http.observer import ObservedExchange
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.ladder.exchange_rows import EventCount
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import NOWHERE, Head, Place, Record
+from tui_host.capture.record import NOWHERE, Place, Record
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ladder.txt"
 
@@ -295,8 +294,12 @@ STREAM = (
 
 
 def count_of(kind: str, pieces: Sequence[bytes], coding: str = "") -> int:
-    count = EventCount(Head(headers=(("Content-Type", kind), ("Content-Encoding", coding))))
-    return sum(count.feed(piece) for piece in pieces)
+    wires = Wires()
+    exchange = wires.ask()
+    exchange.response(200, [("Content-Type", kind), ("Content-Encoding", coding)])
+    for piece in pieces:
+        exchange.chunk(piece)
+    return wires.rows()[1].events
 
 
 @given(st.lists(st.integers(1, 60), max_size=30))

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.capture.ladder_wires import two_turns
 from tests.capture.stores import record, save, settle
 from tests.capture.wires import rpc
-from tui_host.capture.ladder.filter_fields import Term, WantedTexts
-from tui_host.capture.ladder.filter_language import Group, Query, completions, read_filter, terms
+from tui_host.capture.ladder.row_filter import Group, Query, Term, WantedTexts, completions, read_filter, terms
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.search import RecordSearch, search_chats

@@ -12,7 +12,7 @@ from tui_host.answers.request_weights import requests_of, weigh
 from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.connection_end import is_orderly
-from tui_host.capture.frames.frame_summary import introduced
+from tui_host.capture.frames.frame_heads import introduced
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import line

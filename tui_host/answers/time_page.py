@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.row_numbers import RowNumbers
+from tui_host.capture.ladder.row import RowNumbers
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from tui_host.answers.chain_steps import CallStep
     from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
-    from tui_host.capture.ladder.row import Row
-    from tui_host.capture.ladder.row_numbers import RowNumbers
+    from tui_host.capture.ladder.row import Row, RowNumbers
     from tui_host.errors import JSON
 
 _ROWS = 2000

@@ -24,7 +24,7 @@ from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.steps import made
 from tui_host.answers.time_page import time_page
 from tui_host.answers.tools_page import tools_page
-from tui_host.capture.ladder.filter_language import read_filter
+from tui_host.capture.ladder.row_filter import read_filter
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.search import MOST_BYTES, Found, RecordSearch, search_chats

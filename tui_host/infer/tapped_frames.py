@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tui_host.capture.frames.frame_heads import frame_head
-from tui_host.capture.frames.frame_summary import introduced
+from tui_host.capture.frames.frame_heads import frame_head, introduced
 from tui_host.capture.json.narrowing import items, mapping, said
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Record

@@ -19,7 +19,6 @@ REMEMBERED = 10_000
 @dataclass(slots=True)
 class _Asked:
     place: Place
-    method: str
     answers: int = 0
 
 
@@ -28,7 +27,6 @@ class PlacedFrame:
     """The place of a frame, and what is unusual about the frame."""
 
     place: Place = NOWHERE
-    method: str = ""  # the frame's method, or the method of the request it answers; empty if unknown
     odd: str = ""  # what is unexpected about the frame here; empty if nothing is
 
 
@@ -59,7 +57,7 @@ class Correlator:
                 self._calls.pop(head.request_id, None)
         elif head.kind == "notification" and head.progress_token:
             place = self._by_token.get((direction, head.progress_token), place)
-        return PlacedFrame(place=place, method=head.method)
+        return PlacedFrame(place=place)
 
     def refused(self, identity: str) -> None:
         """Forget a request of the host that the server refused by an HTTP status: it may be sent again, as after a login."""
@@ -74,13 +72,13 @@ class Correlator:
             place = places.pop() if len(places) == 1 else place
         key = (direction, head.id)
         odd = "an id used before" if self._asked.pop(key, None) is not None else ""
-        self._asked[key] = _Asked(place, head.method)
+        self._asked[key] = _Asked(place)
         if head.progress_token:
             self._by_token[opposite, head.progress_token] = place
         for remembered in (self._asked, self._by_token):
             if len(remembered) > REMEMBERED:
                 del remembered[next(iter(remembered))]
-        return PlacedFrame(place=place, method=head.method, odd=odd)
+        return PlacedFrame(place=place, odd=odd)
 
     def _answer(self, opposite: Direction, head: FrameHead, place: Place) -> PlacedFrame:
         if opposite == "out":
@@ -94,4 +92,4 @@ class Correlator:
         asked.answers += 1
         if asked.answers > 1:
             odd = "a second answer"
-        return PlacedFrame(place=asked.place, method=asked.method, odd=odd)
+        return PlacedFrame(place=asked.place, odd=odd)

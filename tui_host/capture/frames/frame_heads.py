@@ -1,4 +1,4 @@
-"""Reads the heads of JSON-RPC frames. No function raises, whatever the bytes are.
+"""Reads the heads of JSON-RPC frames, and sums them up in a line of foreign text. No function raises, whatever the bytes are.
 
 Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole where that is cheap. A larger one is skimmed: its first
 64 KB and its end are read, and what lies between is taken on trust: parsing would hold up the event loop.
@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tui_host.capture.frames.frame_summary import words_of_message
-from tui_host.capture.json.narrowing import WORDS, clean, items, mapping, text_or_empty
+from tui_host.capture.json.narrowing import WORDS, clean, items, mapping, said, short, text_or_empty
 from tui_host.capture.json.reading import LEVELS, PARTS_LIMIT, is_deeper, parts_of, skim
 from tui_host.capture.json.spans import BrokenError, elements
 from tui_host.errors import JSON
@@ -22,6 +21,14 @@ FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "ba
 WHOLE = 2 << 20
 """Largest frame, in bytes, to parse whole, if it has no more than `PARTS_LIMIT` parts."""
 _MARGIN = 64
+_LISTS = {
+    "tools": "tools",
+    "resources": "resources",
+    "resourceTemplates": "resource templates",
+    "prompts": "prompts",
+}
+INPUT_REQUIRED = "input required: "
+"""Begins the words of a result by which a server of 2026-07-28 asks for something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,3 +186,57 @@ def _id(value: JSON) -> str:
     if isinstance(value, str):
         return clean(json.dumps(value[:WORDS], ensure_ascii=False))
     return repr(value)[:WORDS] if type(value) in {int, float} else ""
+
+
+def words_of_message(message: Mapping[str, JSON]) -> str:
+    """Summarise a request, a notification or an answer."""
+    method, params = message.get("method"), mapping(message.get("params"))
+    match method:
+        case "tools/call":
+            return f"{said(params.get('name'))} {short(params.get('arguments', {}))}"
+        case "notifications/progress":
+            total = f"/{said(params['total'])}" if "total" in params else ""
+            return f"{said(params.get('progress'))}{total} {said(params.get('message'))}".strip()
+        case "notifications/message":
+            return f"{said(params.get('level'))}: {said(params.get('data'))}"
+        case "notifications/cancelled":
+            return said(params.get("reason"))
+        case str():
+            return _short(params)
+        case _ if "error" in message:
+            error = mapping(message["error"])
+            return f"{said(error.get('code'))} {said(error.get('message'))}".strip() or said(message["error"])
+        case _:
+            return _words_of_result(mapping(message.get("result")))
+
+
+def _words_of_result(result: Mapping[str, JSON]) -> str:
+    """Return the first text of a result, the number of listed things, or what the server asks for first."""
+    if result.get("resultType") == "input_required":
+        requests = map(mapping, mapping(result.get("inputRequests")).values())
+        asked = ((said(ask.get("method")), said(mapping(ask.get("params")).get("message"))) for ask in requests)
+        return INPUT_REQUIRED + ("; ".join(" ".join(words).strip() for words in asked) or "to be sent again")
+    for block in map(mapping, (*items(result.get("content"))[:1], *items(result.get("contents"))[:1])):
+        text = block.get("text")
+        return said(text if isinstance(text, str) else block.get("type") or block.get("mimeType") or block.get("uri"))
+    for key, name in _LISTS.items():
+        if key in result:
+            more = ", and more" if result.get("nextCursor") is not None else ""
+            count = len(items(result[key]))
+            return f"{count} {name.removesuffix('s') if count == 1 else name}{more}"
+    if "capabilities" not in result:
+        return _short(result)
+    server = introduced(result, "serverInfo")
+    versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
+    name = f"{said(server.get('name'))} {said(server.get('version'))}"
+    offers = ", ".join(mapping(result["capabilities"]))
+    return " · ".join(words for words in (name.strip(), ", ".join(map(said, versions)), offers) if words)
+
+
+def _short(members: Mapping[str, JSON]) -> str:
+    return short({key: item for key, item in members.items() if key != "_meta"}) if members else ""
+
+
+def introduced(message: Mapping[str, JSON], name: Literal["clientInfo", "serverInfo"]) -> Mapping[str, JSON]:
+    """Return how a program introduces itself: in `params` or `result`, as in `initialize`, or in `_meta` (2026-07-28)."""
+    return mapping(message.get(name) or mapping(message.get("_meta")).get(f"io.modelcontextprotocol/{name}"))

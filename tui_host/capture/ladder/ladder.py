@@ -1,25 +1,176 @@
-"""Makes the rows of the inspector from records as they arrive."""
+"""Makes the rows of the inspector from records as they arrive: joins answers to requests, folds repeats, adds calls by links."""
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import TypeAlias
 
 from tui_host.capture.connection_end import is_orderly, reason_of_end, why_unanswered
-from tui_host.capture.json.narrowing import WORDS, text_or_empty
+from tui_host.capture.frames.frame_heads import FrameHead, frame_head
+from tui_host.capture.http.exchange_end import kept_in_words, read_ending
+from tui_host.capture.http.http_frames import is_rpc
+from tui_host.capture.json.narrowing import WORDS, mapping, text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.exchange_rows import LadderExchange
-from tui_host.capture.ladder.frame_rows import FrameRows
-from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.rows import LadderRows, Value
+from tui_host.capture.ladder.row import Lane, Row, RowKind, RowNumbers, RowState
+from tui_host.capture.ladder.rows import RowTable, Value
+from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.link import Link, read_link
-from tui_host.capture.record import Place, Record
+from tui_host.capture.record import MISSING, TAP, Direction, Head, Place, Record
 
+REMEMBERED_REQUESTS = 10_000
+"""Number of requests to remember until their answer comes."""
+_LISTENING = "subscriptions/listen"
+"""The request that is open as long as its connection."""
 _DEGREES = {"value": "inferred", "time": "inferred", "maybe": "maybe"}
 """What a row is whose call was found by comparing contents; by an id, or by hand, it is certain."""
+_REFUSAL_BYTES = 800
+"""Number of bytes of a refusal's body to search for a message."""
+_NO_STREAM = "GET", 405
+"""How a server refuses the stream that is optional. Source: MCP 2025-11-25, Listening for Messages from the Server."""
+_MARKS = {"text/event-stream": b"\ndata:", "application/x-ndjson": b"\n", "application/ndjson": b"\n"}
+"""With what an event begins or ends in the bodies that have events."""
+_STATES: Mapping[str, RowState] = {"complete": "done", MISSING: "done", "not connected": "failed", "failed": "failed"}
+"""The state of a row after an end; after any other it is cut."""
+_NO_HEAD = Head()
+_RequestKey: TypeAlias = "tuple[str, str, Direction | None, str]"
 
 
-class Ladder(LadderRows):
+class LadderExchange:
+    """An exchange in progress.
+
+    Attributes:
+        request: Row of the request, or of its first frame; -1 without one.
+        response: Row of the response, of an exchange without frames the request's; -1 without one.
+    """
+
+    def __init__(self, rows: Ladder) -> None:
+        self.request = self.response = -1
+        self._refusal = -1  # the row of the frame in a refusal's body, which represents the refusal
+        self._asked: dict[str, Value] = {}  # the fields that rows have from the head of the request
+        self._answered: dict[str, Value] = {"head": ()}  # and from that of the response
+        self._head = _NO_HEAD  # of the response
+        self._rows = rows
+        self._body = b""  # the beginning of a refusal's
+        self._mark = self._tail = b""  # of the body's events, and of its bytes so far
+
+    def take(self, record: Record) -> None:
+        """Read the next record of the exchange."""
+        rows, head, is_of_model = self._rows, record.head or _NO_HEAD, record.wire == "llm"
+        if record.kind == "chunk":
+            self._grow(record)
+        elif record.kind == "request":
+            method = head.method or ""
+            self._asked = {"method": method, "url": head.url or "", "head": head.lines, "request_seq": record.seq}
+            marks: dict[str, Value] = {"malformed": "", "missing": True} if record.malformed == MISSING else {}
+            if is_of_model:
+                self.request = rows.add(record, "llm", "request", **self._asked, **marks)
+            elif method != "POST" or not is_rpc(record.data):
+                self.request = self.response = rows.add(record, "mcp", "request", **self._asked, state="open", size=0)
+        elif record.kind == "response":
+            self._head = head
+            self._answered = {"status": head.status or 0, "head": head.lines, "response_seq": record.seq}
+            if is_of_model:
+                is_plain = head.value("content-encoding") in {"", "identity"}
+                kind = head.value("content-type").partition(";")[0].strip()
+                self._mark = _MARKS.get(kind, b"") if is_plain else b""
+                self._tail = b"\n" if len(self._mark) > 1 else b""  # the body's beginning is that of a line
+                self._add_answer(record)
+            elif self.response >= 0:
+                news: dict[str, Value] = {
+                    "status": head.status or 0,
+                    "response_seq": record.seq,
+                    "last_seq": record.seq,
+                }
+                rows.change(self.response, **news, end_mono_ns=record.mono_ns)
+        else:
+            self._end(record)
+
+    def cut(self) -> None:
+        """End the exchange in a capture that is over: an answer is cut there, and a request has none."""
+        rows = self._rows
+        if self.response >= 0:
+            is_stream = rows.rows.text("lane", self.response) == "mcp"
+            rows.change(self.response, state="done" if is_stream else "cut")
+        elif self.request >= 0 and rows.partner(self.request) is None:
+            rows.change(self.request, state="unanswered")
+
+    def carrier(self, direction: Direction | None) -> Mapping[str, Value]:
+        """Return what a frame's row has from the exchange that carries it."""
+        return self._asked if direction == "out" else {**self._asked, **self._answered, "status": 0}
+
+    def carried(self, number: int) -> None:
+        """Note that a frame of the exchange has become a row."""
+        if self.request < 0:
+            self.request = number
+        elif (self._head.status or 0) >= 400:
+            self._refusal = number
+
+    def _add_answer(self, record: Record) -> None:
+        values: dict[str, Value] = {**self._asked, **self._answered, "outward": False, "state": "open", "size": 0}
+        self.response = self._rows.add(record, "llm", "response", **values)
+        if self.request >= 0:
+            self._rows.pair(self.request, self.response)
+
+    def _grow(self, record: Record) -> None:
+        if record.wire == "llm" and self.response < 0:
+            self._add_answer(record)
+        events = 0
+        if self._mark:
+            text = self._tail + record.data
+            self._tail = text[1 - len(self._mark) :] if len(self._mark) > 1 else b""
+            events = text.count(self._mark)
+        if self.response >= 0:
+            self._rows.grow(self.response, record, events)
+        if (self._head.status or 0) >= 400 and record.encoding is None:
+            self._body += record.data[: _REFUSAL_BYTES - len(self._body)]
+
+    def _end(self, record: Record) -> None:
+        rows, ending, status = self._rows, read_ending(record.data), self._head.status or 0
+        is_of_model = record.wire == "llm"
+        offers_no_stream = not is_of_model and (self._asked.get("method"), status) == _NO_STREAM
+        is_refused = status >= 400 and not offers_no_stream
+        words = ending.error or ("no stream offered" if offers_no_stream else "")
+        if is_refused and not words:
+            words = " ".join(self._body.decode("utf-8", "backslashreplace").split())
+            if self._head.value("server") == TAP:
+                message = text_or_empty(mapping(read_object(self._body).get("error")).get("message"))
+                words = f"the tap itself answered: {message.removeprefix(f'{TAP}: ') or words}"
+        if ending.reason == MISSING and self.response < 0:
+            self._add_answer(record)
+        is_closed_stream = not is_of_model and self.response >= 0 and ending.reason == "closed by host"
+        state = "done" if is_closed_stream else _STATES.get(ending.reason, "cut")
+        if is_refused and state == "done":
+            state = "failed"
+        if self.response >= 0:
+            row = rows.rows[self.response]
+            rows.change(
+                row.number,
+                last_seq=record.seq,
+                end_mono_ns=record.mono_ns,
+                state=state,
+                error=is_refused or state == "failed",
+                words=words[:200] or row.words or (ending.reason if state == "cut" else ""),
+                malformed=row.malformed or kept_in_words(ending),
+                missing=ending.reason == MISSING,
+            )
+        elif self._refusal >= 0 and ending.kind == "end":
+            rows.change(self._refusal, status=status, error=True)
+        elif is_of_model or is_refused or ending.kind == "error":
+            phrases = (f"HTTP {status} {known.phrase}" for known in HTTPStatus if known == status)
+            words = words or (next(phrases, f"HTTP {status}") if is_refused else ending.reason)
+            values = {**self._asked, **self._answered, "outward": False, "size": ending.size, "error": True}
+            lane = "llm" if is_of_model else "mcp"
+            number = rows.add(record, lane, "fault", **values, state=state, words=words)
+            if self.request >= 0:
+                rows.pair(self.request, number)
+                if rows.rows.text("state", self.request) == "open":
+                    rows.change(self.request, state="unanswered", ending=words)
+
+
+class Ladder:
     """The rows of a session or a capture. Adding a record takes the same time, however many came before.
 
     Args:
@@ -27,29 +178,155 @@ class Ladder(LadderRows):
 
     Attributes:
         hosts: Whose each turn is, where it is of several hosts: anew by whoever finds that out.
+        sections: The section of each row, up to the last finished revision: a step of a turn, or connections.
     """
 
     def __init__(self, clock: str = "") -> None:
-        super().__init__(clock)
+        self.rows = RowTable()  # all rows, in the order of their first bytes. A row's index is its number.
+        self.sections = Sections()
+        self.numbers = RowNumbers(self.rows, self.partner)  # the numbers of requests and connections
+        self.revision = 0  # grows when rows were added or changed
+        self.calls: dict[str, array[int]] = {}  # the rows of each call, as they got it
+        self.tools: dict[str, str] = {}  # `server.tool` of each call, if known
+        self._clock = clock
+        self._partners = array("i")
+        self._of_captures: dict[str, array[int]] = {}  # the rows of each capture whose records came in order
+        self._changes = array("q"), array("i")  # revisions, and the row that changed in each
+        self.hosts: Mapping[int, str] = {}
         self._open: dict[tuple[str, str], LadderExchange] = {}
         self._halves: dict[tuple[str, str], tuple[int, int]] = {}  # request and response of exchanges with models
-        self._frames = FrameRows(self)
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}  # for the rows of their exchanges
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
-        self.hosts: Mapping[int, str] = {}
-        self._lines = -1  # the row of the last lines of standard error
+        self._asked: dict[_RequestKey, int] = {}  # rows by capture, connection, direction and id
+        # The row of the last frame or line, which may repeat; its record, and the frame's head.
+        self._latest: tuple[int, Record, FrameHead | None] = -1, Record(wire="mcp", kind="frame"), None
+
+    def add(self, record: Record, lane: Lane, kind: RowKind, **values: Value) -> int:
+        """Add a row that begins with a record, and return its number. `values` are fields that the record does not tell."""
+        number, place, seqs = len(self.rows), record.place, self.rows.columns["seq"]
+        own: dict[str, Value] = {
+            "lane": lane,
+            "kind": kind,
+            "state": "done",
+            "outward": record.direction == "out",
+            "capture": record.capture,
+            "clock": self._clock or record.capture,
+            "seq": record.seq,
+            "last_seq": record.seq,
+            "time_ns": record.time_ns,
+            "mono_ns": record.mono_ns,
+            "end_mono_ns": record.mono_ns,
+            "turn": place.turn or 0,
+            "step": place.step or 0,
+            "peer": record.peer,
+            "connection": record.connection or "",
+            "exchange": record.exchange or "",
+            "size": len(record.data),
+            "calls": frozenset((place.call,)) if place.call else frozenset(),
+            "malformed": record.malformed or "",
+            "redacted": bool(record.redacted),
+        }
+        self.rows.append({**own, **values})
+        self._partners.append(-1)
+        of_capture = self._of_captures.setdefault(record.capture, array("i"))
+        if not of_capture or seqs[of_capture[-1]] < record.seq:
+            of_capture.append(number)
+        for call in self.rows.calls[number]:
+            self.calls.setdefault(call, array("i")).append(number)
+        if lane == "mcp":
+            self.numbers.count(record.peer, record.capture, record.connection or "")
+        elif kind == "request" and values.get("method") != "GET":  # GET lists models
+            self.numbers.requests.append(number)
+        self._note(number)
+        return number
+
+    def change(self, number: int, **values: Value) -> None:
+        """Change some fields of a row."""
+        self.rows.put(number, values)
+        self._note(number)
+
+    def grow(self, number: int, record: Record, events: int) -> None:
+        """Add a record's bytes, and a number of events, to a row."""
+        columns = self.rows.columns
+        columns["size"][number] += len(record.data)
+        columns["events"][number] += events
+        if record.redacted:
+            columns["redacted"][number] = True
+        self.change(number, last_seq=record.seq, end_mono_ns=record.mono_ns)
+
+    def pair(self, first: int, second: int) -> None:
+        """Make two rows partners; a row keeps the first partner."""
+        for number, partner in ((first, second), (second, first)):
+            if self._partners[number] < 0:
+                self._partners[number] = partner
+                self._note(number)
+
+    def partner(self, number: int) -> int | None:
+        """Return the partner of a row: a request's response, or a question's answer."""
+        partner = self._partners[number]
+        return partner if partner >= 0 else None
+
+    def relatives(self, number: int) -> Sequence[int]:
+        """Return the rows that share a call with a row, nearest first; for a row without calls its partner."""
+        numbers = {row for call in self.rows.calls[number] for row in self.calls[call]} - {number}
+        if not numbers and self._partners[number] >= 0:
+            return (self._partners[number],)
+        return tuple(sorted(numbers, key=lambda row: (abs(row - number), row)))
+
+    def rows_of_call(self, call: str) -> Sequence[int]:
+        """Return the rows of a call, in the order of their first bytes."""
+        return sorted(self.calls.get(call, ()))
+
+    def row_of(self, key: tuple[str, int]) -> int | None:
+        """Return the row whose first record has this capture and number."""
+        numbers, seqs = self._of_captures.get(key[0], ()), self.rows.columns["seq"]
+        at = bisect_left(numbers, key[1], key=seqs.__getitem__)
+        return numbers[at] if at < len(numbers) and seqs[numbers[at]] == key[1] else None
+
+    def settle(self) -> None:
+        """End a batch of changes; if there were any, a new revision begins."""
+        self.sections.take(self.rows, self.partner)
+        revisions = self._changes[0]
+        self.revision = revisions[-1] if revisions else 0
+
+    def changed_since(self, revision: int) -> Sequence[int]:
+        """Return the numbers of new and changed rows after a revision, in order."""
+        revisions, numbers = self._changes
+        return sorted(set(numbers[bisect_right(revisions, revision) :]))
+
+    def _note(self, number: int) -> None:
+        revisions, numbers = self._changes
+        coming = self.revision + 1
+        if not revisions or revisions[-1] != coming or numbers[-1] != number:
+            revisions.append(coming)
+            numbers.append(number)
 
     def feed(self, records: Iterable[Record]) -> None:
         """Read the next records in order; several captures may follow each other."""
         for record in records:
-            self._take(record)
+            match record.kind:
+                case "frame":
+                    self._frame(record)
+                case "line":
+                    self._line(record)
+                case "decision":
+                    self._decision(record)
+                case "link":
+                    self._link(record)
+                case "end" if record.exchange is None:
+                    reason = reason_of_end(record)
+                    self.add(record, "mcp", "end", outward=False, words=reason, size=0, error=not is_orderly(reason))
+                    because = why_unanswered(record.peer, reason)
+                    self._leave_unanswered(record.capture, record.connection or "", because)
+                case _:
+                    self._exchange(record)
         self.settle()
 
     def close(self, running: Container[str] = ()) -> None:
         """End what is open in captures that are over, to which no more may come: their requests have no answer."""
-        for capture in self._by_seq:
+        for capture in self._of_captures:
             if capture not in running:
-                self._frames.close(capture)
+                self._leave_unanswered(capture)
                 for key in [key for key in self._open if key[0] == capture]:
                     self._open.pop(key).cut()
         self.settle()
@@ -63,26 +340,6 @@ class Ladder(LadderRows):
         """Return the `link` records about the bytes of a row's exchange, in both directions, as capture and number."""
         return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []
 
-    def _take(self, record: Record) -> None:
-        match record.kind:
-            case "frame":
-                carrier = None if record.exchange is None else self._open.get((record.capture, record.exchange))
-                number = self._frames.take(record, {} if carrier is None else carrier.carrier(record.direction))
-                if number is not None and carrier is not None:
-                    carrier.carried(number)
-            case "line":
-                self._line(record)
-            case "decision":
-                self._decision(record)
-            case "link":
-                self._link(record)
-            case "end" if record.exchange is None:
-                reason = reason_of_end(record)
-                self.add(record, "mcp", "end", outward=False, words=reason, size=0, error=not is_orderly(reason))
-                self._frames.close(record.capture, record.connection or "", why_unanswered(record.peer, reason))
-            case _:
-                self._exchange(record)
-
     def _exchange(self, record: Record) -> None:
         key = record.capture, record.exchange or ""
         exchange = self._open.get(key)
@@ -92,19 +349,89 @@ class Ladder(LadderRows):
         if record.wire == "llm":
             self._halves[key] = exchange.request, exchange.response
         for link, place in self._waiting.pop(key, ()):
-            self._join_or_wait(record.capture, link, place)
+            self._join(record.capture, link, place)
         if record.kind in {"end", "error"}:
             del self._open[key]
             self._waiting.pop(key, None)  # no other half will come
 
+    def _frame(self, record: Record) -> None:
+        head = frame_head(record.data)
+        if self._is_repeated(record, head, head.words):
+            return
+        exchange = None if record.exchange is None else self._open.get((record.capture, record.exchange))
+        asked = None  # the row of the request that the frame answers, readable or not
+        if (
+            head.id
+            and record.direction is not None
+            and (head.answers or (head.kind == "malformed" and not head.method))
+        ):
+            opposite: Direction = "out" if record.direction == "in" else "in"
+            asked = self._asked.get(_key(record, opposite, head.id))
+            asked = self._asked.get(_key(record, opposite, head.id_of_other_type)) if asked is None else asked
+        words = head.words
+        if head.kind == "malformed" and not words:
+            words = record.data[:800].decode("utf-8", "backslashreplace").strip().partition("\n")[0][:200]
+        values: dict[str, Value] = {
+            **({} if exchange is None else exchange.carrier(record.direction)),
+            "method": head.method,
+            "rpc_id": head.id,
+            "answer": head.answers,
+            "error": head.is_error,
+            "tool": head.name if head.method == "tools/call" else "",
+            "words": words,
+            "malformed": record.malformed or head.reason,
+            "state": "open" if head.kind == "request" else "done",
+        }
+        if asked is not None:
+            question, place = self.rows[asked], record.place
+            values |= {name: getattr(question, name) for name in ("method", "tool", "inferred", "maybe")}
+            values |= {"turn": place.turn or question.turn, "step": place.step or question.step}
+            values |= {} if place.call else {"calls": question.calls}
+        kind = "fault" if head.kind == "malformed" else "frame"
+        number = self.add(record, "mcp", kind, **values)
+        self._latest = number, record, head
+        if exchange is not None:
+            exchange.carried(number)
+        if asked is not None:
+            self.pair(asked, number)
+            self.change(asked, state="done", ending="")  # also one that was cancelled: its answer came all the same
+        if head.kind == "request":
+            key = _key(record, record.direction, head.id)
+            self._asked.pop(key, None)
+            self._asked[key] = number
+            if len(self._asked) > REMEMBERED_REQUESTS:
+                del self._asked[next(iter(self._asked))]
+        cancelled = self._asked.get(_key(record, record.direction, head.request_id)) if head.request_id else None
+        if cancelled is not None and self.rows.text("state", cancelled) == "open":
+            self.change(cancelled, state="unanswered", ending="cancelled")
+
+    def _leave_unanswered(self, capture: str, connection: str | None = None, ending: str = "") -> None:
+        """Leave the open requests of a connection, or of a whole capture, without an answer."""
+        for key, number in self._asked.items():
+            if key[0] == capture and connection in {None, key[1]} and self.rows.text("state", number) == "open":
+                is_to_last = self.rows.text("method", number) == _LISTENING
+                self.change(number, state="done" if is_to_last else "unanswered", ending=ending)
+
     def _line(self, record: Record) -> None:
         words = record.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
-        if 0 <= self._lines == len(self.rows) - 1:
-            row = self.rows[self._lines]
-            if (row.capture, row.peer, row.connection) == (record.capture, record.peer, record.connection or ""):
-                self.repeat(self._lines, record, words)
-                return
-        self._lines = self.add(record, "mcp", "line", outward=False, words=words, events=1)
+        if not self._is_repeated(record, None, words):
+            self._latest = self.add(record, "mcp", "line", outward=False, words=words, events=1), record, None
+
+    def _is_repeated(self, record: Record, head: FrameHead | None, words: str) -> bool:
+        """Fold another line of standard error, a frame of equal bytes or more progress for a token into the last row."""
+        number, before, its_head = self._latest
+        is_last = number == len(self.rows) - 1 and (record.kind, record.capture) == (before.kind, before.capture)
+        if not is_last or (record.connection, record.direction) != (before.connection, before.direction):
+            return False
+        if head is not None and head.kind == "notification" and head.method == "notifications/progress":
+            if its_head is None or (its_head.method, its_head.progress_token) != (head.method, head.progress_token):
+                return False
+        elif head is not None and (head.kind not in {"notification", "malformed"} or before.data != record.data):
+            return False
+        self.grow(number, record, 1 if self.rows.columns["events"][number] else 2)  # the first one was not counted
+        if words:
+            self.change(number, words=words)
+        return True
 
     def _decision(self, record: Record) -> None:
         value = read_object(record.data)
@@ -122,31 +449,27 @@ class Ladder(LadderRows):
             self._links.setdefault((record.capture, link.span.exchange), array("Q")).append(record.seq)
         if link.relation == "vendor":
             self.add(record, "llm", "vendor", outward=False, words=link.words, size=0)
-        if not link.call:
-            return  # of no call: bytes alone
-        if link.tool:
+        if link.call and link.tool:
             self.tools[link.call] = f"{link.server}.{link.tool}" if link.server else link.tool
-        self._join_or_wait(record.capture, link, record.place)
+        if link.call:  # else it is of bytes alone
+            self._join(record.capture, link, record.place)
 
-    def _join_or_wait(self, capture: str, link: Link, place: Place) -> None:
-        """Add a link's call to the row of its bytes; a link may come before the rows of its exchange."""
-        span = link.span
-        if span.exchange is None:
-            number = None if span.seq is None else self.row_of((capture, span.seq))
+    def _join(self, capture: str, link: Link, place: Place) -> None:
+        """Add a link's call to the row of its bytes, the turn to a message to a server, and the call's words to a response."""
+        key = capture, link.span.exchange or ""
+        if link.span.exchange is None:
+            number = self.row_of((capture, link.span.seq or 0))
         else:
-            request, response = self._halves.get((capture, span.exchange), (-1, -1))
-            number = request if span.side == "request" else response
-        if number is not None and number >= 0:
-            self._join(self.rows[number], link, place)
-        elif span.exchange is not None:
-            self._waiting.setdefault((capture, span.exchange), []).append((link, place))
-
-    def _join(self, row: Row, link: Link, place: Place) -> None:
-        """Add a call to a row, the turn to a message to a server, and the call's words to a response."""
+            number = self._halves.get(key, (-1, -1))[link.span.side == "response"]
+        if number is None or number < 0:
+            if link.span.exchange is not None:  # the rows of its exchange are to come
+                self._waiting.setdefault(key, []).append((link, place))
+            return
+        row = self.rows[number]
         if link.call in row.calls:
             return
-        self.join(row.number, link.call)
-        changes: dict[str, Value] = {}
+        self.calls.setdefault(link.call, array("i")).append(number)
+        changes: dict[str, Value] = {"calls": row.calls | {link.call}}
         if link.relation == "asked":
             asked = f"{self.tools.get(link.call, link.tool)} {link.words}".strip()
             before = f"{row.words}, " if row.words.startswith("asks ") else "asks "
@@ -155,5 +478,9 @@ class Ladder(LadderRows):
             changes[_DEGREES[link.known]] = True
         if row.lane == "mcp" and place.turn is not None:  # until then it only seemed to be of one, or of none
             changes |= {"turn": place.turn, "step": place.step or 0}
-            self.sections.move(row.number, (row.clock, place.turn, place.step or 0))
-        self.change(row.number, **changes)
+            self.sections.move(number, (row.clock, place.turn, place.step or 0))
+        self.change(number, **changes)
+
+
+def _key(record: Record, direction: Direction | None, identity: str) -> _RequestKey:
+    return record.capture, record.connection or "", direction, identity

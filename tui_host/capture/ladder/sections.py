@@ -41,12 +41,11 @@ class Sections:
             else:
                 home = self._of_connection(row, rows)
             self.homes.append(home)
-            if home != number:
-                continue
-            self.turns[home] = row.turn
-            if row.turn:
+            if home == number:
+                self.turns[home] = row.turn
+            if home == number and row.turn:
                 self._clocks.add(row.clock)
-            elif row.clock not in self._clocks:
+            elif home == number and row.clock not in self._clocks:
                 self.starts.add(home)
 
     def move(self, number: int, step: tuple[str, int, int]) -> None:
@@ -60,19 +59,19 @@ class Sections:
         last = rows[next(reversed(self.turns))] if self.turns else None
         if last is None or last.clock != row.clock or (self.turns[last.number] and is_asked_for):
             return row.number
-        if not _is_before(row, last):
-            return last.number if self.turns[last.number] == 0 or self._is_at_work(row, rows) else row.number
-        earlier = (rows[number] for number in reversed(self.turns) if not (self.turns[number] and is_asked_for))
-        same = [candidate for candidate in earlier if candidate.clock == row.clock]
-        return next((candidate for candidate in same if not _is_before(row, candidate)), same[-1]).number
-
-    def _is_at_work(self, row: Row, rows: Sequence[Row]) -> bool:
-        """Whether a turn is running when a row comes: the model has not answered yet, or has asked for calls."""
-        latest = None if self._of_turn is None else rows[self._of_turn.number]  # it may have grown since
-        if latest is None or latest.lane != "llm" or latest.kind == "request":
-            return True  # the turn's first rows are not the model's, and its last ones are
+        if _is_before(row, last):
+            earlier = (rows[number] for number in reversed(self.turns) if not (self.turns[number] and is_asked_for))
+            same = [candidate for candidate in earlier if candidate.clock == row.clock]
+            return next((candidate for candidate in same if not _is_before(row, candidate)), same[-1]).number
+        if self.turns[last.number] == 0 or self._of_turn is None:
+            return last.number
+        # A turn is running as long as the model has not answered, or has asked for calls. Its first rows are not the
+        # model's, its last ones are; the latest may have grown since.
+        latest = rows[self._of_turn.number]
+        is_answer = latest.lane == "llm" and latest.kind != "request"
         since = lasted(row.mono_ns, latest.end_mono_ns)
-        return bool(latest.calls) or latest.state == "open" or (since is not None and since >= 0)
+        is_open = bool(latest.calls) or latest.state == "open" or (since is not None and since >= 0)
+        return row.number if is_answer and not is_open else last.number
 
 
 def _is_before(row: Row, other: Row) -> bool:

@@ -9,9 +9,8 @@ from typing import NamedTuple, TypeAlias
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.json.narrowing import number_or_zero
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.filter_fields import TOKENS, Term, WantedTexts
-from tui_host.capture.ladder.filter_language import Reading, read_filter, row_test, terms
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row_filter import TOKENS, Reading, Term, WantedTexts, read_filter, row_test, terms
 from tui_host.capture.record import Head, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store, StoredSessions

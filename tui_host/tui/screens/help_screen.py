@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.capture.ladder.filter_fields import FIELDS
+from tui_host.capture.ladder.row_filter import FIELDS
 from tui_host.settings.paths import documents
 from tui_host.tui.key_tables import ACTIONS, PLACES, Key
 from tui_host.tui.screens.page_screen import PageScreen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_host.capture.ladder.filter_language import read_filter
+from tui_host.capture.ladder.row_filter import read_filter
 from tui_host.capture.store.search import Found, RecordSearch, search_chats
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.tui.screens.session_preview import moment

@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 from typing_extensions import override
 
-from tui_host.capture.ladder.filter_language import read_filter
+from tui_host.capture.ladder.row_filter import read_filter
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.search import Found
 from tui_host.capture.visible import line

@@ -38,7 +38,7 @@ class FilterInput(KeysInOrder, Input):
 
     def complete(self, ladder: Ladder | None) -> None:
         """Find what `tab` completes; not anew for a text that `tab` completed in one of several ways."""
-        from tui_host.capture.ladder.filter_language import completions
+        from tui_host.capture.ladder.row_filter import completions
 
         is_open = ladder is not None and self.has_class("-open")
         offers = completions(self.value, ladder) if is_open and ladder is not None else ()

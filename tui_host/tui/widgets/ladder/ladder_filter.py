@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol
 
-from tui_host.capture.ladder.filter_fields import Term, Test, Verdict
-from tui_host.capture.ladder.filter_language import Reading, needs_values, read_filter, row_test
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row_filter import Reading, Term, Test, Verdict, needs_values, read_filter, row_test
 
 BUDGET = 0.008
 """Seconds in one slice for testing rows, and as many for describing rows."""

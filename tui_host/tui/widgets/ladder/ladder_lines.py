@@ -9,7 +9,7 @@ from typing import assert_never
 
 from rich.cells import cell_len
 
-from tui_host.capture.frames.frame_summary import INPUT_REQUIRED
+from tui_host.capture.frames.frame_heads import INPUT_REQUIRED
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.short_units import short_size, short_time

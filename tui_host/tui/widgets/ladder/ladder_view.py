@@ -13,9 +13,9 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.answers.section import Section
-from tui_host.capture.ladder.filter_language import read_filter
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
+from tui_host.capture.ladder.row_filter import read_filter
 from tui_host.capture.ladder.sections import Sections
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.ladder_filter import BUDGET as FILTERING

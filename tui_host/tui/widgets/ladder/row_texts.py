@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing_extensions import override
 
 from tui_host.answers.steps import PIECE, Making, Steps
-from tui_host.capture.ladder.filter_fields import QUOTED, TOKENS, WORD, Term, WantedTexts
-from tui_host.capture.ladder.filter_language import Reading, terms
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.row_filter import QUOTED, TOKENS, WORD, Reading, Term, WantedTexts, terms
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.ladder.ladder_filter import TextReader

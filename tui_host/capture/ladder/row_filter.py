@@ -1,0 +1,442 @@
+"""The filter of the list: words, fields and quoted texts, joined by blanks, `or`, `not` and parentheses, and how they test rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor
+from typing import Literal, TypeAlias
+
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import KINDS, STATES
+from tui_host.capture.ladder.rows import FIRST_TEXTS, UNKNOWN_TIME
+
+WORD, QUOTED, TOKENS = "", '"', "tokens"
+"""The fields of what must be read: a word in any value or in what a row shows, a text in its body, and its tokens."""
+MOST_COMPLETIONS = 20
+_COSTS = {WORD: 1, QUOTED: 2, TOKENS: 3}
+"""What is to be read for a term: what a row shows, its body, its tokens; a row's values alone for a field."""
+_JOINERS = {"and", "or", "not", "AND", "OR", "NOT", "(", ")"}
+_TOKEN = re.compile(r'(?P<field>\w+[:<>])?"(?P<quoted>[^"]*)"?(?=[\s)]|$)|(?P<word>[()]|\S+)')
+_FIELD = re.compile(r"(\w+)([:<>])(.*)", re.DOTALL)
+_LIKE_FIELD = re.compile(r"([^\W\d_]+):[^/]")
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)([kmg]?)b?")
+_UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A condition on a row."""
+
+    field: str
+    value: str  # in lower case, but for a quoted text
+    sign: str = ":"  # `:` for equal or containing, `<` and `>` for numbers
+    number: float = 0  # the value of a comparison
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a word or a quoted text."""
+        return self.field in {WORD, QUOTED}
+
+    @property
+    def numbers(self) -> range:
+        """The whole numbers that a comparison allows."""
+        return range(floor(self.number) + 1, 1 << 62) if self.sign == ">" else range(ceil(self.number))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Conditions of which all or one must be met, or one that must not."""
+
+    join: Literal["and", "or", "not"]
+    parts: tuple[Query, ...]
+
+
+Query: TypeAlias = "Term | Group"
+Verdict: TypeAlias = "bool | None"
+Test: TypeAlias = Callable[[int], Verdict]
+"""Returns whether the row with a number matches; None while unknown."""
+TermReader: TypeAlias = Callable[[Term, int], "int | None"]
+"""Returns whether a row shows a word, whether its body has a text, or its tokens (0 without any); None while unknown."""
+
+
+class WantedTexts:
+    """Texts to find in the bytes of bodies, in any case, also where JSON writes them with escapes.
+
+    Attributes:
+        overlap: Bytes that two pieces of a body must share, so that no text is cut in two.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._forms: dict[str, set[bytes]] = {text: set() for text in texts if text}
+        for text, forms in self._forms.items():
+            for case in (text.lower(), text.upper()):  # `bytes.lower` changes the letters of ASCII alone
+                written = (case, json.dumps(case)[1:-1], json.dumps(case, ensure_ascii=False)[1:-1])
+                forms.update(form.encode("utf-8", "backslashreplace").lower() for form in written)
+        self.texts = frozenset(self._forms)  # the texts, as the filter has them
+        self.overlap = max((len(form) for forms in self._forms.values() for form in forms), default=1) - 1
+
+    def contained(self, data: bytes) -> frozenset[str]:
+        """Return the texts in some bytes."""
+        lowered = data.lower()
+        return frozenset(text for text, forms in self._forms.items() if any(map(lowered.__contains__, forms)))
+
+
+# How terms test rows.
+
+_Claim: TypeAlias = Callable[[int], bool]
+_Condition: TypeAlias = "Mapping[str, Container[object]] | _Claim"
+"""One or two columns with the values that a row must have there, or else a test of rows.
+
+What many rows share is looked at once, when a test is made: for each of 100,000 rows it does no more than look up a number.
+"""
+_Alternatives: TypeAlias = Sequence[_Condition]
+"""Conditions of which one must hold."""
+_NUMBERS = {text: number for number, text in enumerate(FIRST_TEXTS)}
+_OF_SERVERS, _ON_WIRES = {_NUMBERS["host"], _NUMBERS["mcp"]}, {_NUMBERS["llm"], _NUMBERS["mcp"]}
+_STATES: Mapping[str, _Alternatives] = {
+    **{state: ({"state": {_NUMBERS[state]}},) for state in STATES},
+    "failed": ({"error": {1}}, {"state": {_NUMBERS["failed"], _NUMBERS["unanswered"]}}),
+}
+_FACTS: Mapping[str, _Alternatives] = {
+    **{flag: ({flag: {1}},) for flag in ("error", "inferred", "maybe", "redacted")},
+    **{state: _STATES[state] for state in ("cut", "unanswered", "failed")},
+    "result": ({"answer": {1}, "error": {0}},),
+    "malformed": ({"malformed": range(1, 1 << 31)},),
+    "stderr": ({"kind": {_NUMBERS["line"]}},),
+}
+"""Words on the lines of rows, each with what it says."""
+_KINDS: Mapping[str, _Alternatives] = {
+    **{kind: ({"kind": {_NUMBERS[kind]}},) for kind in KINDS},
+    **{name: _FACTS[name] for name in ("error", "result", "malformed", "inferred", "maybe", "stderr")},
+    "notification": ({"kind": {_NUMBERS["frame"]}, "rpc_id": {""}},),
+}
+_WAYS: Mapping[str, _Alternatives] = {
+    way: ({"outward": {number}, "lane": _ON_WIRES},) for number, way in enumerate(("in", "out"))
+}
+
+
+def _with(ladder: Ladder, part: str) -> frozenset[int]:
+    """Return the numbers of the shared texts that have a part."""
+    return frozenset(number for number, text in enumerate(ladder.rows.texts) if part in text.casefold())
+
+
+def _of_tool(ladder: Ladder, term: Term) -> _Alternatives:
+    """Frames and decisions of a tool, and the rows of its calls."""
+    tools, calls, name = ladder.tools, ladder.rows.calls, term.value
+    return (
+        {"tool": _with(ladder, name)},
+        lambda number: any(name in tools.get(call, "").casefold() for call in calls[number]),
+    )
+
+
+def _of_status(_: Ladder, term: Term) -> _Alternatives:
+    first, last = (term.value.replace("x", digit) for digit in "09")
+    return _STATES.get(term.value) or ({"status": range(int(first), int(last) + 1)},)
+
+
+def _of_turn(ladder: Ladder, term: Term) -> _Alternatives:
+    return ({"section": {home for home, turn in ladder.sections.turns.items() if turn == int(term.value)}},)
+
+
+def _of_call(ladder: Ladder, term: Term) -> _Alternatives:
+    """The rows of calls with such an id, or with such a turn, step and place: `1.1.2`."""
+    calls, end = ladder.rows.calls, f".{term.value}"
+    return (lambda number: any(f".{call.casefold()}".endswith(end) for call in calls[number]),)
+
+
+def _of_id(ladder: Ladder, term: Term) -> _Alternatives:
+    ids, forms = ladder.rows.own["rpc_id"], {term.value, f'"{term.value}"'}
+    return (lambda number: ids[number].casefold() in forms,)
+
+
+def _of_duration(ladder: Ladder, term: Term) -> _Alternatives:
+    """Answers by the time from their question to their end."""
+    began, ended, answers, kinds = (ladder.rows.columns[name] for name in ("mono_ns", "end_mono_ns", "answer", "kind"))
+    numbers = replace(term, number=term.number * 1e6).numbers
+
+    def test(number: int) -> bool:
+        partner = ladder.partner(number) if answers[number] or kinds[number] == _NUMBERS["response"] else None
+        if partner is None or partner >= number or UNKNOWN_TIME in {began[partner], ended[number]}:
+            return False
+        return ended[number] - began[partner] in numbers
+
+    return (test,)
+
+
+@dataclass(frozen=True, slots=True)
+class FilterField:
+    """A field of the filter: `name:value`, or `name>number` and `name<number`."""
+
+    help: str  # what it finds
+    rows: Callable[[Ladder, Term], _Alternatives] | None = None  # what its rows have; None for what must be read
+    pattern: str = ".*"  # what a value must be, as a regular expression
+    must_be: str = "needs a number such as 10k"  # what is said of another value
+    sign: str = ":"  # what stands behind the name
+    choices: Iterable[str] = ()  # the values that complete it, beside those that occur
+
+
+def _of_choices(choices: Mapping[str, _Alternatives], help_: str) -> FilterField:
+    is_one = f"is {' or '.join(choices)}" if len(choices) == 2 else f"is one of {', '.join(choices)}"
+    return FilterField(help_, lambda _, term: choices[term.value], "|".join(choices), is_one, choices=choices)
+
+
+FIELDS: Mapping[str, FilterField] = {
+    "server": FilterField(
+        "rows of a server", lambda ladder, term: ({"peer": _with(ladder, term.value), "lane": _OF_SERVERS},)
+    ),
+    "tool": FilterField("a tool's calls, decisions and frames", _of_tool),
+    "method": FilterField(
+        "method of a frame or an HTTP request", lambda ladder, term: ({"method": _with(ladder, term.value)},)
+    ),
+    "kind": _of_choices(_KINDS, "request, response, frame, decision, error, …"),
+    "status": FilterField(
+        "429, 4xx, open, failed, cut, unanswered",
+        _of_status,
+        rf"\d{{3}}|\dxx|{'|'.join(STATES)}",
+        f"is a number such as 429 or 4xx, or {', '.join(STATES)}",
+        choices=STATES,
+    ),
+    "turn": FilterField("rows of a turn, such as turn:3", _of_turn, r"\d{1,8}", "needs a number such as 3"),
+    "call": FilterField("rows of a call, such as call:1.1.2", _of_call),
+    "id": FilterField("id of a frame", _of_id),
+    "dir": _of_choices(_WAYS, "out from the host, in to the host"),
+    "size": FilterField("bytes, such as size>10k (also size<)", lambda _, term: ({"size": term.numbers},), sign=">"),
+    TOKENS: FilterField("tokens of a request or an answer, such as tokens>8k", sign=">"),
+    "ms": FilterField(
+        "milliseconds until an answer, such as ms>2000", _of_duration, must_be="needs a number such as 2000", sign=">"
+    ),
+}
+"""The fields by name, in the order of completion."""
+
+
+def row_test(query: Query | None, ladder: Ladder, read: TermReader | None = None) -> Test:
+    """Return a test for rows, valid for one revision of the ladder; without `read`, what must be read is unknown."""
+    if query is None:
+        return lambda _: True
+    if isinstance(query, Term):
+        return _term_test(query, ladder, read)
+    # what must be read comes last
+    parts = sorted(query.parts, key=lambda part: max(_COSTS.get(term.field, 0) for term in terms(part, negated=True)))
+    tests = [row_test(part, ladder, read) for part in parts]
+    decisive = query.join == "or"
+
+    def opposite(number: int) -> Verdict:
+        verdict = tests[0](number)
+        return None if verdict is None else not verdict
+
+    def combined(number: int) -> Verdict:
+        verdict: Verdict = not decisive
+        for test in tests:  # the first decisive part decides; as long as a part is unknown, all may be
+            part = test(number)
+            if part is decisive:
+                return decisive
+            if part is None:
+                verdict = None
+        return verdict
+
+    return opposite if query.join == "not" else combined
+
+
+def needs_values(query: Query | None) -> bool:
+    """Whether the values of a row may decide, before anything is read."""
+    return query is None or any(_COSTS.get(term.field, 0) < 2 for term in terms(query, negated=True))
+
+
+def _term_test(term: Term, ladder: Ladder, read: TermReader | None) -> Test:
+    """Test a field by its values. A word may be in any value and in our words about a row, a text in its URL and headers."""
+    field, heads = FIELDS.get(term.field), ladder.rows.heads
+    if field is not None and field.rows is not None:
+        return _test(ladder, field.rows(ladder, term))
+    text, words, ids = term.value.casefold(), ladder.rows.own["words"], ladder.rows.own["rpc_id"]
+    having = _with(ladder, text) if term.is_text else frozenset[int]()
+    numbers = range(1, 1 << 62) if term.is_text else term.numbers
+    conditions: list[_Condition] = [{"url": having}]
+    if term.field == WORD:
+        conditions += [{name: having} for name in ("method", "peer", "malformed")]
+        conditions.append(lambda number: text in words[number].casefold() or text in ids[number].casefold())
+        conditions += _of_tool(ladder, term)
+        conditions += _FACTS.get(text, ())
+        conditions += _of_status(ladder, term) if re.fullmatch(r"\d{3}", text) else ()
+    in_values = _test(ladder, conditions)
+
+    def test(number: int) -> Verdict:
+        if in_values(number) or not having.isdisjoint(heads[number]):
+            return True
+        verdict = None if read is None else read(term, number)
+        return None if verdict is None else verdict > 0 and verdict in numbers
+
+    return test
+
+
+def _test(ladder: Ladder, conditions: _Alternatives) -> _Claim:
+    """Return a test of whether one of some conditions holds."""
+    claims = [_claim(ladder, condition) for condition in conditions]
+
+    def test(number: int) -> bool:
+        for claim in claims:  # noqa: SIM110 - `any` takes twice as long
+            if claim(number):
+                return True
+        return False
+
+    return claims[0] if len(claims) == 1 else test
+
+
+def _claim(ladder: Ladder, condition: _Condition) -> _Claim:
+    if callable(condition):
+        return condition
+    columns: dict[str, Sequence[object]] = {**ladder.rows.columns, **ladder.rows.own}
+    columns["section"] = ladder.sections.homes
+    (column, values), *more = [(columns[name], values) for name, values in condition.items()]
+    if not more:
+        return lambda number: column[number] in values
+    second, values_there = more[0]
+    return lambda number: column[number] in values and second[number] in values_there
+
+
+# How a filter is read.
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A filter as read."""
+
+    query: Query | None  # the condition; None if every row matches
+    mistakes: Sequence[str] = ()  # a sentence for each unfinished or wrong term, which is left out of the condition
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The words and quoted texts that a matching row may contain, without those behind `not`."""
+        return [term.value for term in terms(self.query) if term.is_text]
+
+    @property
+    def hints(self) -> Sequence[str]:
+        """The mistakes, and a sentence for each word that is written like a field but is none: `bogus:1`, not `http://`."""
+        words = [term.value for term in terms(self.query, negated=True) if term.field == WORD]
+        names = [match[1] for match in map(_LIKE_FIELD.match, words) if match is not None]
+        return (*self.mistakes, *(f"{name}: is no field, so this is searched as a word" for name in names))
+
+    @property
+    def whole_texts(self) -> Sequence[str]:
+        """The words and quoted texts of a filter of nothing else, all of them needed; empty for other filters."""
+        is_all = isinstance(self.query, Group) and self.query.join == "and"
+        parts = self.query.parts if isinstance(self.query, Group) and is_all else (self.query,)
+        texts = [part.value for part in parts if isinstance(part, Term) and part.is_text]
+        return texts if len(texts) == len(parts) else ()
+
+
+def terms(query: Query | None, *, negated: bool = False) -> Iterator[Term]:
+    """Yield the terms of a query; those behind `not` only if asked for."""
+    if isinstance(query, Term):
+        yield query
+    elif query is not None and (negated or query.join != "not"):
+        for part in query.parts:
+            yield from terms(part, negated=negated)
+
+
+def read_filter(text: str) -> Reading:
+    """Read a filter. A term that is unfinished or wrong never removes rows: only a sentence tells of it."""
+    mistakes: list[str] = []
+    tokens = deque(_tokens(text, mistakes))
+    parts: list[Query | None] = []
+    while tokens:  # more than one group where a bracket closes nothing
+        parts.append(_group(tokens))
+    return Reading(_joined("and", parts), tuple(dict.fromkeys(mistakes)))
+
+
+def _group(tokens: deque[Term | str | None]) -> Query | None:
+    """Read what stands before a closing bracket, or before the end."""
+    alternatives: list[list[Query | None]] = [[]]
+    negations = 0
+    while tokens and (word := tokens.popleft()) != ")":
+        if word == "not":
+            negations += 1
+            continue
+        if word == "or":
+            alternatives.append([])
+        query = _group(tokens) if word == "(" else word
+        if query is not None and not isinstance(query, str):
+            for _ in range(negations):
+                query = Group("not", (query,))
+            alternatives[-1].append(query)
+        negations = 0
+    return _joined("or", [_joined("and", parts) for parts in alternatives])
+
+
+def _joined(join: Literal["and", "or"], parts: Sequence[Query | None]) -> Query | None:
+    queries = tuple(part for part in parts if part is not None)
+    return Group(join, queries) if len(queries) > 1 else next(iter(queries), None)
+
+
+def _tokens(text: str, mistakes: list[str]) -> Iterator[Term | str | None]:
+    """Yield terms, joiners and brackets, and None for a term that is unfinished or wrong."""
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        word, closing = match["word"] or "", 0
+        if match["field"] is not None:
+            yield _term(f"{match['field']}{match['quoted']}", mistakes)
+        elif match["quoted"] is not None:
+            yield Term(QUOTED, match["quoted"]) if match["quoted"].strip() else None
+        else:
+            while closing < depth and len(word) > 1 and word.endswith(")"):  # it closes what stands before the word
+                word, closing = word[:-1], closing + 1
+            yield word.lower() if word in _JOINERS else _term(word, mistakes)
+            yield from ")" * closing
+            depth = max(0, depth + (word == "(") - (word == ")") - closing)
+
+
+def _term(text: str, mistakes: list[str]) -> Term | None:
+    match = _FIELD.fullmatch(text)
+    field = FIELDS.get(match[1].lower()) if match is not None else None
+    if match is None or field is None:
+        return Term(WORD, text.casefold())
+    name, sign, value = match[1].lower(), match[2], match[3].casefold()
+    number = _NUMBER.fullmatch(value)
+    if field.sign == ">" and (sign == ":" or number is None):
+        mistakes.append(f"{name}{'<' if sign == '<' else '>'} {field.must_be}")
+    elif field.sign == ">" and number is not None:
+        return Term(name, value, sign, float(number[1]) * _UNITS[number[2]])
+    elif sign != ":":
+        mistakes.append(f"{name} takes a colon, such as {name}:{value or '…'}")
+    elif value and not re.fullmatch(field.pattern, value, re.DOTALL):
+        mistakes.append(f"{name}: {field.must_be}")
+    elif value:
+        return Term(name, value)
+    return None
+
+
+def completions(text: str, ladder: Ladder) -> Sequence[tuple[str, str]]:
+    """Return completions of the last term by fields and values that occur, each as the word to show and the whole filter."""
+    start = max(text.rfind(" "), text.rfind("(")) + 1
+    if text.count('"') % 2:
+        return ()
+    before, term = text[:start], text[start:]
+    name, colon, begun = term.partition(":")
+    if not colon:
+        names = [f"{name}{field.sign}" for name, field in FIELDS.items()]
+        return [(name, before + name) for name in names if name.startswith(term.lower())]
+    folded = begun.casefold()
+    values = [text for text in _values(name.lower(), ladder) if folded in text.casefold() and text != begun]
+    values.sort(key=lambda value: not value.casefold().startswith(folded))
+    quoted = (f'"{value}"' if " " in value else value for value in values)
+    whole = [f"{before}{name}:{value}" for value in quoted]
+    return list(zip(values, whole, strict=True))[:MOST_COMPLETIONS]
+
+
+def _values(name: str, ladder: Ladder) -> Iterable[str]:
+    """Return the values of a field that occur, or that it may have."""
+    columns, choices = ladder.rows.columns, FIELDS[name].choices if name in FIELDS else ()
+    if name in {"status", "turn"}:
+        return (*map(str, sorted(set(columns[name]) - {0})), *choices)
+    if name not in {"server", "tool", "method"}:
+        return choices
+    pairs = set(zip(columns["peer" if name == "server" else name], columns["lane"], strict=True))
+    is_any = name != "server"  # a model is no server
+    texts = {ladder.rows.texts[text] for text, lane in pairs if text and (is_any or lane in _OF_SERVERS)}
+    if name == "tool":
+        texts |= {*ladder.tools.values()} - {""}
+        texts -= {tool.partition(".")[2] for tool in texts}
+    return sorted(texts)
