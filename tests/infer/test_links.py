@@ -181,7 +181,7 @@ def test_a_tool_that_reads_resources_and_a_hub_mean_what_their_arguments_say(nam
 )
 def test_an_answer_is_recognised_in_what_is_reported(reported: str, text: str, wanted: bool | None) -> None:  # noqa: FBT001 - a row's
     texts = result_texts({"content": [{"type": "text", "text": text}]})
-    assert repeats(reported, Answered(seq=1, at_ns=0, texts=texts)) is wanted
+    assert repeats(reported, Answered(seq=1, texts=texts)) is wanted
 
 
 @pytest.mark.parametrize(

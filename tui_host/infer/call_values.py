@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -43,19 +43,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A server's answer to a call: a result or an error.
-
-    `texts` are the forms in which a host may repeat the answer verbatim: none where it holds more than text, or is very large;
-    then `beside` are the texts beside other content, and `contents` says in words what there is, a line each.
-    """
+    """A server's answer to a call: a result or an error."""
 
     seq: int
-    at_ns: int
-    texts: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    texts: tuple[
+        str, ...
+    ] = ()  # in which a host may repeat it verbatim; none for more than text, or where it is very large
+    beside: tuple[str, ...] = ()  # then the texts beside other content
+    contents: str = ""  # then what there is in words, a line each
     is_error: bool = False
     mono_ns: int | None = None  # on the tap's own clock
-    contents: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,22 +81,19 @@ class Result:
     start: int
     end: int
     text: str
-    at_ns: int  # when the request was sent
     by_id: bool  # an id, the vendor's or the host's own, leads to the call; else name, order and text do
     by_name: bool = False  # the result names the call's tool
 
 
 def canonical(value: JSON) -> str:
     """Encode JSON so that equal values give equal texts: sorted keys, no white space, `1.0` as `1`, null as `{}` at the top."""
-    return _CANONICAL.encode(_plain({} if value is None else value))
+    return _CANONICAL.encode(_each({} if value is None else value, _whole))
 
 
 def canonical_text(arguments: str) -> str | None:
     """Encode arguments as a model wrote them in canonical form; None if the arguments are not JSON."""
-    if not arguments.strip():
-        return "{}"
     try:
-        return canonical(read_json(arguments))
+        return canonical(read_json(arguments)) if arguments.strip() else "{}"
     except ValueError:
         return None
 
@@ -113,30 +107,35 @@ def lean(arguments: str, defaults: Mapping[str, str]) -> str:
     value: JSON = json.loads(arguments)
     if not isinstance(value, Mapping):
         return arguments
-    kept = {key: item for key, item in value.items() if item is not None and canonical(item) != defaults.get(key)}
-    return canonical({key: _loose(item) for key, item in kept.items()})
+    kept = {
+        key: item
+        for key, item in value.items()
+        if item is not None and (key not in defaults or canonical(item) != defaults[key])
+    }
+    return canonical(_each(kept, _loose))
+
+
+def _each(value: JSON, change: Callable[[JSON], JSON]) -> JSON:
+    """Change all values in a value that hold no others."""
+    if value is None or isinstance(value, (str, int, float)):
+        return change(value)
+    if isinstance(value, (dict, Mapping)):
+        return {key: _each(item, change) for key, item in value.items()}
+    return [_each(item, change) for item in value]
+
+
+def _whole(value: JSON) -> JSON:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return int(value)
+    return value
 
 
 def _loose(value: JSON) -> JSON:
     if isinstance(value, str):
-        return _loose(int(value)) if _NUMBER.fullmatch(value) else {"true": True, "false": False}.get(value, value)
-    if isinstance(value, Mapping):
-        return {key: _loose(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_loose(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool) and 1 << 53 <= abs(value) < 1 << 1000:
+        value = int(value) if _NUMBER.fullmatch(value) else {"true": True, "false": False}.get(value, value)
+    if isinstance(value, int) and 1 << 53 <= abs(value) < 1 << 1000:
         return float(value)
     return value
-
-
-def _plain(value: JSON) -> JSON:
-    if value is None or isinstance(value, (str, int)):
-        return value
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
-    if isinstance(value, (dict, Mapping)):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value]
 
 
 def block_texts(result: JSON) -> list[str]:

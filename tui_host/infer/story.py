@@ -58,7 +58,7 @@ class Story:
     def feed(self, record: Record) -> Record:
         """Take in the next record; return the record with the time on the shared clock and the place in the story."""
         self.take(record)
-        return replace(self.clock.on_it(record), place=self.place_of(record))
+        return replace(self.clock.on_it(record), place=self.place_of(record.capture, record.exchange))
 
     def take(self, record: Record) -> None:
         """Take in the next record."""
@@ -67,22 +67,18 @@ class Story:
             at_ns = max(at_ns, self._last_ns + 1)
         self._last_ns = max(self._last_ns, at_ns)
         if record.wire == "llm" and record.exchange is not None:
-            self._take_exchange(record, at_ns)
+            self._take_exchange(record, (record.capture, record.exchange), at_ns)
         elif record.kind == "frame":
             before = self.frames.revision
             self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
 
-    def _take_exchange(self, record: Record, at_ns: int) -> None:
+    def _take_exchange(self, record: Record, key: ExchangeKey, at_ns: int) -> None:
         """Take in the next record of an exchange, if that is a readable request to a model with its answer."""
-        key = (record.capture, record.exchange or "")
-        if record.kind == "request" and record.malformed == MISSING:
-            self._unasked.add(key)
-        elif record.kind == "response" and key in self._unasked:
-            self._unasked.discard(key)
-            self.unasked += 1
         if record.kind == "request":
             exchange = exchange_of(record, at_ns, self._requests)
+            if record.malformed == MISSING:
+                self._unasked.add(key)
             if exchange is None or (exchange.body and not exchange.messages):
                 return
             self.conversations.add(exchange)
@@ -90,31 +86,28 @@ class Story:
             for start, end, words in additions:
                 span = Span(exchange=exchange.key[1], side="request", start=start, end=end)
                 link = Link(relation="injected", call="", span=span, words=words)
-                self._additions.append(FoundLink(key[0], self._place(exchange), link))
-        exchange = self.conversations.exchanges.get(key)
-        if exchange is not None:
+                self._additions.append(FoundLink(key[0], self.place_of(*key), link))
+        elif record.kind == "response" and key in self._unasked:
+            self._unasked.discard(key)
+            self.unasked += 1
+        if (exchange := self.conversations.exchanges.get(key)) is not None:
             exchange.feed(record, at_ns)
             self.revision += 1
             if exchange.is_over:
                 self.conversations.learn(exchange)
 
-    def place_of(self, record: Record) -> Place:
-        """Return the place of a record's exchange; of another record the session's, without turn and step."""
-        is_asking = record.wire == "llm" and record.exchange is not None
-        return self._place(
-            self.conversations.exchanges.get((record.capture, record.exchange or "")) if is_asking else None
-        )
-
-    def _place(self, exchange: ModelExchange | None) -> Place:
-        key = (0, 0) if exchange is None else (exchange.turn, exchange.step)
+    def place_of(self, capture: str, exchange: str | None) -> Place:
+        """Return the place of an exchange; without one with a model the session's, without turn and step."""
+        asked = self.conversations.exchanges.get((capture, exchange or ""))
+        key = (0, 0) if asked is None else (asked.turn, asked.step)
         if key not in self._places:
             self._places[key] = Place(session=self._session or None, turn=key[0] or None, step=key[1] or None)
         return self._places[key]
 
     def before(self, capture: str, exchange: str) -> ExchangeKey | None:
         """Return the previous exchange in the conversation of an exchange; None for the first exchange."""
-        key = capture, exchange
-        return self.conversations.exchanges[key].previous if key in self.conversations.exchanges else None
+        asked = self.conversations.exchanges.get((capture, exchange))
+        return None if asked is None else asked.previous
 
     # Links.
 
@@ -137,11 +130,24 @@ class Story:
         """
         yield from self._additions
         for joined in self.joined():
-            asked = joined.call
-            exchange = self.conversations.exchanges[asked.capture, asked.exchange]
-            place = replace(self._place(exchange), call=asked.key)
-            for capture, link in _links_of(joined, is_over=exchange.is_over):
+            call, known = joined.call, joined.known
+            place = replace(self.place_of(call.capture, call.exchange), call=call.key)
+            bare = Link(relation="asked", call=call.key, span=Span(), server=joined.server, tool=joined.tool)
+            if self.conversations.exchanges[call.capture, call.exchange].is_over:  # else the span may still grow
+                spans = [*call.spans] or [(0, 0)]
+                ranges = call.spans if len(spans) > 1 else ()
+                span = Span(exchange=call.exchange, start=spans[0][0], end=spans[-1][1], ranges=ranges)
+                yield FoundLink(call.capture, place, replace(bare, span=span, words=line(call.arguments, _WORDS)))
+            for (capture, seq), answer in ((sent.key, sent.answer) for sent in joined.sent):
+                link = replace(bare, relation="sent", span=Span(seq=seq), known=known)
                 yield FoundLink(capture, place, link)
+                if answer is not None:
+                    yield FoundLink(capture, place, replace(link, relation="answered", span=Span(seq=answer.seq)))
+            for result in joined.results:
+                span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
+                words = f"{REPORTED_DIFFERENTLY}: {result.text}" if joined.is_reported_differently else result.text
+                link = replace(bare, relation="told", span=span, words=line(words, _WORDS))
+                yield FoundLink(result.capture, place, replace(link, known=joined.result_known(result)))
 
     # Hosts.
 
@@ -170,29 +176,6 @@ class Story:
     @property
     def whose(self) -> Mapping[int, str]:
         """The host of each turn, where the story has several hosts."""
-        hosts: dict[int, str] = {}
-        for exchange in self.exchanges if len(self.hosts) > 1 else ():
-            if not exchange.is_side_request and (host := self.host_of(exchange)):
-                hosts.setdefault(exchange.turn, host)
-        return hosts
-
-
-def _links_of(joined: JoinedCall, *, is_over: bool) -> Iterator[tuple[str, Link]]:
-    """Yield the links of a call, each with the capture of its bytes."""
-    asked = joined.call
-    spans = asked.spans or ((0, 0),)
-    bare = Link(relation="asked", call=asked.key, span=Span(), server=joined.server, tool=joined.tool)
-    if is_over:  # else the span may still grow
-        start, end = spans[0][0], spans[-1][1]
-        span = Span(exchange=asked.exchange, start=start, end=end, ranges=spans if len(spans) > 1 else ())
-        yield asked.capture, replace(bare, span=span, words=line(asked.arguments, _WORDS))
-    for sent in joined.sent:
-        yield sent.key[0], replace(bare, relation="sent", span=Span(seq=sent.key[1]), known=joined.known)
-        if sent.answer is not None:
-            span = Span(seq=sent.answer.seq)
-            yield sent.key[0], replace(bare, relation="answered", span=span, known=joined.known)
-    for result in joined.results:
-        span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
-        words = f"{REPORTED_DIFFERENTLY}: {result.text}" if joined.is_reported_differently else result.text
-        link = replace(bare, relation="told", span=span, known=joined.result_known(result), words=line(words, _WORDS))
-        yield result.capture, link
+        asking = [exchange for exchange in self.exchanges if not exchange.is_side_request]
+        hosts = {exchange.turn: host for exchange in reversed(asking) if (host := self.host_of(exchange))}
+        return hosts if len(self.hosts) > 1 else {}

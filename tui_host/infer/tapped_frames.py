@@ -16,6 +16,7 @@ from tui_host.infer.call_values import READING, Answer, CallFrame, FrameKey, Lin
 from tui_host.servers.tool_output import read_any
 
 MOST = 4 << 20  # the largest frame that is parsed
+_LIST: FrameKey = ("tools/list", 0)  # stands for a call where a list of tools was asked for
 _Key: TypeAlias = tuple[str, str, str]
 """Capture, connection or HTTP exchange, and id of a request or of a task."""
 
@@ -30,7 +31,6 @@ class TappedFrames:
         self.clients: dict[Line, str] = {}  # the client's name on each connection: hosts may share a tap
         self.revision = 0
         self._calls: dict[_Key, FrameKey | None] = {}  # by request and by task; None where several wait under one id
-        self._lists: set[_Key] = set()
 
     def feed(self, record: Record, at_ns: int) -> None:
         """Take in the next frame."""
@@ -38,7 +38,7 @@ class TappedFrames:
         if len(record.data) > MOST:  # an answer is known by its id alone
             head = frame_head(record.data)
             if head.answers and record.direction == "in":
-                answer = Answer(seq=record.seq, at_ns=at_ns, mono_ns=record.mono_ns, is_error=head.is_error)
+                answer = Answer(seq=record.seq, mono_ns=record.mono_ns, is_error=head.is_error)
                 self._answered(self._called(_keys(record, head.id)), answer)
             return
         message = _message(record.data)
@@ -47,12 +47,11 @@ class TappedFrames:
         if is_asking and record.direction == "out":
             self._ask(record, at_ns, message, keys)
         elif keys and not is_asking and record.direction == "in":
-            self._answer(record, at_ns, message, keys)
+            self._answer(record, message, keys)
 
     def _ask(self, record: Record, at_ns: int, message: Mapping[str, JSON], keys: Sequence[_Key]) -> None:
         params, line, method = mapping(message.get("params")), _line(record), message["method"]
-        client = _client(message)
-        if client is not None and line not in self.clients:
+        if line not in self.clients and (client := _client(message)):
             self.clients[line] = client
             self.revision += 1
         match method:
@@ -72,39 +71,41 @@ class TappedFrames:
                 )
                 self.tools.setdefault((sent.server, sent.tool), {})
                 self._put(sent)
-                self._wait(sent, keys)
+                self._calls.update(dict.fromkeys(keys[:1], sent.key))
+                for key in keys[1:]:  # hosts may share a connection without a session, and each count from 1
+                    before = self.sent.get(self._calls.get(key) or sent.key, sent)
+                    is_waiting = before is not sent and before.answer is None and not before.is_dropped
+                    self._calls[key] = None if is_waiting else sent.key
             case "tools/list":
-                self._lists.update(keys)
+                self._calls.update(dict.fromkeys(keys, _LIST))
             case "tasks/get" | "tasks/result":
                 call = self._calls.get((*line, f"task {said(params.get('taskId'))}"))
                 self._calls.update(dict.fromkeys(keys, call))
             case "notifications/cancelled":
                 call = self._called([(*line, canonical(params.get("requestId")))])
                 # Some hosts cancel all requests at the end, answered ones too.
-                if call is not None and self.sent[call].answer is None:
+                if call in self.sent and self.sent[call].answer is None:
                     self._put(replace(self.sent[call], is_dropped=True))
             case _:
                 pass
-
-    def _wait(self, sent: CallFrame, keys: Sequence[_Key]) -> None:
-        self._calls.update(dict.fromkeys(keys[:1], sent.key))
-        for key in keys[1:]:  # hosts may share a connection without a session, and each count from 1
-            before = self.sent.get(self._calls.get(key) or sent.key, sent)
-            is_waiting = before is not sent and before.answer is None and not before.is_dropped
-            self._calls[key] = None if is_waiting else sent.key
 
     def _called(self, keys: Sequence[_Key]) -> FrameKey | None:
         """Return the call of a request's id, by HTTP exchange first, else by connection."""
         return next((call for key in keys if (call := self._calls.get(key)) is not None), None)
 
-    def _answer(self, record: Record, at_ns: int, message: Mapping[str, JSON], keys: Sequence[_Key]) -> None:
-        result = message.get("result")
+    def _answer(self, record: Record, message: Mapping[str, JSON], keys: Sequence[_Key]) -> None:
+        call, result = self._called(keys), message.get("result")
         members = mapping(result)
-        if next((key for key in keys if key in self._lists or key in self._calls), None) in self._lists:
-            self._lists.difference_update(keys)
-            self._listed(record.peer, items(members.get("tools")))
+        if call == _LIST:
+            self._calls.update(dict.fromkeys(keys))
+            self.revision += 1
+            for tool in map(mapping, items(members.get("tools"))):
+                properties = mapping(mapping(tool.get("inputSchema")).get("properties"))
+                schemas = {name: mapping(schema) for name, schema in properties.items()}
+                defaults = {name: canonical(own["default"]) for name, own in schemas.items() if "default" in own}
+                self.tools[record.peer, said(tool.get("name"))] = defaults
             return
-        call, task = self._called(keys), mapping(members.get("task")).get("taskId")
+        task = mapping(members.get("task")).get("taskId")
         if call is not None and isinstance(task, str):  # the answer follows with the task's result
             self._calls[*_line(record), f"task {task}"] = call
             return
@@ -115,7 +116,6 @@ class TappedFrames:
         texts = result_texts(held) if held is not None else tuple(filter(None, [error]))
         answer = Answer(
             seq=record.seq,
-            at_ns=at_ns,
             mono_ns=record.mono_ns,
             texts=texts,
             beside=() if texts else tuple(block_texts(held)),
@@ -124,16 +124,8 @@ class TappedFrames:
         )
         self._answered(call, answer)
 
-    def _listed(self, server: str, tools: Sequence[JSON]) -> None:
-        for tool in map(mapping, tools):
-            properties = mapping(mapping(tool.get("inputSchema")).get("properties")).items()
-            defaults = {name: mapping(schema) for name, schema in properties if "default" in mapping(schema)}
-            own = {name: canonical(schema["default"]) for name, schema in defaults.items()}
-            self.tools[server, said(tool.get("name"))] = own
-        self.revision += 1
-
     def _answered(self, call: FrameKey | None, answer: Answer) -> None:
-        if call is not None and self.sent[call].answer is None:
+        if call in self.sent and self.sent[call].answer is None:
             self._put(replace(self.sent[call], answer=answer))
 
     def _put(self, sent: CallFrame) -> None:
@@ -153,13 +145,11 @@ def _keys(record: Record, identity: str) -> Sequence[_Key]:
 
 def client_in(data: bytes) -> str:
     """Return the client's name in a frame; empty if the frame states none."""
-    return _client(_message(data)) or ""
+    return _client(_message(data))
 
 
-def _client(message: Mapping[str, JSON]) -> str | None:
-    """Return the client's name in a message; None if the message has no `clientInfo`."""
-    client = introduced(mapping(message.get("params")), "clientInfo")
-    return said(client.get("name")) if client else None
+def _client(message: Mapping[str, JSON]) -> str:
+    return said(introduced(mapping(message.get("params")), "clientInfo").get("name"))
 
 
 def _message(data: bytes) -> Mapping[str, JSON]:

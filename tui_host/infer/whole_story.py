@@ -13,12 +13,13 @@ from heapq import merge
 from tui_host.capture.exports.parts import Exported
 from tui_host.capture.record import Place, Record
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.notes_of_people import frame_choices
+from tui_host.capture.store.notes_of_people import choose_frame, frame_choices
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import Conversation, item_to_text
 from tui_host.errors import JSON, TuiHostError
 from tui_host.infer.conversations.host_names import host_named, in_words, models_in_words, models_of, protocols_of
-from tui_host.infer.matching.by_hand import choose, pairing_named
+from tui_host.infer.matching.by_hand import pairing_of
+from tui_host.infer.matching.matcher import JoinedCall
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
@@ -106,7 +107,7 @@ class WholeStory:
         readers = readers_of(self._store, self._story)
         own = (readers[name].records(last.seq) for name, last in self._last.items() if name in readers)
         for record in merge(*own, key=self.found.clock.at_ns):
-            within = self._places_of_frames.get(record.key) or self.found.place_of(record)
+            within = self._places_of_frames.get(record.key) or self.found.place_of(record.capture, record.exchange)
             if not self._is_kept and (within.turn, within.step) != (record.place.turn, record.place.step):
                 yield replace(record, place=replace(record.place, turn=within.turn, step=within.step)), False
             else:
@@ -138,12 +139,22 @@ def link_by_hand(store: Store, session: str, call: str, frame: str) -> tuple[str
     if not isinstance(named, TapStory):
         raise TuiHostError("only calls that a tap or a file brought are joined by hand", session, "name such a session")
     story = WholeStory(store, named).found
-    numbers: dict[str, str] = {}
+    asked: list[JoinedCall] = []
     for joined in story.joined():
-        exchange = story.conversations.exchanges[joined.call.capture, joined.call.exchange]
-        numbers[f"{exchange.turn}.{exchange.step}.{joined.call.number + 1}"] = joined.call.key
-    pairing = pairing_named(story.joined(), story.frames.sent.values(), numbers.get(call, call), frame)
-    choose(store, pairing)
+        place = story.place_of(joined.call.capture, joined.call.exchange)
+        if call in {joined.key, f"{place.turn}.{place.step}.{joined.call.number + 1}"}:
+            asked.append(joined)
+    sent = [
+        own for own in story.frames.sent.values() if frame in {"{}:{}".format(*own.key), f"{own.server}#{own.rpc_id}"}
+    ]
+    remedy = "name a call as 1.1.2, a frame as math#4, or both as the JSON lines of `sessions export` do"
+    if not asked:
+        raise TuiHostError("there is no such call of a model", call, remedy)
+    if len(sent) != 1:
+        what = "several frames are named so" if sent else "there is no such frame of a call"
+        raise TuiHostError(what, frame, remedy)
+    pairing = pairing_of(asked[0], sent[0])
     is_joined, (capture, seq) = not pairing.is_joined, pairing.frame
+    choose_frame(store, pairing.call, pairing.frame, is_joined=is_joined)
     words = f"{'joined' if is_joined else 'parted'}: {pairing.words}"
     return words, {"call": pairing.call, "capture": capture, "seq": seq, "joined": is_joined}

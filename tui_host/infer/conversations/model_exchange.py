@@ -235,7 +235,6 @@ class ModelExchange:
                 start=part.start,
                 end=part.end,
                 text=part.text,
-                at_ns=self.at_ns,
                 by_id=by_id,
                 by_name=part.name == calls[number].name,
             )

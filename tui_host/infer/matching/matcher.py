@@ -73,16 +73,24 @@ def match(
 
 class _Matching:
     def __init__(self, calls: Sequence[Call], tapped: TappedFrames, clock: WallClock) -> None:
-        self._frames, self._tools = tapped.sent, tapped.tools
+        self._frames = dict(sorted(tapped.sent.items(), key=lambda pair: pair[1].at_ns))
+        self._tools = tapped.tools
         self._calls = {call.key: call for call in calls}
         self._texts: dict[str, Sequence[str]] = {}  # the results of which one is the call's
-        for group in _result_groups(calls):
-            self._texts.update(dict.fromkeys((call.key for call in group), _texts(group)))
+        groups: dict[tuple[str, ...], list[Call]] = defaultdict(list)
+        for call in calls:
+            if call.results:
+                kind = call.name if call.results[0].by_name else ""
+                groups[(call.key,) if call.results[0].by_id else (call.capture, call.exchange, kind)].append(call)
+        self._groups = list(groups.values())  # of calls whose results only the order tells apart
+        for group in self._groups:
+            texts = tuple(dict.fromkeys(call.results[0].text for call in group))
+            self._texts.update(dict.fromkeys((call.key for call in group), texts))
         self._evidence: dict[tuple[FrameKey, str], bool | None] = {}
         self._named: dict[str, frozenset[Tool]] = {}  # the tools that each call's name may stand for
         self._calls_of: dict[FrameKey, list[str]] = {key: [] for key in self._frames}  # that each frame may carry
         self._frames_of: dict[str, list[FrameKey]] = {call.key: [] for call in calls}
-        self._sent: dict[str, list[FrameKey]] = {}
+        self._sent: dict[str, list[FrameKey]] = {}  # in the order of time
         self._known: dict[str, Known] = {}
         self._taken: set[FrameKey] = set()
         self._lines = Counter(tapped.peers.values())  # how many connections each server has
@@ -95,7 +103,7 @@ class _Matching:
         timed: dict[_Kind, list[CallFrame]] = defaultdict(list)
         untimed: dict[_Kind, list[CallFrame]] = defaultdict(list)
         other_clocks = _with_other_clocks({key[0] for key in self._frames}, self._calls.values(), clock)
-        for key, frame in sorted(self._frames.items(), key=lambda pair: pair[1].at_ns):
+        for key, frame in self._frames.items():
             kind = self._kind((frame.server, frame.tool), frame.arguments)
             (untimed if key[0] in other_clocks else timed)[kind].append(frame)
         tools: dict[tuple[str, tuple[str, ...]], frozenset[Tool]] = {}
@@ -125,7 +133,12 @@ class _Matching:
     def _repeats(self, key: FrameKey, call: str) -> bool | None:
         """Return whether a call's result repeats a frame's answer; None if nothing speaks for or against it."""
         if (key, call) not in self._evidence:
-            self._evidence[key, call] = _grade(self._frames[key], self._texts.get(call, ()))
+            frame, texts = self._frames[key], self._texts.get(call, ())
+            if frame.answer is None or frame.is_dropped:
+                grades = {None if is_failure(text) else False for text in texts}
+            else:
+                grades = {repeats(text, frame.answer) for text in texts}
+            self._evidence[key, call] = next((grade for grade in (True, None, False) if grade in grades), None)
         return self._evidence[key, call]
 
     # Certain.
@@ -174,12 +187,10 @@ class _Matching:
         if len(telling) != 1:
             return ""
         rivals = [rival for rival in self._frames_of[telling[0]] if rival != key]
-        is_free = all(self._repeats(rival, telling[0]) is False for rival in rivals)
-        answer = self._frames[key].answer
+        answer, rest = self._frames[key].answer, [call for call in calls if call != telling[0]]
         is_distinctive = answer is not None and len(next(iter(answer.texts), "")) >= DISTINCTIVE
-        rest = [call for call in calls if call != telling[0]]
         is_own = not rest or (is_distinctive and all(self._repeats(key, call) is False for call in rest))
-        return telling[0] if is_free and is_own else ""
+        return telling[0] if is_own and all(self._repeats(rival, telling[0]) is False for rival in rivals) else ""
 
     def _is_credible(self, key: FrameKey, call: str) -> bool:
         """Return whether the result repeats an answer, or at least does not differ where nobody else can have sent a frame."""
@@ -192,7 +203,7 @@ class _Matching:
     def take_likeliest(self) -> None:
         """Join what remains in order: first where the result repeats the answer."""
         for is_repeated in (True, False):
-            for key in sorted(self._open_pairs(), key=lambda key: self._frames[key].at_ns):
+            for key in self._open_pairs():
                 calls = [call for call in self._calls_of[key] if call not in self._sent]
                 likely = [call for call in calls if self._repeats(key, call) or not is_repeated]
                 if likely:
@@ -208,7 +219,9 @@ class _Matching:
                     self._take(key, calls[0], degree)
 
     def _take(self, key: FrameKey, call: str, known: Known) -> None:
-        self._sent.setdefault(call, []).append(key)
+        sent = self._sent.setdefault(call, [])
+        sent.append(key)
+        sent.sort(key=lambda frame: self._frames[frame].at_ns)
         self._known[call] = known
         self._taken.add(key)
         self._used.add((*_host(self._calls[call]), self._frames[key].line))
@@ -226,7 +239,7 @@ class _Matching:
         results = dict(self._results())
         certain = {frame for call, own in self._sent.items() if self._known[call] != "maybe" for frame in own}
         for key, call in self._calls.items():
-            own = sorted(self._sent.get(key, ()), key=lambda frame: self._frames[frame].at_ns)
+            own = self._sent.get(key, [])
             sent = tuple(self._frames[frame] for frame in own)
             named = [tool for tool in self._named[key] if names_server(call.name, *tool)]
             server, tool = named[0] if len(named) == 1 else ("", call.name)
@@ -247,49 +260,21 @@ class _Matching:
 
     def _results(self) -> Iterator[tuple[str, tuple[tuple[Result, ...], bool]]]:
         """Yield the places of each call's result, and whether only order says so: by its frame's answer where results have only an order, else by order."""
-        for group in _result_groups(self._calls.values()):
-            fitting = {call.key: [place for place in group if self._reports(place, call.key)] for call in group}
-            is_whole = len({places[0].key for places in fitting.values() if len(places) == 1}) == len(group)
+        for group in self._groups:
+            fitting: list[Sequence[Call]] = []
             for call in group:
-                place = fitting[call.key][0] if is_whole else call
-                is_told = len(_texts(group)) == 1 or (is_whole and self._known[call.key] != "maybe")
-                yield call.key, (place.results, not is_told)
-
-    def _reports(self, place: Call, call: str) -> bool:
-        """Return whether the result in one call's place repeats the answer that another call got."""
-        answer = self._frames[self._sent[call][-1]].answer if call in self._sent else None
-        return answer is not None and repeats(place.results[0].text, answer) is True
-
-
-def _grade(frame: CallFrame, texts: Sequence[str]) -> bool | None:
-    if not texts:
-        return None
-    if frame.answer is None or frame.is_dropped:
-        return None if any(map(is_failure, texts)) else False
-    grades = {repeats(text, frame.answer) for text in texts}
-    if True in grades:
-        return True
-    return None if None in grades else False
+                answer = self._frames[self._sent[call.key][-1]].answer if call.key in self._sent else None
+                texts = ((place, place.results[0].text) for place in group)
+                fitting.append([place for place, text in texts if answer is not None and repeats(text, answer)])
+            is_whole = len({places[0].key for places in fitting if len(places) == 1}) == len(group)
+            for call, places in zip(group, fitting, strict=True):
+                is_told = len(self._texts[call.key]) == 1 or (is_whole and self._known[call.key] != "maybe")
+                yield call.key, ((places[0] if is_whole else call).results, not is_told)
 
 
 def _host(call: Call) -> tuple[object, ...]:
     """Return what tells a call's host from others."""
     return call.capture, call.host, call.agent
-
-
-def _result_groups(calls: Iterable[Call]) -> Iterable[Sequence[Call]]:
-    """Return the calls with results, those together whose results only the order tells apart."""
-    groups: dict[tuple[str, ...], list[Call]] = defaultdict(list)
-    for call in calls:
-        if call.results and call.results[0].by_id:
-            groups[call.key,].append(call)
-        elif call.results:
-            groups[call.capture, call.exchange, call.name if call.results[0].by_name else ""].append(call)
-    return groups.values()
-
-
-def _texts(group: Iterable[Call]) -> Sequence[str]:
-    return tuple(dict.fromkeys(call.results[0].text for call in group))
 
 
 def _with_other_clocks(captures: set[str], calls: Iterable[Call], clock: WallClock) -> set[str]:

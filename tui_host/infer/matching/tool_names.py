@@ -40,13 +40,7 @@ def meant(asked: Call) -> tuple[str, str | None]:
 
 
 def tools_named(name: str, tools: Iterable[Tool], offered: Sequence[str] = ()) -> frozenset[Tool]:
-    """Return the tools that a name may stand for: the longest tool name in it counts, and then the longest server name.
-
-    Args:
-        name: The name that the model uses.
-        tools: All known tools.
-        offered: All names that the request offers.
-    """
+    """Return the tools that a model's name for one may stand for: the longest tool name in it counts, and then the longest server name."""
     rests = {tool: rest for tool in tools if (rest := _rest(name, tool[1])) is not None}
     if not rests:
         return _shortened(name, tools)
@@ -98,16 +92,15 @@ def _shortened(name: str, tools: Iterable[Tool]) -> frozenset[Tool]:
         return frozenset()
     squeezed = _squeezed(name).removeprefix("mcp")
     wholes = {tool: (_squeezed("".join(tool)), _squeezed(tool[0][:_SERVER] + tool[1])) for tool in tools}
-    shared = {tool: max(_likeness(squeezed, whole) for whole in own) for tool, own in wholes.items()}
+    shared: dict[Tool, int] = {}
+    for tool, own in wholes.items():
+        for whole in own:  # how many characters are the same at the beginning and the end
+            pairs = ((squeezed, whole), (squeezed[::-1], whole[::-1]))
+            front, back = (len(commonprefix(pair)) for pair in pairs)  # noqa: RUF071 - these are no paths
+            length = front + back * (back >= _ALIKE)
+            shared[tool] = max(shared.get(tool, 0), length * (front >= _ALIKE))
     most = max(shared.values(), default=0)
     return frozenset(tool for tool, length in shared.items() if length == most >= _ALIKE)
-
-
-def _likeness(cut: str, whole: str) -> int:
-    """Return how many characters a name that was cut shares with a full name at its beginning and end."""
-    pairs = ((cut, whole), (cut[::-1], whole[::-1]))
-    front, back = (len(commonprefix(pair)) for pair in pairs)  # noqa: RUF071 - these are no paths
-    return front + back * (back >= _ALIKE) if front >= _ALIKE else 0
 
 
 def _cleaned(name: str) -> str:

@@ -10,6 +10,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
+from tui_host.capture.store.notes_of_people import RowMarks, choose_frame
 from tui_host.capture.visible import line
 from tui_host.errors import JSON, TuiHostError
 from tui_host.settings.model_options import Options, option_of, text_of, value_of, with_value
@@ -17,7 +18,6 @@ from tui_host.settings.system_keyring import SERVICE, keyring_name
 from tui_host.tui.screens.page_screen import PageScreen
 
 if TYPE_CHECKING:
-    from tui_host.capture.store.notes_of_people import RowMarks
     from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
@@ -201,9 +201,8 @@ class JoinScreen(FieldScreen):
         if self._store is None or not 0 < number <= len(self._pairings):
             self.complain("no pair has this digit")
             return
-        from tui_host.infer.matching.by_hand import choose
-
-        choose(self._store, self._pairings[number - 1])
+        pairing = self._pairings[number - 1]
+        choose_frame(self._store, pairing.call, pairing.frame, is_joined=not pairing.is_joined)
         self.action_leave()
 
 
