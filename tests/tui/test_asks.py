@@ -599,6 +599,7 @@ async def test_a_resource_is_attached_with_its_size_its_changes_are_told_and_a_t
         await app.press("down", "down", "tab")
         await app.until_shown("[note://one of rich: text, 14 B]", "data of rich to demo/openai")
         await app.press("enter")
+        await app.until(lambda: app.bodies("llm", "out"))
         await app.until_idle()
         assert '<resource server=\\"rich\\" uri=\\"note://one\\">\\nthe first note' in json.dumps(app.messages[-1])
         await app.send("call rich.touch {}")

@@ -88,7 +88,7 @@ def test_a_closed_option_is_shown_whole() -> None:
         ["messages", "3,059", "~765"],
     ]
     assert all(cell_len(line) <= 40 for line in lines)
-    assert page.toggle(0) == 0
+    assert page.opened(0) == 0
     assert drawn(page, 40)[1].strip() == "{"
 
 
@@ -104,8 +104,9 @@ def test_a_part_knows_its_path_and_its_bytes_in_the_body() -> None:
         "messages[2]",
         "messages[2].tool_calls[0]",
     ]
-    assert page.show_bytes(8) == 8
-    assert "".join(line.strip() for line in drawn(page, 60)[9:-1]) == to_json(CALL).decode()
+    shown = page.bytes_at(8)
+    assert shown is not None
+    assert "".join(drawn(shown, 60)).partition("escape: back")[2] == to_json(CALL).decode()
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(8, 60))
@@ -145,13 +146,13 @@ def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_even
     assert lines[2].split("  ")[:2] == ["▸ text ×1,000", "3,890 characters in 0 ms"]
     assert lines[3].startswith('▸ text ×100  500 characters in 0 ms  "1000 1001 ')
     assert "stop stop" in lines[4]
-    assert page.toggle(3)
+    assert page.opened(3)
     opened = drawn(page)
     assert opened[4].strip().startswith("▸ assembled: 500 bytes of text in ")
     assert opened[5].strip().startswith('▸ text "1000 "')
-    assert page.toggle(5)
+    assert page.opened(5)
     assert any('"content": "1000 "' in line for line in drawn(page))
-    assert page.toggle(4)
+    assert page.opened(4)
     assert drawn(page)[5].strip().startswith("1000 1001 1002")
 
 

@@ -18,12 +18,11 @@ from tui_host.answers.sheet import BodyPlace, SheetLine
 from tui_host.errors import JSON
 from tui_host.tui.widgets.details.search_input import SearchInput
 from tui_host.tui.widgets.lines.json_lines import highlight, json_lines
-from tui_host.tui.widgets.pages.detail_page import Match, Page
-from tui_host.tui.widgets.pages.json_page import JsonPage
+from tui_host.tui.widgets.pages.detail_page import Below, Match, Page
+from tui_host.tui.widgets.pages.json_page import JsonPage, decoded, path_at
 from tui_host.tui.widgets.pages.page_search import PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
-from tui_host.tui.widgets.pages.value_pages import decoded, path_at
 
 ARGUMENTS = '{"city": "Paris", "a b": [1, {"x": "y\\n"}]}'
 BODY = {
@@ -52,78 +51,79 @@ def at(page: Page, words: str) -> int:
     return next(number for number, line in enumerate(lines(page)) if words in line)
 
 
-def opened(page: Page, *words: str) -> Sequence[str]:
+def folded(page: Page, *words: str) -> Sequence[str]:
     for part in words:
-        assert page.toggle(at(page, part)) is not None
+        assert isinstance(page.opened(at(page, part)), int)
     return [line.strip() for line in lines(page)]
+
+
+def below(page: Page, words: str) -> Page:
+    opened = page.opened(at(page, words))
+    assert isinstance(opened, Below)
+    return made(opened.page)
+
+
+def bytes_at(page: Page, words: str) -> Page:
+    shown = page.bytes_at(at(page, words))
+    assert shown is not None
+    return made(shown)
 
 
 def test_containers_fold_to_a_line_that_counts_them_and_unfold_where_they_were() -> None:
     page = made(JsonPage("body", TEXT))
     before = lines(page)
-    assert opened(page, '"calls"')[9:12] == ['"calls": [ … 1 element, 86 bytes ]', "}", "],"]
-    assert opened(page, '"messages"')[2] == '"messages": [ … 2 elements, 168 bytes ],'
-    assert opened(page, '"k"', '"a b"')[4] == '"a b": [ … 3 elements, 21 bytes ],'
-    assert opened(page, '"a b"')[7] == '"k": [ … 2 elements, 6 bytes ]', "what is inside stays folded"
-    assert opened(page, '"k"', '"messages"', '"calls"') == [line.strip() for line in before]
-    opened(page, '"messages"', '"a b"')
+    assert folded(page, '"calls"')[9:12] == ['"calls": [ … 1 element, 86 bytes ]', "}", "],"]
+    assert folded(page, '"messages"')[2] == '"messages": [ … 2 elements, 168 bytes ],'
+    assert folded(page, '"k"', '"a b"')[4] == '"a b": [ … 3 elements, 21 bytes ],'
+    assert folded(page, '"a b"')[7] == '"k": [ … 2 elements, 6 bytes ]', "what is inside stays folded"
+    assert folded(page, '"k"', '"messages"', '"calls"') == [line.strip() for line in before]
+    folded(page, '"messages"', '"a b"')
     line = page.reveal(Match(TEXT.index("one"), TEXT.index("two")))
     assert '"content"' in lines(page)[line], "a search opens what hides its place"
     assert at(page, '"a b": [ … 3 elements'), "and nothing else"
-    opened(page, '"a b"')
-    assert page.toggle(len(page) - 1) == 0, "the closing mark folds too"
+    folded(page, '"a b"')
+    assert page.opened(len(page) - 1) == 0, "the closing mark folds too"
     assert lines(page) == [f"{{ … 3 members, {len(TEXT.encode())} bytes }}"]
-    assert page.toggle(at(made(JsonPage("", TEXT)), '"model"')) is None
+    assert page.opened(at(made(JsonPage("", TEXT)), '"model"')) is None
 
 
-def test_a_string_opens_as_text_or_as_the_json_that_it_holds() -> None:
+def test_a_string_opens_as_a_page_of_text_or_of_the_json_that_it_holds_and_paths_lead_there() -> None:
     page = made(JsonPage("body", TEXT))
-    assert opened(page, '"content"')[5:8] == ['"content": "one\\ntwo 中文"  text of 10 characters', "one", "two 中文"]
-    shown = opened(page, '"arguments"')
-    place = at(page, '"arguments"')
-    assert shown[place].endswith("JSON in a string")
-    assert shown[place + 1 : place + 4] == ["{", '"city": "Paris",', '"a b": [']
-    assert opened(page, '"a b"')[place + 3] == '"a b": [ … 2 elements, 17 bytes ]'
-    assert opened(page, '"city"') == opened(made(JsonPage("body", TEXT)), '"content"'), "a line without more closes it"
-
-
-def test_every_line_has_its_path_also_inside_of_strings() -> None:
-    page = made(JsonPage("body", TEXT))
-    opened(page, '"arguments"')
     paths = [page.path(number) for number in range(len(page))]
     assert paths[0] == paths[-1] == "."
     assert page.path(at(page, '"content"')) == "messages[0].content"
     assert page.path(at(page, '"name"')) == "messages[1].calls[0].name"
-    assert page.path(at(page, '"city"')) == f"{CALL} | fromjson | .city"
-    assert page.path(at(page, '"x"')) == f'{CALL} | fromjson | .["a b"][1].x'
     assert paths[-5:-2] == ['数据["a b"][2]', '数据["a b"]', "数据.empty"]
     assert page.path(at(page, "4")) == '数据["a b"][2]'
+    words = lines(below(page, '"content"'))
+    assert words == ["messages[0].content: text of 10 characters · escape: back", "one", "two 中文"]
+    inner = below(page, '"arguments"')
+    assert [line.strip() for line in lines(inner)][1:4] == ["{", '"city": "Paris",', '"a b": [']
+    assert inner.path(at(inner, '"city"')) == f"{CALL} | fromjson | .city"
+    assert inner.path(at(inner, '"x"')) == f'{CALL} | fromjson | .["a b"][1].x'
+    assert folded(inner, '"a b"')[3] == '"a b": [ … 2 elements, 17 bytes ]'
     body = TEXT.encode()
     assert path_at(body, body.index(b'"one')) == "messages[0].content"
     assert path_at(body, body.index(b'{"k"')) == '数据["a b"][1]'
     assert path_at(b"no JSON", 3) == ""
 
 
-def test_the_bytes_of_a_value_stand_below_it_then_in_hex_then_no_longer() -> None:
+def test_the_bytes_of_a_value_are_a_page_and_in_hex_the_next() -> None:
     text = '{"a": {"b" :  "\\u4e2d\\n"}\n, "c": "中"}'
     page = made(JsonPage("body", text))
-    assert page.show_bytes(1) == 1
-    assert [line.strip() for line in lines(page)][1:3] == [
-        '"a": { … 1 member, 19 bytes, raw }␊,',
-        '{"b" :  "\\u4e2d\\n"}',
-    ]
-    assert (page.show_bytes(2), len(page)) == (1, 7)
-    assert lines(page)[2].strip() == '00000000  7b 22 62 22 20 3a 20 20  {"b" :'
-    assert (page.show_bytes(1), len(page)) == (1, len(made(JsonPage("body", text))))
-    assert page.show_bytes(at(page, '"c"')) is not None
-    page.show_bytes(at(page, '"c"'))
-    assert "22 e4 b8 ad 22" in lines(page)[-2]
+    raw = bytes_at(page, '"a"')
+    assert lines(raw) == ["a: 19 bytes · r: in hex · escape: back", '{"b" :  "\\u4e2d\\n"}']
+    assert "7b 22 62 22 20 3a 20 20  {" in lines(bytes_at(raw, "19 bytes"))[1]
+    folded(page, '"a"')
+    assert lines(bytes_at(page, '"a"')) == lines(raw)
+    in_hex = bytes_at(bytes_at(page, '"c"'), "5 bytes")
+    assert "22 e4 b8 ad 22" in lines(in_hex)[-1]
+    assert in_hex.bytes_at(0) is None
 
 
 def test_folds_survive_another_width_and_a_page_that_has_grown() -> None:
     page = made(JsonPage("body", TEXT))
-    opened(page, '"a b"', '"arguments"', '"city"', '"arguments"', '"x"')
-    shown = [line.strip() for line in lines(page)]
+    shown = folded(page, '"a b"', '"calls"')
     assert [line.strip() for line in lines(made(made(page, 30), 70))] == shown
     assert all(cell_len(line) <= 20 for line in lines(made(page, 20)))
     grown = JsonPage("body", TEXT + "\n{}")
@@ -132,37 +132,38 @@ def test_folds_survive_another_width_and_a_page_that_has_grown() -> None:
     another = JsonPage("body", json.dumps([12345, "text", [1]] * 9))
     unfolded = lines(made(another))
     another.keep(grown)
-    assert lines(made(another)) == unfolded, "what is open in one text is closed in another"
+    assert lines(made(another)) == unfolded, "what is folded in one text is open in another"
 
 
 def test_what_is_cut_off_folds_as_far_as_it_goes() -> None:
     page = made(JsonPage("body", '{"a": [1, {"b": 2}, {"c": "text\\nand'))
-    assert opened(page, '"a"')[1:] == ['"a": [ … 3 elements, 30 bytes, not closed']
-    assert opened(page, '"a"', '"c"')[-2:] == ["text", "and"]
+    assert folded(page, '"a"')[1:] == ['"a": [ … 3 elements, 30 bytes, not closed']
+    folded(page, '"a"')
+    assert lines(below(page, '"c"'))[-2:] == ["text", "and"]
     assert decoded('"cut in an escape \\ud83d\\ude') == "cut in an escape \ud83d"
 
 
 @given(
     st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
-    st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=8),
+    st.lists(st.integers(0, 60), max_size=8),
     st.integers(8, 60),
 )
-def test_whatever_is_pressed_lines_fit_and_places_agree(
-    value: object, presses: Sequence[tuple[int, bool]], width: int
-) -> None:
+def test_whatever_is_pressed_lines_fit_and_places_agree(value: object, presses: Sequence[int], width: int) -> None:
     page = made(JsonPage("body", json.dumps(value)), width)
     whole = lines(page)
-    for number, folds in presses:
-        line = page.toggle(number % len(page)) if folds else page.show_bytes(number % len(page))
-        assert line is None or 0 <= line < len(page)
+    for number in presses:
+        line = page.opened(number % len(page))
+        assert not isinstance(line, int) or 0 <= line < len(page)
         assert all(cell_len(line) <= width for line in lines(page))
         assert all(page.line_at(page.place_of(number)) <= number for number in range(len(page)))
-        assert [page.path(number) for number in range(len(page))]
-    again = JsonPage("body", json.dumps(value))
-    assert lines(made(again, width)) == whole
+        for line_number in range(len(page)):
+            assert page.path(line_number)
+            shown = page.bytes_at(line_number)
+            assert shown is None or all(cell_len(line) <= width for line in lines(made(shown, width)))
+    assert lines(made(JsonPage("body", json.dumps(value)), width)) == whole
 
 
-def test_a_tree_folds_its_texts_and_leads_paths_through_the_body() -> None:
+def test_a_text_in_a_tree_opens_as_a_page_that_folds_and_leads_paths_through_the_body() -> None:
     place = BodyPlace("messages[1].calls[0]", b'{"name": "f\xff"}', is_decoded=False)
     string = BodyPlace("messages[0].content", json.dumps(ARGUMENTS).encode(), is_decoded=True)
     entries = [
@@ -171,48 +172,42 @@ def test_a_tree_folds_its_texts_and_leads_paths_through_the_body() -> None:
     ]
     page = TreePage("parts", entries, flipped=set())
     made(page)
-    assert [line.strip() for line in opened(page, '"name"')] == [
-        "▾ call",
-        "{",
-        '"name": { … 1 member, 8 bytes },',
-        '"b": [',
-        "2",
-        "]",
-        "}",
-        "▸ text",
-    ]
+    assert [line.strip() for line in lines(page)][:4] == ["▾ call", "{", '"name": {', '"x": 1']
     assert page.path(2) == "messages[1].calls[0].name"
-    again = TreePage("parts", entries, flipped=set())
-    again.keep(page)
-    made(again, 60)
-    assert [line.strip() for line in lines(again)][2] == '"name": { … 1 member, 8 bytes },'
-    assert page.toggle(4) == 0, "a number does not fold: its entry closes"
-    assert opened(page, "text")[1:4] == ["▾ text", "{", '"city": "Paris",']
+    inner = below(page, '"name"')
+    assert folded(inner, '"name"')[:3] == ["call · escape: back", "{", '"name": { … 1 member, 8 bytes },']
+    assert inner.path(2) == "messages[1].calls[0].name"
+    assert page.opened(0) == 0
+    assert folded(page, "text")[1:4] == ["▾ text", "{", '"city": "Paris",']
     assert page.path(3) == "messages[0].content | fromjson | .city"
-    assert (page.show_bytes(1), lines(page)[2].strip()) == (1, json.dumps(ARGUMENTS))
-    assert page.show_bytes(1) == 1
-    assert lines(page)[2].strip().startswith("00000000  22 7b 5c")
-    assert (page.show_bytes(2), len(page)) == (1, 2)
-    assert page.show_bytes(0) == 0
-    assert lines(page)[1].strip().startswith("00000000  7b 22 6e"), "no text, so hex at once"
+    raw = bytes_at(page, "text")
+    assert "".join(lines(raw)[1:]) == json.dumps(ARGUMENTS)
+    assert lines(bytes_at(raw, "bytes"))[1].startswith("00000000  22 7b 5c")
+    assert lines(bytes_at(page, "call"))[1].startswith("00000000  7b 22 6e"), "no text, so hex at once"
 
 
-async def test_what_is_selected_comes_as_it_stands_whatever_is_folded() -> None:
+async def test_a_page_that_a_line_opens_is_left_by_escape_and_what_is_selected_comes_as_it_stands() -> None:
     async with at_work(Reading(JsonPage("body", TEXT)), (60, 30)) as (app, pilot):
         view = app.view
         await until(pilot, lambda: "empty" in "".join(view.render_line(y).text for y in range(30)))
-        for words in ('"messages"', '"messages"', '"content"', '"calls"'):
+        for words in ('"messages"', '"messages"', '"calls"'):
             view.move_cursor(row_of(view, words)[1])
             await pilot.press("enter")
-        await until(pilot, lambda: "text of" in view.render_line(5).text)
         assert view.cursor == row_of(view, '"calls"')[1]
-        x, y = row_of(view, "  two 中文")
-        await pilot.click(view, offset=(x + 3, y), times=2)
-        assert (selected(view), view.current_source[0]) == ("two", "part of body")
         await drag(pilot, view, row_of(view, '"content"'), row_of(view, '"calls"'))
         assert selected(view).startswith('"content": "one\\n')
         await pilot.press("escape")
         assert view.current_source == ("body", TEXT)
+        view.move_cursor(row_of(view, '"content"')[1])
+        await pilot.press("enter")
+        await until(pilot, lambda: "text of 10" in view.render_line(0).text)
+        x, y = row_of(view, "two 中文")
+        await pilot.click(view, offset=(x + 1, y), times=2)
+        assert (selected(view), view.current_source[0]) == ("two", "part of messages[0].content")
+        await pilot.press("escape", "escape")
+        assert view.current_source == ("body", TEXT)
+        assert view.cursor == row_of(view, '"content"')[1]
+        assert "1 element" in view.render_line(row_of(view, '"calls"')[1]).text
 
 
 values = st.recursive(

@@ -82,12 +82,12 @@ _OPENING = (
     Key(
         "enter,space,plus,minus",
         "enter, space, + -",
-        "open or close the current line; in JSON: fold it, or read a long string as text or as JSON",
+        "open or close the current line; in JSON: fold it, or read a long string as a page, which escape leaves",
     ),
     Key("b", "b", "sort the lines by size, the largest first; again: in order"),
 )
 _VALUES = (
-    Key("r", "r", "show the bytes of the current line's value as they were sent; again: in hex; again: no longer"),
+    Key("r", "r", "show the bytes of the current line's value as they were sent; again: in hex; again: back"),
     Key("p", "p", "copy the path of the current line's value, such as messages[3].content"),
 )
 _TABS = Key(
@@ -211,7 +211,7 @@ PLACES: dict[str, tuple[Key, ...]] = {
     "Contents": (
         Key("up,down,k,j", "up down, k j", "choose a content", "choose"),
         Key("v,enter", "v, enter", "draw the image; read the source of a server's page", "view"),
-        Key("space,plus,minus", "space, + -", "in JSON: fold the current line, or read a long string"),
+        Key("space,plus,minus", "space, + -", "in JSON: fold the current line, or read a long string as a page"),
         Key("s", "s", "save the content to a file that you name", "save"),
         Key("o", "o", "open the saved file with the platform's program", "open"),
         Key("tab,shift+tab", "tab", "go to the content to scroll it, and back", "scroll"),

@@ -44,14 +44,14 @@ def page_of(tab: str, source: SessionSource, row: Row | Section, flipped: set[st
     """Make the page of a tab. The modules are imported with the first row."""
     from tui_host.answers.bill_page import bill_sheet
     from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
-    from tui_host.tui.widgets.pages.sheet_page import SheetPage
+    from tui_host.tui.widgets.pages.tree_page import TreePage
 
     if isinstance(row, Section):
-        return SheetPage((yield from SECTION_PAGES[tab](source, row)), flipped)
+        return TreePage.of((yield from SECTION_PAGES[tab](source, row)), flipped)
     if tab == "Bill":
-        return SheetPage((yield from bill_sheet(source, [row])), flipped)
+        return TreePage.of((yield from bill_sheet(source, [row])), flipped)
     if tab in ROW_PAGES:
-        return SheetPage((yield from ROW_PAGES[tab](source, row)), flipped)
+        return TreePage.of((yield from ROW_PAGES[tab](source, row)), flipped)
     return (yield from _wire_page(tab, source, row, flipped))
 
 
@@ -324,7 +324,7 @@ class Detail(Vertical):
         self.view.show(page, hold=hold)
         self._shown = wanted
         if self._search is not None:
-            self._search.begin(page, hold=hold)
+            self._search.begin(self.view.page, hold=hold)
         if self._sought is not None:
             self.view.find(*self._sought)
             self._sought = None

@@ -23,8 +23,8 @@ from typing_extensions import override
 from tui_host.tui.widgets.lines.line_pieces import PieceView
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.lines.selectable import Selectable
-from tui_host.tui.widgets.pages.detail_page import Match, Page, cut
-from tui_host.tui.widgets.pages.sheet_page import SheetPage
+from tui_host.tui.widgets.pages.detail_page import Below, Match, Page, cut
+from tui_host.tui.widgets.pages.json_page import BytesPage
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
@@ -46,6 +46,7 @@ class PageLines(PieceView, SelectingView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._page: Page = TextPage("", "")
+        self._below: list[tuple[Page, int, int]] = []  # pages that were left for one of their lines: top and cursor
         self._anchor: int | None = None
         self._awaited: int | None = None  # the place that the cursor is to have, once there is a line for it
         self._fitted = 0
@@ -79,24 +80,55 @@ class PageLines(PieceView, SelectingView):
 
     def show(self, page: Page, *, hold: bool = False) -> None:
         """Show a page from the top; with `hold`, keep the scroll position of a page that only grew."""
-        place = self._page.place_of(self.top) if hold and self.top else None
-        cursor = self._page.place_of(self.cursor) if hold and self.cursor is not None else None
-        if not hold or type(page) is not type(self._page):
-            self.unselect()
-        if hold:
+        if hold and self._below:
+            below, top, cursor = self._below[0]
+            page.keep(below)
+            self._below[0] = page, top, cursor
+        elif hold:
             page.keep(self._page)
+            self._put(page, *self._places(), same=type(page) is type(self._page))
+        else:
+            self._below.clear()
+            self._put(page, -1, -1)
+
+    def _places(self) -> tuple[int, int]:
+        """Return the places of the first line and of the cursor; below 0 for the beginning."""
+        top = self._page.place_of(self.top) if self.top else -1
+        return top, -1 if self.cursor is None else self._page.place_of(self.cursor)
+
+    def _put(self, page: Page, top: int, cursor: int, *, same: bool = False) -> None:
+        if not same:
+            self.unselect()
         self._page, self.has_cursor = page, page.has_cursor
-        self._refit(place)
-        if not hold:
+        self._refit(top if top >= 0 else None)
+        if top < 0:
             self.scroll_to(y=0, animate=False, force=True)
         self._awaited = None
         if not self.has_cursor or not len(page):
             self.cursor = None
-        elif cursor is not None and cursor >= 0:  # below 0 are notes above a tree that had no entry yet
+        elif cursor >= 0:
             self._awaited = cursor
             self._to_awaited()
         else:
             self.cursor = page.line_at(0)
+
+    def _enter(self, below: Below) -> None:
+        """Show a page in place of the one that it was opened from."""
+        self._below.append((self._page, *self._places()))
+        self._put(below.page, below.place if not below.page.has_cursor else -1, below.place)
+        if below.place > 0 and self.cursor is not None:
+            self.show_line(self.cursor)
+
+    def _back(self) -> None:
+        self._put(*self._below.pop())
+
+    @override
+    def key_escape(self, event: events.Key) -> None:
+        if self._below and self.selection is None:
+            event.stop()
+            self._back()
+        else:
+            super().key_escape(event)
 
     def advance(self) -> None:
         """Make more lines of a long page, or all lines for a new width."""
@@ -228,15 +260,13 @@ class PageLines(PieceView, SelectingView):
         self._anchor = self._awaited = None
 
     def action_fold(self) -> None:
-        if self.cursor is not None:
-            self._changed(self._page.toggle(self.cursor))
-
-    def _changed(self, line: int | None) -> None:
-        """Draw a page whose lines have changed, with the cursor on a line."""
-        if line is not None:
+        opened = self._page.opened(self.cursor) if self.cursor is not None else None
+        if isinstance(opened, Below):
+            self._enter(opened)
+        elif opened is not None:
             self.unselect()
             self.redraw()
-            self.move_cursor(line)
+            self.move_cursor(opened)
 
     def action_by_size(self) -> None:
         if isinstance(self._page, TreePage):
@@ -307,8 +337,12 @@ class PageView(PageLines):
         path: str
 
     def action_bytes(self) -> None:
-        if self.cursor is not None:
-            self._changed(self._page.show_bytes(self.cursor))
+        is_bytes = isinstance(self._page, BytesPage)
+        page = self._page.bytes_at(self.cursor or 0) if is_bytes or self.cursor is not None else None
+        if is_bytes:
+            self._back()
+        if page is not None:
+            self._enter(Below(page))
 
     def action_path(self) -> None:
         if self.cursor is not None and (path := self._page.path(self.cursor)):
@@ -321,8 +355,7 @@ class PageView(PageLines):
         self.post_message(self.TabAsked(place=place))
 
     def action_to_row(self) -> None:
-        page = self._page
-        target = page.target(self.cursor) if isinstance(page, SheetPage) and self.cursor is not None else None
+        target = self._page.target(self.cursor) if self.cursor is not None else None
         if target is None:
             raise SkipAction
         self.post_message(self.RowAsked(target))

@@ -20,8 +20,8 @@ from tui_host.capture.visible import decode, line
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.json_page import is_utf8
 from tui_host.tui.widgets.pages.tree_page import TreePage
-from tui_host.tui.widgets.pages.value_pages import is_utf8
 
 _PREVIEW = 300
 _NAMES = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}

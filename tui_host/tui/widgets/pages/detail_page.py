@@ -1,11 +1,13 @@
-"""The protocol of pages behind the tabs of a detail, and text functions for drawing pages."""
+"""What pages have in common behind the tabs of a detail, and text functions for drawing pages."""
 
+# ruff: noqa: ARG002, B027 - what a page cannot do it need not answer
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 
@@ -16,23 +18,17 @@ if TYPE_CHECKING:
     from tui_host.tui.widgets.lines.json_lines import Piece
     from tui_host.tui.widgets.lines.selectable import Selectable
 
-_FIGURE = re.compile(r"[~+]?(-?[\d,.]+) ?(\S*)")
-_UNITS = {"µs": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
 _PIECE = 1 << 16
 """Characters that are searched at once."""
 
 
 class Match(NamedTuple):
-    """A place of a searched text.
-
-    Attributes:
-        path: The paths of the entry and those above it, outermost first; empty on a page without entries.
-    """
+    """A place of a searched text."""
 
     start: int  # the first character; below 0 in the label of an entry
     end: int  # one past the last
-    path: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()  # the paths of the entry and those above it, outermost first; empty without entries
 
 
 NOT_YET = Match(-1, -1)
@@ -53,70 +49,82 @@ def matches(text: str, pattern: re.Pattern[str], path: tuple[str, ...] = ()) -> 
         yield None
 
 
-class Page(Protocol):
-    """The content of a tab."""
+class Below(NamedTuple):
+    """What a line opens in place of its page, and the place in it to show."""
 
-    @property
-    def has_cursor(self) -> bool:
-        """Whether lines have a cursor and open."""
-        ...
+    page: Page
+    place: int = 0
+
+
+class Page(ABC):
+    """The content of a tab, as lines that are made in slices."""
+
+    has_cursor: ClassVar[bool] = False
+    """Whether lines have a cursor and open."""
 
     @property
     def grows_below(self) -> bool:
         """Whether further lines come below those that are made, and change none of them."""
-        ...
+        return False
 
     @property
+    @abstractmethod
     def source(self) -> tuple[str, str]:
-        """The whole text for copying, with a word for it."""
-        ...
+        """A word for the whole text, and the text, for copying."""
 
     @property
+    @abstractmethod
     def selectable(self) -> Selectable: ...
 
+    @abstractmethod
     def fit(self, width: int) -> None:
-        """Make the lines for a width, with marks to draw with; without them the ones before."""
+        """Begin to make the lines for a width."""
 
+    @abstractmethod
     def advance(self, seconds: float) -> bool:
-        """Make more lines for a limited time; whether any were made."""
-        ...
+        """Make more lines for a limited time; whether there may be more."""
 
+    @abstractmethod
     def __len__(self) -> int: ...
 
+    @abstractmethod
     def draw(self, number: int) -> Sequence[Piece]:
         """Draw a line as visible pieces."""
-        ...
 
-    def toggle(self, number: int) -> int | None:
-        """Open or close what stands on a line; returns its line, None if nothing opens."""
-        ...
+    @abstractmethod
+    def place_of(self, number: int) -> int:
+        """Return a line's place in the content, independent of the width; below 0 for the program's own words."""
 
-    def show_bytes(self, number: int) -> int | None:
-        """Show the bytes of what stands on a line, then as hex, then no longer; returns its line, None without bytes."""
-        ...
+    @abstractmethod
+    def line_at(self, place: int) -> int:
+        """Return the line of a place."""
+
+    @abstractmethod
+    def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
+        """Yield the places of a pattern, None where there is time for other work, and `NOT_YET` while the page grows."""
+
+    @abstractmethod
+    def reveal(self, match: Match) -> int:
+        """Open what hides a place, and return its line, or the nearest one that is made."""
+
+    def opened(self, number: int) -> int | Below | None:
+        """Open or close what stands on a line: returns its line, or a page of its own; None if nothing opens."""
+        return None
+
+    def bytes_at(self, number: int) -> Page | None:
+        """Return the bytes of what stands on a line as a page; None without bytes."""
+        return None
 
     def path(self, number: int) -> str:
         """Return the path of the JSON value on a line; empty without one."""
-        ...
+        return ""
+
+    def target(self, number: int) -> tuple[str, int] | None:
+        """Return the row that a line leads to, by capture and number of its first record; None if it leads nowhere."""
+        return None
 
     def keep(self, before: Page) -> None:
-        """Keep open what is open in a page that this one replaces."""
-
-    def place_of(self, number: int) -> int:
-        """Return a line's place in the content, independent of the width."""
-        ...
-
-    def line_at(self, place: int) -> int:
-        """Return the line of a place."""
-        ...
-
-    def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
-        """Yield the places of a pattern, None where there is time for other work, and `NOT_YET` while the page grows."""
-        ...
-
-    def reveal(self, match: Match) -> int:
-        """Open what hides a place, and return its line, or the nearest one that is made."""
-        ...
+        """Keep folded what is folded in a page that this one replaces."""
 
 
 class Beginning(Pause):
@@ -197,14 +205,3 @@ def padded(text: str, room: int) -> str:
     """Cut and pad a visible line to `room` cells."""
     text = cut(text, room)
     return text + " " * (room - cell_len(text))
-
-
-def size_of(figures: Sequence[str]) -> float:
-    """Return the first figure of a line as a number; lines without one are the smallest."""
-    match = _FIGURE.match(figures[0].strip()) if figures else None
-    if match is None:
-        return -1.0
-    try:
-        return float(match[1].replace(",", "")) * _UNITS.get(match[2], 1.0)
-    except ValueError:
-        return -1.0

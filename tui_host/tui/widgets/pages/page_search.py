@@ -6,8 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 
-from tui_host.answers.sheet import SheetLine
-from tui_host.tui.widgets.pages.detail_page import NOT_YET, Match, Page, matches
+from tui_host.tui.widgets.pages.detail_page import NOT_YET, Match, Page
 
 MOST = 9_999
 """Places that are collected."""
@@ -77,16 +76,3 @@ class PageSearch:
             return None
         self._current = goal % count
         return self._matches[self._current]
-
-
-def places_in(entry: SheetLine, pattern: re.Pattern[str], above: tuple[str, ...] = ()) -> Iterator[Match | None]:
-    """Yield the places in the text of an entry, else its label, then those in the entries below."""
-    path = (*above, f"{above[-1] if above else ''}/{entry.key}")
-    is_in_text = False
-    for match in matches(entry.text(), pattern, path) if entry.text is not None else ():
-        is_in_text = is_in_text or match is not None
-        yield match
-    if not is_in_text and pattern.search(entry.label):
-        yield Match(-1, -1, path)
-    for child in entry.children:
-        yield from places_in(child, pattern, path)

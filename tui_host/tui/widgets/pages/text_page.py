@@ -36,9 +36,6 @@ _BREAKERS: dict[Form, Callable[[str], Iterator[JsonLine]]] = {
     "plain": plain_lines,
     "headers": plain_lines,
 }
-_WORD = re.compile(r"\w+")
-_NEAR = 200
-"""Characters on either side among which a word is looked for."""
 _AT_ONCE = 64
 """Rows made between two looks at the clock: some 0.1 ms."""
 NARROWEST = 8
@@ -67,13 +64,8 @@ class TextPage(Page):
         self._head: list[str] = []
         self._starts = array("q")
         self._ends = array("q")
-        self._depths = array("b")  # negative (less one) where a row goes on with the one above
+        self._depths = bytearray()  # 255 less the depth where a row goes on with the one above
         self._rows: Iterator[Row] = iter(())
-
-    @property
-    @override
-    def has_cursor(self) -> bool:
-        return False
 
     @property
     @override
@@ -89,7 +81,7 @@ class TextPage(Page):
     def fit(self, width: int) -> None:
         self._width = max(NARROWEST, width)
         self._head = [line for note in self._notes for line in wrapped(note, self._width)]
-        self._starts, self._ends, self._depths = array("q"), array("q"), array("b")
+        self._starts, self._ends, self._depths = array("q"), array("q"), bytearray()
         self._rows = self._fold()
 
     @override
@@ -101,7 +93,7 @@ class TextPage(Page):
             for start, end, depth in rows:
                 self._starts.append(start)
                 self._ends.append(end)
-                self._depths.append(depth)
+                self._depths.append(depth if depth >= 0 else 256 + depth)
             if len(rows) < _AT_ONCE or time.perf_counter() >= until:
                 return len(self._starts) > before
 
@@ -113,7 +105,14 @@ class TextPage(Page):
     def draw(self, number: int) -> Sequence[Piece]:
         if number < len(self._head):
             return [(self._head[number], "note")]
-        return self._draw_row(self._row(number - len(self._head)))
+        return self._draw_row(self._row(self._row_at(number)))
+
+    def _row_at(self, line: int) -> int:
+        """Return the row on a line; below 0 for a note."""
+        return line - len(self._head)
+
+    def _line_of(self, row: int) -> int:
+        return len(self._head) + row
 
     def _draw_row(self, row: Row) -> Sequence[Piece]:
         start, end, indent = row
@@ -147,13 +146,13 @@ class TextPage(Page):
 
     def row(self, number: int) -> Row | None:
         """Return the range of the text on a line; None for a note."""
-        number -= len(self._head)
-        return self._row(number) if 0 <= number < len(self._starts) else None
+        row = self._row_at(number)
+        return self._row(row) if 0 <= row < len(self._starts) else None
 
-    def _row(self, number: int) -> Row:
-        depth = self._depths[number]
-        indent = min(2 * max(depth, -1 - depth), self._width // 2)
-        return self._starts[number], self._ends[number], indent if depth >= 0 else -1 - self._further(indent)
+    def _row(self, row: int) -> Row:
+        depth = self._depths[row]
+        indent = min(2 * min(depth, 255 - depth), self._width // 2)
+        return self._starts[row], self._ends[row], indent if depth <= DEEPEST else -1 - self._further(indent)
 
     def _further(self, indent: int) -> int:
         """Return the indentation of rows that go on with the one above."""
@@ -165,28 +164,13 @@ class TextPage(Page):
         return len(self._text) if row is None else row[1]
 
     @override
-    def toggle(self, number: int) -> int | None:
-        return None
-
-    @override
-    def show_bytes(self, number: int) -> int | None:
-        return None
-
-    @override
-    def path(self, number: int) -> str:
-        return ""
-
-    @override
-    def keep(self, before: Page) -> None: ...
-
-    @override
     def place_of(self, number: int) -> int:
-        number -= len(self._head)
-        return self._starts[number] if 0 <= number < len(self._starts) else -1
+        row = self._row_at(number)
+        return self._starts[row] if 0 <= row < len(self._starts) else -1
 
     @override
     def line_at(self, place: int) -> int:
-        return 0 if place < 0 else len(self._head) + max(0, bisect_right(self._starts, place) - 1)
+        return 0 if place < 0 else self._line_of(max(0, bisect_right(self._starts, place) - 1))
 
     @override
     def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
@@ -239,11 +223,12 @@ class TextSelection(CharacterSelection):
             if after and text[after : after + 1] not in {" ", ""}:  # the blank that is drawn behind a key
                 text = f"{text[:after]} {text[after:]}"
                 spots.insert(after, spots[after])
-        return [Letters(indent if indent >= 0 else -1 - indent, text, spots)]
+        left = indent if indent >= 0 else -1 - indent
+        return [Letters(left + self._page.has_cursor, text, spots)]  # the cursor stands before the text
 
     @override
     def spot_of(self, line: int) -> Spot:
-        return (0,)
+        return (max(0, self._page.place_of(line)),)
 
     @override
     def copied(self, selected: Stretch) -> tuple[str, str]:
