@@ -204,6 +204,7 @@ class Attaching:
 
         server, uri, word = self._resource
         pool, watches, session = offers.host.pool, offers.host.watches, offers.session
+        attached: Sequence[Attached] = ()
         try:
             with self._telling():
                 if pool is None or watches is None:
@@ -215,7 +216,8 @@ class Attaching:
                     return
                 attached = attached_resource(server, uri, await pool.read(server, uri, place=session.place()))
                 self._put(attached, word)
-                if way == WATCH:
-                    await watches.begin(session, server, uri)
         finally:
             self.reading -= 1
+        if way == WATCH and attached:  # what is read may be sent meanwhile
+            with self._telling():
+                await watches.begin(session, server, uri)
