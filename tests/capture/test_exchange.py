@@ -42,7 +42,7 @@ def test_an_exchange_has_its_heads_its_bodies_and_its_end() -> None:
     assert found.request is not None
     assert found.request.head is not None
     assert (found.request.head.method, found.request.head.url) == ("POST", "http://x")
-    assert (found.request.data, found.body) == (b'{"q":1}', EVENTS)
+    assert (found.request.data, b"".join(chunk.data for chunk in found.chunks)) == (b'{"q":1}', EVENTS)
     assert found.ending == Ending(size=len(EVENTS), kept=len(EVENTS))
     assert open_exchange.ending is None
 

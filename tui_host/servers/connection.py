@@ -102,8 +102,8 @@ class McpConnection(Wire):
 
     def _live_notices(self) -> Iterator[str]:
         child, peer = self.child, self._peer
-        if child is not None and child.unread_since is not None:
-            yield f"has not read its standard input for {time.monotonic() - child.unread_since:.0f} s"
+        if child is not None and child.input.unread_since is not None:
+            yield f"has not read its standard input for {time.monotonic() - child.input.unread_since:.0f} s"
         if child is not None and child.errors.unrecorded:
             yield f"{child.errors.unrecorded:,} bytes of standard error came too fast to be recorded"
         if peer is not None and peer.refused:

@@ -35,7 +35,7 @@ async def stdio_transport(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[Peer
     async with running(Process.start(endpoint.command), wire, lines) as child:
 
         async def send(message: OutgoingMessage) -> None:
-            await child.send(message.data + b"\n", message.frame, current_place.get())
+            await child.input.send(message.data + b"\n", message.frame, current_place.get())
 
         async with peer_over(wire, send) as peer, anyio.create_task_group() as group:
 

@@ -27,16 +27,13 @@ def reason_of(error: BaseException) -> Reason:
 def words_of(error: BaseException) -> str:
     """Return a text for an error, with the operating system's message."""
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    system_words = next((text for cause in _causes(error, _DEPTH) if (text := _of_system(cause))), "")
-    return f"{words} ({system_words})" if system_words not in words else words
-
-
-def _of_system(error: BaseException) -> str:
-    """Return the system's text for an error number: asyncio's contains an address."""
-    # errors of TLS have numbers of OpenSSL, look-ups have negative ones
-    if not isinstance(error, OSError) or not error.errno or any(k.__name__ == "SSLError" for k in type(error).__mro__):
-        return ""
-    return os.strerror(error.errno) if error.errno > 0 else error.strerror or ""
+    for cause in _causes(error, _DEPTH):
+        # not an error of TLS, whose number is OpenSSL's
+        if isinstance(cause, OSError) and cause.errno and "SSLError" not in [k.__name__ for k in type(cause).__mro__]:
+            # asyncio's text contains an address; the numbers of look-ups are negative
+            system_words = os.strerror(cause.errno) if cause.errno > 0 else cause.strerror or ""
+            return words if system_words in words else f"{words} ({system_words})"
+    return words
 
 
 def _causes(error: BaseException, depth: int) -> Iterator[BaseException]:

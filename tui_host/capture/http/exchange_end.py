@@ -51,12 +51,9 @@ def read_ending(data: bytes) -> Ending:
     value = read_object(data)
     if not value:
         return Ending(reason="failed", error=data[:500].decode("utf-8", "backslashreplace"))
-    return Ending(
-        reason=_REASONS.get(said(value.get("reason")), "failed"),
-        error=str(value.get("error", "")),
-        size=number_or_zero(value.get("bytes")),
-        kept=number_or_zero(value.get("kept")),
-    )
+    reason, error = _REASONS.get(said(value.get("reason")), "failed"), str(value.get("error", ""))
+    size, kept = number_or_zero(value.get("bytes")), number_or_zero(value.get("kept"))
+    return Ending(reason=reason, error=error, size=size, kept=kept)
 
 
 def missing_in_words(unasked: int) -> str:
@@ -84,13 +81,7 @@ class Exchange:
 
     @property
     def ending(self) -> Ending | None:
-        """How the exchange ended."""
         return read_ending(self.end.data) if self.end is not None else None
-
-    @property
-    def body(self) -> bytes:
-        """The response's body, after removing transfer framing and before content decoding."""
-        return b"".join(chunk.data for chunk in self.chunks)
 
 
 def fold_exchanges(records: Iterable[Record]) -> dict[tuple[str, str], Exchange]:

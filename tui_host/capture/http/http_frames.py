@@ -30,10 +30,8 @@ class HttpFrames:
 
     def sent(self, body: bytes) -> None:
         """Record the messages in the request's body. A body without JSON-RPC, such as a login's form, has none."""
-        if is_rpc(body):
-            self._asked = True
-            for data in frames_in(body):
-                self._record("out", data)
+        self._asked = is_rpc(body)
+        self._record("out", frames_in(body) if self._asked else ())
 
     def answered(self, status: int, content_type: str, encoding: str | None) -> None:
         """Read the head of the response: an event stream has a frame per event, JSON a frame per message.
@@ -44,10 +42,9 @@ class HttpFrames:
         is_json = content_type.startswith("application/json") and self._asked and status != 202
         if content_type.startswith("text/event-stream"):
             self._events = SseDecoder()
-        elif not is_json:
-            return
-        with suppress(CodingError):
-            self._decoder = Decoder(encoding)
+        if is_json or self._events is not None:
+            with suppress(CodingError):
+                self._decoder = Decoder(encoding)
 
     def received(self, data: bytes) -> None:
         """Read bytes of the response's body."""
@@ -57,42 +54,40 @@ class HttpFrames:
             data = self._decoder.feed(data)
         except CodingError:
             self._decoder = None
+            return
+        if self._events is not None:
+            self._record("in", _messages(self._events.feed(data)))
+        elif len(self._body) + len(data) <= LIMIT:
+            self._body += data
         else:
-            if self._events is not None:
-                self._take(self._events.feed(data))
-            elif len(self._body) + len(data) <= LIMIT:
-                self._body += data
-            else:
-                self._decoder = None
+            self._decoder = None
 
     def finished(self, *, whole: bool) -> None:
         """Finish the response's body; an incomplete message is not recorded."""
         if self._decoder is not None and self._events is not None:
-            self._take(self._events.finish())
+            self._record("in", _messages(self._events.finish()))
         elif self._decoder is not None and whole:
             body = bytes(self._body)
-            for data in frames_in(body) if is_rpc(body) or not self._is_refused else ():
-                self._record("in", data)
+            self._record("in", frames_in(body) if is_rpc(body) or not self._is_refused else ())
         for identity in self._open if self._is_refused else ():
             self._correlator.refused(identity)
         self._decoder = None
 
-    def _take(self, events: Iterable[SseEvent]) -> None:
-        for event in events:
-            if event.kind == "event" and event.event == "message" and event.data.strip():
-                self._record("in", event.data)
+    def _record(self, direction: Direction, messages: Iterable[bytes]) -> None:
+        for data in messages:
+            head = read_frame(data).head
+            seen = self._correlator.see(direction, head, self._place)
+            if direction == "in":
+                self._open.clear()
+            elif head.kind == "request":
+                self._open.append(head.id)
+            fault = head.reason or seen.odd or None
+            frame = self._make(kind="frame", direction=direction, place=seen.place, data=data, malformed=fault)
+            self._recorder.append(frame)
 
-    def _record(self, direction: Direction, data: bytes) -> None:
-        head = read_frame(data).head
-        seen = self._correlator.see(direction, head, self._place)
-        if direction == "in":
-            self._open.clear()
-        elif head.kind == "request":
-            self._open.append(head.id)
-        fault = head.reason or seen.odd or None
-        self._recorder.append(
-            self._make(kind="frame", direction=direction, place=seen.place, data=data, malformed=fault)
-        )
+
+def _messages(events: Iterable[SseEvent]) -> list[bytes]:
+    return [e.data for e in events if e.kind == "event" and e.event == "message" and e.data.strip()]
 
 
 def is_rpc(body: bytes) -> bool:

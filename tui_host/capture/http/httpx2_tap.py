@@ -21,7 +21,7 @@ class Httpx2Transport(httpx2.AsyncBaseTransport):
 
     def __init__(self, observer: Observer, inner: httpx2.AsyncBaseTransport | None = None) -> None:
         self._observer = observer
-        self._inner = inner if inner is not None else httpx2.AsyncHTTPTransport()
+        self._inner = inner or httpx2.AsyncHTTPTransport()
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -33,12 +33,8 @@ class Httpx2Transport(httpx2.AsyncBaseTransport):
         exchange.response(response.status_code, header_pairs(response.headers.raw))
         if not isinstance(response.stream, httpx2.AsyncByteStream):
             raise TypeError("the inner transport must answer with an asynchronous stream")
-        return httpx2.Response(
-            response.status_code,
-            headers=response.headers,
-            stream=_Stream(response.stream, response.stream.aclose, exchange),
-            extensions=response.extensions,
-        )
+        response.stream = _Stream(response.stream, response.stream.aclose, exchange)
+        return response
 
     @override
     async def aclose(self) -> None:

@@ -21,7 +21,7 @@ class HttpxTransport(httpx.AsyncBaseTransport):
 
     def __init__(self, observer: Observer, inner: httpx.AsyncBaseTransport | None = None) -> None:
         self._observer = observer
-        self._inner = inner if inner is not None else httpx.AsyncHTTPTransport()
+        self._inner = inner or httpx.AsyncHTTPTransport()
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -36,12 +36,8 @@ class HttpxTransport(httpx.AsyncBaseTransport):
         exchange.response(response.status_code, header_pairs(response.headers.raw))
         if not isinstance(response.stream, httpx.AsyncByteStream):
             raise TypeError("the inner transport must answer with an asynchronous stream")
-        return httpx.Response(
-            response.status_code,
-            headers=response.headers,
-            stream=_Stream(response.stream, response.stream.aclose, exchange),
-            extensions=response.extensions,
-        )
+        response.stream = _Stream(response.stream, response.stream.aclose, exchange)
+        return response
 
     @override
     async def aclose(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -31,34 +32,23 @@ place, and a login by its request. `all`: those of a login alone.
 """
 
 
+@dataclass(eq=False)
 class Observer:
-    """Records the traffic of a client with one provider or server.
+    """Records the traffic of a client with one provider or server."""
 
-    Args:
-        recorder: Removes secrets from records and stores them.
-        connection: For an MCP server, the connection's id.
-        is_whole: Whether the connection is observed from its beginning.
-        is_decoded: Whether bodies come without their content coding, as from a file, whatever the headers say.
-    """
+    recorder: Recording
+    _: KW_ONLY
+    wire: Literal["llm", "mcp"]
+    peer: str
+    connection: str | None = None  # of an MCP server
+    is_whole: bool = True  # the connection is observed from its beginning
+    logins: Logins = "none"
+    is_decoded: bool = False  # bodies come without their content coding, as from a file, whatever the headers say
 
-    def __init__(
-        self,
-        recorder: Recording,
-        *,
-        wire: Literal["llm", "mcp"],
-        peer: str,
-        connection: str | None = None,
-        is_whole: bool = True,
-        logins: Logins = "none",
-        is_decoded: bool = False,
-    ) -> None:
-        self.recorder = recorder
-        self.is_decoded = is_decoded
-        self._is_mcp = wire == "mcp"
-        self._correlator = Correlator(is_whole=is_whole)
-        self._logins: Logins = logins
+    def __post_init__(self) -> None:
+        self._correlator = Correlator(is_whole=self.is_whole)
         # makes records with these fields: `replace` takes several times as long
-        self._make = partial(Record, wire=wire, peer=peer, connection=connection)
+        self._make = partial(Record, wire=self.wire, peer=self.peer, connection=self.connection)
 
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0, lacks: str = ""
@@ -77,11 +67,11 @@ class Observer:
         request = make(
             kind="request", direction="out", head=head, data=kept, encoding=encoding, malformed=lacks or None
         )
-        of_login = self._logins == "all" or (self._logins == "some" and is_login(head, body))
-        if self._logins != "none":
+        of_login = self.logins == "all" or (self.logins == "some" and is_login(head, body))
+        if self.logins != "none":
             request = self.recorder.redactor.by_place(request, of_login=of_login)
         self.recorder.append(request)
-        frames = HttpFrames(self.recorder, self._correlator, make, place) if self._is_mcp else None
+        frames = HttpFrames(self.recorder, self._correlator, make, place) if self.wire == "mcp" else None
         if frames is not None and method == "POST":
             frames.sent(body)
         return ObservedExchange(self, identity, make, frames, of_login=of_login)
@@ -142,7 +132,7 @@ class ObservedExchange:
 
     @contextmanager
     def sending(self) -> Generator[None]:
-        """Record any error in the block, which sends and waits for the head, as the exchange's end; raises it again."""
+        """Record any error in the block, which sends or receives, as the exchange's end; raises it again."""
         try:
             yield
         except Exception as error:
@@ -159,7 +149,7 @@ class ObservedExchange:
         them can be shown. If messages are searched in the body, each chunk is recorded before it is yielded.
         """
         gathered, record_soon = self._gathered, get_running_loop().call_soon
-        try:
+        with self.sending():
             async for data in body:
                 if self._frames is not None:
                     self.chunk(data)
@@ -168,9 +158,6 @@ class ObservedExchange:
                         record_soon(self._record_gathered)
                     gathered.append(data)
                 yield data
-        except Exception as error:
-            self.end(reason_of(error), words_of(error))
-            raise
         self.end()
 
     @property
@@ -201,23 +188,21 @@ class ObservedExchange:
             self._observer.recorder.append(record)
 
 
+@dataclass(eq=False)
 class RecordedBody:
     """A response's body that is recorded while it is read; a transport makes it a stream of its library."""
 
-    def __init__(
-        self, body: AsyncIterable[bytes], close: Callable[[], Awaitable[None]], exchange: ObservedExchange
-    ) -> None:
-        self._body = body
-        self._close = close
-        self._exchange = exchange
+    body: AsyncIterable[bytes]
+    close: Callable[[], Awaitable[None]]
+    exchange: ObservedExchange
 
     def __aiter__(self) -> AsyncGenerator[bytes]:
-        return self._exchange.passing(self._body)
+        return self.exchange.passing(self.body)
 
     async def aclose(self) -> None:
         """Close the body: what was not read is not recorded."""
-        self._exchange.end("closed by host")
-        await self._close()
+        self.exchange.end("closed by host")
+        await self.close()
 
 
 def header_pairs(raw: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:

@@ -85,12 +85,16 @@ class SseDecoder:
         events: list[SseEvent] = []
         at = self._at
         for block, gap in zip(blocks, gaps, strict=False):
+            name, _, line = block.partition(b"\n") if block.startswith(b"event: ") else (b"", b"", block)
             if self._cut_at is not None:
                 events.append(SseEvent(self._cut_at, at + len(block), kind="cut"))
                 self._cut_at = None
+            elif line.startswith(b"data:") and b"\n" not in line and b"\r" not in block and len(block) <= self._limit:
+                # one data line, alone or after a name: so are nearly all
+                event = name[7:].decode("utf-8", "replace") or "message"
+                events.append(SseEvent(at, at + len(block), line[5:].removeprefix(b" "), "event", event))
             else:
-                usual = _usual(block, at) if len(block) <= self._limit else None
-                events += [usual] if usual is not None else self._block(block, at)
+                events += self._block(block, at)
             at += len(block) + gap
         self._rest, self._at = bytearray(rest), at
         return events
@@ -132,19 +136,6 @@ class SseDecoder:
         if start >= 0:
             events.append(SseEvent(start, end, content, kind, name or "message"))
         return events
-
-
-def _usual(block: bytes, start: int) -> SseEvent | None:
-    """Return the event in a block with one data line, alone or after a name, the usual form; None for any other."""
-    name = "message"
-    line = block
-    if line.startswith(b"event: "):
-        head, _, line = line.partition(b"\n")
-        name = head[7:].decode("utf-8", "replace") or name
-    if not line.startswith(b"data:") or b"\n" in line or b"\r" in block:
-        return None
-    value = line[6:] if line.startswith(b" ", 5) else line[5:]
-    return SseEvent(start, start + len(block), value, "event", name)
 
 
 def _is_complete(data: bytes) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import Frame, read_frame
@@ -57,8 +59,9 @@ class Lines:
         self, recorder: Recording, *, peer: str, connection: str, place: Place = NOWHERE, is_whole: bool = True
     ) -> None:
         self._recorder = recorder
-        self._place = place
-        self._frame = Record(wire="mcp", kind="frame", peer=peer, connection=connection)
+        self._peer, self._connection, self._place = peer, connection, place
+        # makes records with these fields: `replace` takes several times as long
+        self._make = partial(Record, wire="mcp", kind="frame", peer=peer, connection=connection)
         self._correlator = Correlator(is_whole=is_whole)
         self.now = recorder.now  # the clock of stamps
         self.sent = self.received = self.malformed = 0
@@ -84,50 +87,27 @@ class Lines:
             self.received += 1
         frame = read_frame(line) if frame is None else frame
         seen = self._correlator.see(direction, frame.head, self._place if place is None else place)
-        reason = fault or frame.head.reason or seen.odd
-        if fault or not frame.is_message:
-            if line.strip():
-                self.malformed += 1
-            else:
-                reason = fault or "an empty line"
-        self._keep(direction, line, reason, seen.place, at_ns)
+        if (fault or not frame.is_message) and line.strip():
+            self.malformed += 1
+        reason = fault or frame.head.reason or seen.odd or None
+        record = self._make(direction=direction, place=seen.place, data=line, malformed=reason)
+        self._recorder.append(record, at_ns)
         return frame
 
     def junk(self, block: bytes, lines: int) -> None:
         """Record several lines without messages as one record."""
         self.received += lines
         self.malformed += lines
-        self._keep("in", block, f"{lines:,} lines that are no messages, too fast for a record each", self._place)
+        fault = f"{lines:,} lines that are no messages, too fast for a record each"
+        self._recorder.append(self._make(direction="in", place=self._place, data=block, malformed=fault))
 
     def error(self, line: bytes, fault: str = "", at_ns: int | None = None) -> None:
         """Record a line of standard error."""
-        self._keep("in", line, fault, self._place, at_ns, is_error=True)
+        record = self._make(
+            wire="stderr", kind="line", direction="in", place=self._place, data=line, malformed=fault or None
+        )
+        self._recorder.append(record, at_ns)
 
     def ended(self, reason: str, at_ns: int) -> None:
         """Record how the connection ended."""
-        self._recorder.append(
-            connection_end(self._frame.peer, self._frame.connection or "", reason, self._place), at_ns
-        )
-
-    def _keep(
-        self,
-        direction: Direction,
-        data: bytes,
-        fault: str,
-        place: Place,
-        at_ns: int | None = None,
-        *,
-        is_error: bool = False,
-    ) -> None:
-        # built in one call: `replace` takes several times as long
-        record = Record(
-            wire="stderr" if is_error else "mcp",
-            kind="line" if is_error else "frame",
-            peer=self._frame.peer,
-            direction=direction,
-            place=place,
-            connection=self._frame.connection,
-            data=data,
-            malformed=fault or None,
-        )
-        self._recorder.append(record, at_ns)
+        self._recorder.append(connection_end(self._peer, self._connection, reason, self._place), at_ns)

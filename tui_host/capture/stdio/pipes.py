@@ -38,16 +38,13 @@ async def chunks(pipe: IO[bytes]) -> AsyncGenerator[bytes]:
 
 
 class LineWriter:
-    """Writes lines to a pipe: at once if there is room, otherwise in order in `run`.
+    """Writes lines to a pipe: at once if there is room, otherwise in order in `run`, which closes the pipe at its end.
 
-    Args:
-        pipe: The host's end of the pipe; `run` closes it at its end.
-        lines: Records each line the moment after it was given to the system: whoever reads it need not wait for that.
-        changed: Called when an attribute below has changed.
+    Each line is recorded the moment after it was given to the system: whoever reads it need not wait for that.
 
     Attributes:
         waiting: Number of bytes that are not written yet.
-        unread_since: When the server stopped reading, in monotonic seconds; None if it reads.
+        unread_since: When the server stopped reading, in monotonic seconds; None if it reads. `changed` is called with it.
     """
 
     def __init__(self, pipe: IO[bytes], lines: Lines, changed: Callable[[], None]) -> None:
@@ -81,13 +78,22 @@ class LineWriter:
 
     async def run(self) -> None:
         """Write the queued lines until closed."""
+        started = time.monotonic()
         try:
             while not self._is_closing:
                 if not self.waiting:
                     await self._moved.wait()
-                elif await self._writable():
+                    started = time.monotonic()
+                    continue
+                with anyio.move_on_after(0.1) as waited:
+                    await anyio.wait_writable(self._pipe.fileno())
+                if not waited.cancelled_caught:
                     self._write()
                     self._move()
+                    started = time.monotonic()
+                elif self.unread_since is None and time.monotonic() - started > UNREAD_SECONDS:
+                    self.unread_since = started
+                    self._changed()
         finally:
             self.close()
             self._pipe.close()
@@ -104,10 +110,8 @@ class LineWriter:
     def _write(self) -> None:
         """Give the system as much of the next line as it takes."""
         begun = None if self._rest else self._queue.popleft()
-        at_ns = self._lines.now()
-        if begun is not None:
-            self._rest = memoryview(begun[0])
-        written = 0
+        self._rest = self._rest if begun is None else memoryview(begun[0])
+        at_ns, written = self._lines.now(), 0
         try:
             written = os.write(self._pipe.fileno(), self._rest)
         except BlockingIOError:
@@ -122,15 +126,3 @@ class LineWriter:
         if written and self.unread_since is not None:
             self.unread_since = None
             self._changed()
-
-    async def _writable(self) -> bool:
-        """Wait until the pipe has room; False if the writer was closed meanwhile."""
-        started = time.monotonic()
-        while not self._is_closing:
-            with anyio.move_on_after(0.1):
-                await anyio.wait_writable(self._pipe.fileno())
-                return True
-            if self.unread_since is None and time.monotonic() - started > UNREAD_SECONDS:
-                self.unread_since = started
-                self._changed()
-        return False

@@ -6,17 +6,15 @@ Nothing here knows the SDK. Source: MCP 2025-11-25 and 2026-07-28, Transports, s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeAlias
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from tui_host.capture.frames.frame_heads import Frame
-from tui_host.capture.record import Place
 from tui_host.capture.stdio.lines import LINE_KEPT, LINE_LIMIT, Lines, Splitter
 from tui_host.capture.stdio.pipes import LineWriter, chunks
-from tui_host.errors import JSON
 from tui_host.guard.child_process import Process
 
 JUNK_LIMIT = 64 << 20
@@ -44,10 +42,9 @@ class _Budget:
     def take(self, cost: float) -> bool:
         now = time.monotonic()
         self._left, self._at = min(self._limit, self._left + (now - self._at) * _REFILL_PER_SECOND), now
-        if cost > self._left:
-            return False
-        self._left -= cost
-        return True
+        is_enough = cost <= self._left
+        self._left -= cost * is_enough
+        return is_enough
 
 
 class Errors:
@@ -103,6 +100,7 @@ class StdioChild:
     Call `run` in the connection's task group. It ends when the process has ended and its output is read.
 
     Attributes:
+        input: Writes to its standard input.
         listener: Handles recorded messages; None while there is no handler.
         over: Set when nothing more will arrive.
         fault: What the server did that ends its connection, None if nothing.
@@ -111,10 +109,10 @@ class StdioChild:
     def __init__(self, process: Process, lines: Lines, changed: Callable[[], None]) -> None:
         self.process = process
         self.errors = Errors(lines)
+        self.input = LineWriter(process.stdin, lines, changed)
         self.listener: Listener | None = None
         self.over = anyio.Event()
         self.fault: str | None = None
-        self._input = LineWriter(process.stdin, lines, changed)
         self._lines = lines
         self._changed = changed
         self._splitter = Splitter()
@@ -123,24 +121,11 @@ class StdioChild:
         self._output_ended = anyio.Event()
         self._errors_ended = anyio.Event()
 
-    @property
-    def unread_since(self) -> float | None:
-        """Monotonic seconds since the server stopped reading waiting lines; None while the server reads."""
-        return self._input.unread_since
-
-    async def send(self, line: bytes, value: Mapping[str, JSON], place: Place) -> None:
-        """Write a line, with the parsed message; wait only while 64 MB are queued.
-
-        Raises:
-            anyio.ClosedResourceError: The server is being stopped, or has closed its standard input.
-        """
-        await self._input.send(line, value, place)
-
     async def run(self) -> None:
         """Serve the pipes until the process has ended and all output is read."""
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(self._input.run)
+                group.start_soon(self.input.run)
                 group.start_soon(self._read_errors)
                 group.start_soon(self._watch)
                 await self._read_output()
@@ -155,9 +140,9 @@ class StdioChild:
         with anyio.CancelScope(shield=True):
             self.listener = None
             with anyio.move_on_after(0.1):
-                while self._input.waiting and self.process.exit_code is None:  # a last notification
+                while self.input.waiting and self.process.exit_code is None:  # a last notification
                     await anyio.sleep(0.01)
-            self._input.close()
+            self.input.close()
             await self.process.end(patience=PATIENCE)
             with anyio.move_on_after(0.3):
                 await self._output_ended.wait()
@@ -168,7 +153,7 @@ class StdioChild:
         """Say that nothing more will arrive, and with which fault of the server."""
         self.fault = fault or self.fault
         if fault is None:
-            self._input.close()
+            self.input.close()
         self.over.set()
         self._changed()
 
