@@ -41,8 +41,10 @@ _ROUNDED_NS = 5_000_000  # how much too late an end may be that adds up a start 
 _SORTED = 16 << 20  # bytes of an archive that is put in order as a whole: proxies write entries as they end
 _FIRST_EVENTS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_Waiting: TypeAlias = "list[tuple[int, int, int, int | None, Iterator[tuple[int, bool]]]]"
-"""Exchanges by the time of their next event: when it is due, number, first time, what the file tells, and its events."""
+_Events: TypeAlias = "Iterator[tuple[int, int | None]]"
+"""Reports an exchange event by event; before each it yields when that is due, and the time that the file tells."""
+_Waiting: TypeAlias = "list[tuple[int, int, int | None, _Events]]"
+"""Exchanges by when their next event is due, and by their numbers."""
 
 
 def recognise(file: CapturedFile) -> bool:
@@ -64,16 +66,15 @@ def read(file: CapturedFile, wires: FileWires) -> None:
     started_ns = file.time_ns
     try:
         for number, (value, _, _) in enumerate(elements(file.data, entries.end() - 1)):
-            entry_ns = _started_ns(mapping(value))
-            started_ns = entry_ns or started_ns  # one without a start has the place of the one before
+            entry = _Entry(mapping(value))
+            started_ns = entry.started_ns or started_ns  # one without a start has the place of the one before
             while waiting and waiting[0][0] <= started_ns and len(file.data) > _SORTED:
                 _report_next(waiting, wires)
-            entry = _Entry(mapping(value))
             observer = entry.observer(servers, wires)
             if observer is None:
                 wires.leave_out("exchanges with neither a model nor an MCP server")
             else:
-                _wait(waiting, number, 0, entry.replay(observer, wires, started_ns, is_timed=entry_ns is not None))
+                _wait(waiting, number, entry.replay(observer, wires, started_ns))
     except BrokenError as error:
         where = f"{file.line_at(error.at)}, byte {error.at}"
         raise file.unreadable(f"this HTTP archive is broken: {error}", where) from error
@@ -83,22 +84,21 @@ def read(file: CapturedFile, wires: FileWires) -> None:
 
 
 def _report_next(waiting: _Waiting, wires: FileWires) -> None:
-    _, number, first_ns, at_ns, events = heappop(waiting)
+    _, number, at_ns, events = heappop(waiting)
     wires.at(at_ns)
-    _wait(waiting, number, first_ns, events)
+    _wait(waiting, number, events)
 
 
-def _wait(waiting: _Waiting, number: int, first_ns: int, events: Iterator[tuple[int, bool]]) -> None:
-    """Report an exchange's event whose time has come, and wait for the time of the next."""
-    for ns, is_measured in islice(events, 1):
-        first_ns = first_ns or ns
-        heappush(waiting, (max(ns - _ROUNDED_NS, first_ns), number, first_ns, ns if is_measured else None, events))
+def _wait(waiting: _Waiting, number: int, events: _Events) -> None:
+    for due_ns, at_ns in islice(events, 1):
+        heappush(waiting, (due_ns, number, at_ns, events))
 
 
 class _Entry:
     """An exchange with its bodies."""
 
     def __init__(self, entry: Mapping[str, JSON]) -> None:
+        self.started_ns = _started_ns(entry)
         self._entry = entry
         self._request, self._response = mapping(entry.get("request")), mapping(entry.get("response"))
         self._posted, self._content = mapping(self._request.get("postData")), mapping(self._response.get("content"))
@@ -116,9 +116,8 @@ class _Entry:
             announced = _endpoint(urljoin(self._url, place.decode("utf-8", "replace").strip()))
         peer = service_at(self._url) or parts_of(self._url).netloc.rpartition("@")[2][:60] or "unknown"
         # servers first: both they and models may take `/messages`
-        is_asked = is_rpc(self._sent) and is_frame(read_value(self._sent))
         is_of_server = self._method != "POST" and endpoint in servers
-        if is_asked or is_of_server or announced or _is_rpc_answer(self._came):
+        if is_of_server or announced or _carries_rpc(self._sent) or _carries_rpc(self._came):
             is_begin = b'"initialize"' in self._sent
             if is_begin or endpoint not in servers:
                 servers[endpoint] = wires.server(peer, is_whole=is_begin)
@@ -129,36 +128,35 @@ class _Entry:
             return None
         return wires.model(peer)
 
-    def replay(
-        self, observer: Observer, wires: FileWires, started_ns: int, *, is_timed: bool
-    ) -> Iterator[tuple[int, bool]]:
-        """Report what was seen, event by event; before each, yield its time, and whether that was measured."""
+    def replay(self, observer: Observer, wires: FileWires, started_ns: int) -> _Events:
         timings = mapping(self._entry.get("timings"))
-        sent_ns = started_ns + sum(_ns(timings.get(name)) for name in ("blocked", "dns", "connect"))
+        begun_ns = started_ns + sum(_ns(timings.get(name)) for name in ("blocked", "dns", "connect"))
         waited_ns = _ns(timings.get("wait"))
-        head_ns = last_ns = sent_ns + _ns(timings.get("send")) + waited_ns
+        head_ns = last_ns = begun_ns + _ns(timings.get("send")) + waited_ns
         end_ns = max(head_ns + _ns(timings.get("receive")), started_ns + _ns(self._entry.get("time")))
-        is_end_measured = (
-            is_timed and end_ns > sent_ns
+        is_timed = self.started_ns is not None
+        is_end_timed = (
+            is_timed and end_ns > begun_ns
         )  # timings that are missing, 0 or less do not tell how long it took
-        yield sent_ns, is_timed
+
+        def due(ns: int, *, is_measured: bool) -> tuple[int, int | None]:
+            return max(ns - _ROUNDED_NS, begun_ns), ns if is_measured else None
+
+        yield due(begun_ns, is_measured=is_timed)
         has_body = self._method not in {"GET", "HEAD", "DELETE", "OPTIONS"}
-        is_held = "text" in self._posted or self._request.get("bodySize") == 0
-        missing = MISSING if has_body and not is_held else ""
-        observed = observer.begin(
-            self._method, self._url, _headers(self._request), self._sent, wires.place, lacks=missing
-        )
+        is_held = not has_body or "text" in self._posted or self._request.get("bodySize") == 0
+        sent = self._method, self._url, _headers(self._request), self._sent
+        observed = observer.begin(*sent, wires.place, lacks="" if is_held else MISSING)
         status, headers = max(int(_number(self._response.get("status"))), 0), _headers(self._response)
         if status or self._came:
-            yield head_ns, is_timed and waited_ns > 0
+            yield due(head_ns, is_measured=is_timed and waited_ns > 0)
             observed.response(status, [_REBUILT, *headers] if self._events else headers)
         for data, ns in self._events or ([(self._came, 0)] if self._came else []):
             last_ns = max(last_ns, ns or end_ns)
-            yield last_ns, bool(ns) or is_end_measured
+            yield due(last_ns, is_measured=bool(ns) or is_end_timed)
             observed.chunk(data)
-        yield max(end_ns, last_ns), is_end_measured
+        yield due(max(end_ns, last_ns), is_measured=is_end_timed)
         media = value_of(headers, "content-type") or _text(self._content.get("mimeType"))
-        size = max(int(_number(self._content.get("size"))), 0)
         # browsers state a size of 0 for streams that they did not keep
         has_none = self._content.get("size") == 0 and not media.lower().startswith("text/event-stream")
         if not status and not self._came:
@@ -166,16 +164,15 @@ class _Entry:
         elif self._came or has_none or "text" in self._content or status in {204, 304}:
             observed.end()
         else:
-            observed.end(MISSING, missed=size)
+            observed.end(MISSING, missed=max(int(_number(self._content.get("size"))), 0))
 
 
-def _is_rpc_answer(body: bytes) -> bool:
+def _carries_rpc(body: bytes) -> bool:
+    """Whether a body is JSON-RPC, or a stream of it."""
     if b'"jsonrpc"' not in body:
         return False
-    if body.lstrip()[:1] in {b"{", b"["}:
-        return is_frame(read_value(body))
     data = (line[5:] for line in body.splitlines() if line.startswith(b"data:"))
-    return any(is_frame(read_value(line)) for line in islice(data, _FIRST_EVENTS))
+    return any(is_frame(read_value(value)) for value in ([body] if is_rpc(body) else islice(data, _FIRST_EVENTS)))
 
 
 def _event(message: Mapping[str, JSON]) -> tuple[bytes, int]:
@@ -210,8 +207,7 @@ def _body(held: Mapping[str, JSON]) -> bytes:
 
 def _headers(message: Mapping[str, JSON]) -> list[tuple[str, str]]:
     headers = map(mapping, items(message.get("headers")))
-    named = ((_text(header.get("name")), _text(header.get("value"))) for header in headers)
-    return [(name, value) for name, value in named if name]
+    return [(name, _text(header.get("value"))) for header in headers if (name := _text(header.get("name")))]
 
 
 def _text(value: JSON) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from tui_host.capture.record import Place, Record
 from tui_host.capture.session_summary import SessionInfo, session_id
@@ -64,14 +64,21 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
         else:
             names = " and ".join(file.name for file in files)
             info = SessionInfo(session_id(time.time_ns(), os.urandom(8)), names, "import")
-        with _Import(store, redactor, info) as session:
-            if len(own) == 1:
-                session.restore(files[0])
-            for number, file in enumerate(() if len(own) == 1 else files, 1):
-                if own_lines.recognise(file):
+        session = _Import(store, redactor, info)
+        try:
+            for number, file in enumerate(files, 1):
+                if len(own) == 1:
+                    session.restore(file)
+                elif own_lines.recognise(file):
                     session.add_taps(file)
                 else:
                     session.add(file, info.id if number == 1 else f"{info.id}-{number}")
+        except TuiHostError as error:
+            if session.records:
+                error.what = f"{error.what}; what stands before is kept as {info.id}"
+            raise
+        finally:
+            session.close()
         return Imported(id=info.id, notices=tuple(session.notices))
 
 
@@ -83,25 +90,19 @@ class _Import:
         self.notices: list[str] = []
         self._store = store
         self._redactor = redactor
-        self._records = 0
+        self.records = 0
         self._facts = TapFacts(redact=redactor.text, reader=RequestReader())
         self._first_ns = self._last_ns = 0
         self._intakes: dict[str, Intake] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+    def close(self) -> None:
         for intake in self._intakes.values():
             intake.close()
-        if self._records:
+        if self.records:
             self._put_back(is_live=False)
             self._store.run(lambda _: None)
-        refused = sum(intake.refused_records for intake in self._intakes.values())
-        if refused:
+        if refused := sum(intake.refused_records for intake in self._intakes.values()):
             self.notices.append(f"Records that the database cannot hold are left out ({refused:,}).")
-        if self._records and isinstance(error, TuiHostError):
-            error.what = f"{error.what}; what stands before is kept as {self.info.id}"
 
     def _intake(self, capture: str) -> Intake:
         """Return the intake of a capture; captures are listed in the order of their first records."""
@@ -111,10 +112,10 @@ class _Import:
         return self._intakes[capture]
 
     def _saw(self, record: Record, time_ns: int) -> None:
-        self._records += 1
-        if self._records <= _OF_FACTS:
+        self.records += 1
+        if self.records <= _OF_FACTS:
             self._facts.feed(record)
-        if self._records == 1:
+        if self.records == 1:
             self._first_ns = self._last_ns = time_ns
             self._put_back(is_live=True)
         self._first_ns, self._last_ns = min(time_ns, self._first_ns), max(time_ns, self._last_ns)
@@ -130,24 +131,24 @@ class _Import:
         chat = None if self.info.is_story else OwnChat()
         # captures keep their order, which is that of what is the session's own: their preambles wait
         waiting: dict[str, list[Record]] = {}
-        for record, is_preamble in own_lines.records(file, self.notices):
-            place = record.place
-            if not is_preamble or place.turn is not None or place.call is not None:
-                record = replace(record, place=replace(place, session=self.info.id))  # noqa: PLW2901 - its line need not say so
+        for line, is_preamble in own_lines.records(file, self.notices):
+            is_its = not is_preamble or line.place.turn is not None or line.place.call is not None
+            record = replace(line, place=replace(line.place, session=self.info.id)) if is_its else line
             if chat is not None:
                 chat.feed(record)
-            if is_preamble and record.capture not in self._intakes:
-                waiting.setdefault(record.capture, []).append(record)
-                continue
-            for ready in (*waiting.pop(record.capture, ()), record):
-                self._intake(record.capture).add(ready)
-        for capture, preamble in waiting.items():
-            for record in preamble:
-                self._intake(capture).add(record)
-        if not self._records:
+            waiting.setdefault(record.capture, []).append(record)
+            if not is_preamble or record.capture in self._intakes:
+                self._add(waiting.pop(record.capture))
+        for preamble in waiting.values():
+            self._add(preamble)
+        if not self.records:
             raise TuiHostError("there is no record in it", file.name, "export a session that has some")
         for number, item in enumerate(() if chat is None else chat.items()):
             self._store.sessions.save_item(self.info.id, number, item_to_text(item))
+
+    def _add(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self._intake(record.capture).add(record)
 
     def add_taps(self, file: CapturedFile) -> None:
         """Add what taps recorded. Their links are found again, since other captures stand beside them now."""
@@ -155,16 +156,16 @@ class _Import:
             raise file.unreadable("a session that is no tap's is read alone", remedy="name this file by itself")
         for record, _ in own_lines.records(file, self.notices):
             if record.kind != "link":
-                self._intake(record.capture).add(replace(record, place=Place(session=self.info.id)))
+                self._add([replace(record, place=Place(session=self.info.id))])
 
     def add(self, file: CapturedFile, capture: str) -> None:
         """Add what another program captured."""
-        wires, before = FileWires(self._intake(capture), self.info.id), self._records
+        wires, before = FileWires(self._intake(capture), self.info.id), self.records
         form = next((form for form in FORMATS if form.recognise(file)), None)
         if form is None:
             raise TuiHostError("there is nothing in it", file.name, REMEDY)
         form.read(file, wires)
-        if self._records == before:
+        if self.records == before:
             what = "there is no exchange with a model or an MCP server in it"
             raise TuiHostError(f"{what}: {wires.left_out}" if wires.left_out else what, file.name, REMEDY)
         self.notices += [file.coding] * bool(file.coding) + wires.messages

@@ -108,7 +108,12 @@ class LineExchanges:
         exchange = self._last
         if exchange is None or body is not None:
             exchange = self._exchange_of(part, dialect)
-        observed = self._observed(exchange, dialect)
+        is_other = bool(dialect and exchange.dialect) and dialect != exchange.dialect and not part.is_empty
+        ends_again = part.ends and exchange.is_finished and dialect != "gemini"  # which may say so in each event
+        exchange.is_mixed |= is_other or ends_again
+        exchange.dialect = exchange.dialect or dialect
+        exchange.stream = exchange.stream or part.stream
+        observed = self._begun(exchange)
         if exchange is not self._last:
             self.settle()
         if not exchange.form:
@@ -117,34 +122,24 @@ class LineExchanges:
             observed.response(0, (lacks(_NO_STATUS), ("content-type", _TYPES[form])))
         self._gather(exchange, data, at_ns, begins=body is not None)
         self._last = exchange
-        is_other = bool(dialect and exchange.dialect) and dialect != exchange.dialect and not part.is_empty
-        ends_again = part.ends and exchange.is_finished and dialect != "gemini"  # which may say so in each event
-        exchange.is_mixed |= is_other or ends_again
-        exchange.dialect = exchange.dialect or dialect
-        exchange.stream = exchange.stream or part.stream
         exchange.is_finished |= part.ends
         if form == "json":
             self._end(exchange)
 
-    def settle(self) -> None:
-        """Report what waits for more, before anything else that comes later."""
+    def settle(self, *, is_over: bool = False) -> None:
+        """Report what waits for more, before anything else that comes later; at the end of the file, all."""
         for exchange in list(self._open):
-            if exchange.is_finished:
+            if exchange.is_finished or is_over:
                 self._end(exchange)
             else:
                 self._flush(exchange)
 
-    def end_all(self) -> None:
-        """End all exchanges, at the end of the file."""
-        for exchange in list(self._open):
-            self._end(exchange)
-
     def _exchange_of(self, part: AnswerPart, dialect: str) -> _Exchange:
         """Find the exchange of a part of an answer; a new one without a request where nothing tells it."""
-        same = [exchange for exchange in self._open if part.stream and exchange.stream == part.stream]
-        if same:
-            return same[0]
         last = self._last
+        for exchange in self._open:
+            if part.stream and exchange.stream == part.stream:
+                return exchange
         is_rest = part.is_empty and not part.begins  # the number of tokens, or the stream's end
         goes_on = is_rest or not (part.begins or (last is not None and last.is_finished))
         if last is not None and part.is_event and goes_on and not (part.stream and last.stream):
@@ -173,24 +168,21 @@ class LineExchanges:
         is_event = exchange.form == "sse" and not data.isspace()
         exchange.is_open = is_event and not data.endswith((b"\n\n", b"\r\n\r\n"))
 
-    def _observed(self, exchange: _Exchange, dialect: str = "") -> ObservedExchange:
+    def _begun(self, exchange: _Exchange) -> ObservedExchange:
         """Report the request, which waits since its answer may tell its dialect."""
         if exchange.observed is None:
-            if dialect in exchange.dialects or not exchange.dialects:
-                exchange.dialects = (dialect,)
-            method, url, what = "", f"{exchange.dialects[0]}:", _NO_HEAD if exchange.sent else _NO_REQUEST
+            is_told = exchange.dialect in exchange.dialects or not exchange.dialects
+            method, url = "", f"{exchange.dialect if is_told else exchange.dialects[0]}:"
+            what, missing = (_NO_HEAD, "") if exchange.sent else (_NO_REQUEST, MISSING)
             if exchange.url:
                 method, url, what = "POST", exchange.url, _NO_HEADERS
             self._wires.at(exchange.at_ns)
-            missing = "" if exchange.sent else MISSING
-            model = self._wires.model(self._peer)
-            exchange.observed = model.begin(
-                method, url, (lacks(what),), exchange.sent, self._wires.place, lacks=missing
-            )
+            sent = method, url, (lacks(what),), exchange.sent
+            exchange.observed = self._wires.model(self._peer).begin(*sent, self._wires.place, lacks=missing)
         return exchange.observed
 
     def _flush(self, exchange: _Exchange) -> ObservedExchange:
-        observed = self._observed(exchange)
+        observed = self._begun(exchange)
         if exchange.gathered:
             self._wires.at(exchange.at_ns)
             observed.chunk(bytes(exchange.gathered))
@@ -204,7 +196,5 @@ class LineExchanges:
         self._wires.at(exchange.at_ns)
         if exchange.is_mixed:
             observed.end("failed", MIXED)
-        elif exchange.form:
-            observed.end()
         else:
-            observed.end(MISSING)
+            observed.end("complete" if exchange.form else MISSING)

@@ -58,9 +58,6 @@ _OF_CLIENTS = re.compile(
 _OF_SERVERS = re.compile(
     r"sampling/|elicitation/|roots/list$|notifications/(?:message$|elicitation/|progress$|\w+/(?:list_changed|updated))"
 )
-_RESULTS_OF_SERVERS = frozenset(
-    ("serverInfo", "tools", "resources", "resourceTemplates", "contents", "prompts", "messages", "completion")
-)
 
 
 def recognise(file: CapturedFile) -> bool:
@@ -77,11 +74,11 @@ def read(file: CapturedFile, wires: FileWires) -> None:
             reader.events(piece[0], piece.start())
         else:
             reader.line(piece[0], piece.start())
-    reader.exchanges.end_all()
+    reader.exchanges.settle(is_over=True)
 
 
 class _LineReader:
-    """Its methods return whether what they read means something."""
+    """Its methods that return something say whether what they read means something."""
 
     def __init__(self, file: CapturedFile, wires: FileWires) -> None:
         self.exchanges = LineExchanges(wires, file.peer)
@@ -97,13 +94,12 @@ class _LineReader:
         head = self._file.head
         start = len(head) - len(head.lstrip())
         line = head[start:].partition(b"\n")[0].rstrip()
-        if line[:1] not in {b"{", b"["} or (len(line) > 2 and read_value(line) is not None):
-            return 0
-        try:
-            value, end = value_at(self._file.data, start)
-        except BrokenError:
-            return 0
-        return end if self._value(self._file.data[start:end], value, "") else 0
+        if line[:1] in {b"{", b"["} and not (len(line) > 2 and read_value(line) is not None):
+            with suppress(BrokenError):
+                value, end = value_at(self._file.data, start)
+                if self._value(self._file.data[start:end], value, ""):
+                    return end
+        return 0
 
     def events(self, run: bytes, start: int) -> None:
         """Read a run of events that starts there in the file."""
@@ -117,25 +113,24 @@ class _LineReader:
 
     def line(self, raw: bytes, start: int) -> None:
         """Read a line that starts there in the file; count it if it means nothing."""
-        if not self._line(raw[:VALUE_LIMIT]):
-            self._wires.leave_out("lines that are of neither wire", partial(self._file.line_at, start))
-
-    def _line(self, raw: bytes) -> bool:
+        raw = raw[:VALUE_LIMIT]
+        text = raw.decode("utf-8", "surrogateescape")
         if raw.startswith(b"data:"):
-            payload = raw[5:].strip()
             value: JSON = None
             with suppress(ValueError, RecursionError):
-                value = _DECODER.decode(payload.decode("utf-8", "surrogateescape"))
-            return self._event(raw, payload, value, "")
-        text = raw.decode("utf-8", "surrogateescape")
-        if not text.strip():
+                value = _DECODER.decode(text[5:].strip())
+            is_known = self._event(raw, raw[5:].strip(), value, "")
+        elif not raw.strip():
+            is_known = True
             if self.exchanges.is_streaming:
                 self._answer(raw, None, "sse", "")
-            return True
-        if _FIELD.match(text):
+        elif _FIELD.match(text):
+            is_known = True
             self._fields += raw
-            return True
-        return self._values(text) or self._words(text)
+        else:
+            is_known = self._values(text) or self._words(text)
+        if not is_known:
+            self._wires.leave_out("lines that are of neither wire", partial(self._file.line_at, start))
 
     def _values(self, text: str) -> bool:
         is_known, at, start = False, 0, -1
@@ -181,13 +176,13 @@ class _LineReader:
         if body is not None and body.kind == "frame":
             self._fields = b""
             self._frame(words, payload, value)
-            return True
-        if body is None and not self.exchanges.is_streaming:
+        elif body is not None or self.exchanges.is_streaming:
+            if body is None and (value is not None or is_end):
+                body = BodyForm("answer", ("",), AnswerPart(is_event=True, is_empty=is_end))
+            self._answer(raw, body, "sse", words)
+        else:
             self._fields = b""
             return False
-        if body is None and (value is not None or is_end):
-            body = BodyForm("answer", ("",), AnswerPart(is_event=True, is_empty=is_end))
-        self._answer(raw, body, "sse", words)
         return True
 
     def _answer(self, data: bytes, body: BodyForm | None, form: str, words: str) -> None:
@@ -215,39 +210,31 @@ class _LineReader:
         peer = self._file.peer if match is None else match[1]
         message = mapping(value[0] if isinstance(value, list) else value)
         direction = self._direction(peer, message, words if words.strip() else self._before)
-        if "method" in message and "id" in message:
-            self._requests[peer, f"{message['id']!r}"] = direction
         self.exchanges.settle()
         self._wires.at(self._time(words))
         self._wires.pipe(peer).take(direction, data + b"\n")
 
     def _direction(self, peer: str, message: Mapping[str, JSON], words: str) -> Direction:
         """Return which way a message went: as only it can, else as its request did not, else as the words say."""
-        method = text_or_empty(message.get("method"))
-        if _OF_CLIENTS.match(method):
-            return "out"
-        if _OF_SERVERS.match(method):
-            return "in"
-        asked = None if method else self._requests.pop((peer, f"{message.get('id')!r}"), None)
-        if asked is not None:
-            return "in" if asked == "out" else "out"
-        result = mapping(message.get("result"))
-        # a model's answer to a server has a list of content too, but beside a role
-        if _RESULTS_OF_SERVERS & result.keys() or ("content" in result and "role" not in result):
-            return "in"
-        is_out, is_in = _OUT.search(words) is not None, _IN.search(words) is not None
-        if is_out == is_in:
-            is_out = bool(method)  # nothing tells it: a host asks more than a server
-        return "out" if is_out else "in"
+        method, key = text_or_empty(message.get("method")), (peer, f"{message.get('id')!r}")
+        asked = None if method else self._requests.pop(key, None)
+        direction: Direction = "in"
+        if _OF_CLIENTS.match(method) or asked == "in":
+            direction = "out"
+        elif not (_OF_SERVERS.match(method) or asked == "out"):
+            is_out, is_in = _OUT.search(words) is not None, _IN.search(words) is not None
+            if is_out > is_in or (is_out == is_in and method):  # nothing tells it: a host asks more than a server
+                direction = "out"
+        if method and "id" in message:
+            self._requests[key] = direction
+        return direction
 
     def _time(self, words: str) -> int | None:
         """Return the time in some words, or in those before; None if there was none. It never goes back."""
         words_ns = _time_in(words[:_AROUND]) or _time_in(self._before)
         self._before = ""
-        if not words_ns:
-            return None
         self._latest_ns = max(words_ns, self._latest_ns)
-        return self._latest_ns
+        return self._latest_ns if words_ns else None
 
 
 def _messages_in(

@@ -40,19 +40,15 @@ class OwnChat:
         """Return the items of the chat, in order."""
         conversation = Conversation()
         StoryChat(self._story, conversation).tell()
-        places = {
-            (exchange.turn, exchange.step): self._places.get(exchange.key, NOWHERE)
-            for exchange in self._story.exchanges
-            if not exchange.root.is_side_request
-        }
+        own = [exchange for exchange in self._story.exchanges if not exchange.root.is_side_request]
+        places = {(exchange.turn, exchange.step): self._places.get(exchange.key, NOWHERE) for exchange in own}
         for item in conversation.items:
             step = item.step if isinstance(item, AnswerItem | CallItem) else 0  # 0: stated only in a later request
             place = places.get((item.turn, step or 1), NOWHERE)
             turn = place.turn or item.turn
-            if isinstance(item, CallItem) and step:
-                yield self._call(replace(item, turn=turn, step=place.step or step))
-            elif isinstance(item, AnswerItem) and step:
-                yield replace(item, turn=turn, step=place.step or step)
+            if isinstance(item, AnswerItem | CallItem) and step:
+                told = replace(item, turn=turn, step=place.step or step)
+                yield self._call(told) if isinstance(told, CallItem) else told
             elif isinstance(item, UserItem | NoteItem | AnswerItem | CallItem):
                 yield replace(item, turn=turn)
 
@@ -60,17 +56,10 @@ class OwnChat:
         """Return a call as its link and its decision were recorded."""
         capture, exchange, number = item.call.rsplit(".", 2)
         links = self._asked.get((capture, exchange), [])[int(number) :] or [{}]
-        link = {name: said(links[0].get(name)) for name in ("call", "server", "tool")}
-        decision = self._decisions.get(link["call"], {})
+        call, server, tool = (said(links[0].get(name)) for name in ("call", "server", "tool"))
+        decision = self._decisions.get(call, {})
         words, refused = said(decision.get("words")), decision.get("decision")
         state: CallState = refused if refused in ("rejected", "stopped", "invalid") else item.state
-        return replace(
-            item,
-            call=link["call"] or item.call,
-            server=link["server"] or item.server,
-            tool=link["tool"] or item.tool,
-            state=state,
-            decision=said(refused),
-            by=said(decision.get("by")),
-            words=words if words or link["call"] else item.words,
-        )
+        names = {"call": call or item.call, "server": server or item.server, "tool": tool or item.tool}
+        decided = {"decision": said(refused), "by": said(decision.get("by"))}
+        return replace(item, **names, **decided, state=state, words=words if words or call else item.words)

@@ -60,16 +60,7 @@ def _session(file: CapturedFile, at: int, line: bytes) -> SessionInfo:
     if not all(0 <= number < _NUMBER_LIMIT for number in (turns, created_ns, updated_ns)):
         raise ValueError("a number is out of range")
     title, model, protocol = (text_or_empty(value.get(name)) for name in ("title", "model", "protocol"))
-    return SessionInfo(
-        id=identity,
-        title=title,
-        created_ns=created_ns,
-        updated_ns=updated_ns,
-        turns=turns,
-        source=source,
-        model=model,
-        protocol=protocol,
-    )
+    return SessionInfo(identity, title, source, created_ns, updated_ns, turns, model, protocol)
 
 
 def records(file: CapturedFile, messages: list[str]) -> Iterator[tuple[Record, bool]]:
