@@ -113,7 +113,7 @@ def _response(exchange: Exchange) -> JSON:
         **_common(head),
         "content": content,
         "redirectURL": head.value("location"),
-        "bodySize": len(exchange.body),
+        "bodySize": sum(len(chunk.data) for chunk in exchange.chunks),
         **_present(_error=fault),
     }
 
