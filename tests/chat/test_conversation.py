@@ -25,7 +25,7 @@ from tui_host.chat.conversation import (
 )
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session
-from tui_host.chat.stored_messages import Messages, message_from_text, message_to_text
+from tui_host.chat.stored_messages import message_from_text, message_to_text
 from tui_host.errors import StoreError
 from tui_host.host.session_storage import StoreKeeper, stored_session
 from tui_host.llm.messages import Message, Text
@@ -122,46 +122,17 @@ def test_what_cannot_be_read_is_passed_over_or_told_in_its_place() -> None:
     assert message_from_text(later) == message("a")
 
 
-def test_messages_of_earlier_are_read_when_somebody_looks_and_not_when_one_is_added() -> None:
-    read: list[str] = []
-
-    def stored() -> list[str]:
-        read.append("read")
-        return [message_to_text(message("a")), '{"role":"queen","parts":[]}', message_to_text(message("b"))]
-
-    messages = Messages(stored=3, read=stored)
-    assert messages
-    assert messages.append(message("c")) == 3  # what could not be read keeps its number
-    assert (messages.last, read) == (message("c"), [])
-    assert list(messages) == list(map(message, "abc"))
-    assert (read, messages.append(message("d"))) == (["read"], 4)
-
-
-def unread(conversation: Conversation) -> list[bool]:
-    return [conversation.unread(number) is not None for number in range(len(conversation))]
-
-
-def test_a_stored_item_is_read_when_it_is_looked_at_and_then_stays_the_same() -> None:
-    conversation = Conversation(list(map(item_to_text, TALK)))
-    assert (conversation.said(1), conversation.said(10)) == (["two"], ["one \u4e2d", "two"])
-    assert unread(conversation) == [False, True, False, True]  # no answer is read for what the person said
-    assert next(iter(reversed(conversation.items))) == TALK[3]
-    assert conversation[1] is conversation[1]
-    assert (list(conversation.items), conversation.items[-2:], conversation.revision) == (TALK, TALK[2:], 1)
-    with pytest.raises(IndexError):
-        _ = conversation.items[4]
-
-
-def test_what_an_earlier_process_left_open_is_told_as_cut_and_only_the_last_turn_is_read_for_it() -> None:
+def test_what_an_earlier_process_left_open_is_told_as_cut() -> None:
     left = [call("a", turn=2, state="waiting"), call("b", turn=2, state="running")]
     conversation = Conversation(list(map(item_to_text, [*TALK, *left])))
+    assert (conversation.said(1), conversation.said(10)) == (["two"], ["one \u4e2d", "two"])
     conversation.close_open()
-    assert unread(conversation)[0]
     assert list(conversation)[3:] == [
         AnswerItem(turn=2, step=1, text="half", state="cut"),
         call("a", turn=2, state="stopped", words="not decided: the program ended"),
         call("b", turn=2, state="failed", words="cut: the program ended; it may have run"),
     ]
+    assert list(conversation)[:3] == TALK[:3]
 
 
 def test_a_session_is_kept_from_its_first_word_and_goes_on_under_the_numbers_that_follow(tmp_path: Path) -> None:

@@ -19,23 +19,11 @@ from tui_host.servers.catalog import Tool
 from tui_host.settings.schema import Rule
 
 SUM = '{"name": "math__add", "params": {"a": 6, "b": 5}}'
-ADD = Tool(server="math", name="add", schema={"type": "object", "properties": {}})
 LOOK = Tool(server="weather", name="look", description="looks")
 
 
-def offer(*tools: Tool, rule: NameRule = OPENAI_NAMES, is_hub: bool = False, before: Offer | None = None) -> Offer:
-    return offer_of(tools, rule, SchemaRules(), is_hub=is_hub, before=before)
-
-
-def test_the_same_catalog_is_the_same_offer_and_whatever_has_changed_another() -> None:
-    before, hub = offer(ADD, LOOK), offer(ADD, LOOK, is_hub=True)
-    assert offer(ADD, LOOK, before=before) is before
-    assert offer(ADD, LOOK, is_hub=True, before=hub) is hub
-    stares = Tool(server="weather", name="look", description="stares")
-    for tools in ((ADD,), (LOOK, ADD), (ADD, stares)):
-        assert offer(*tools, before=before) is not before
-    assert offer(ADD, LOOK, rule=NameRule(limit=12), before=before) is not before
-    assert offer(ADD, LOOK, is_hub=True, before=before) is not before
+def offer(*tools: Tool, rule: NameRule = OPENAI_NAMES) -> Offer:
+    return offer_of(tools, rule, SchemaRules(), is_hub=False, before=None)
 
 
 def test_a_name_that_the_vendor_refuses_stands_in_the_description() -> None:

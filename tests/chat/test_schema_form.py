@@ -1,12 +1,13 @@
-"""Forms made from schemas: fields, defaults, and what a person writes."""
+"""Forms made from schemas: fields, defaults, and what a person writes; and whether arguments fit a tool's schema."""
 
 from __future__ import annotations
 
 import json
+import socket
 
 import pytest
 
-from tui_host.chat.schema_check import misfits
+from tui_host.chat.schema_check import MOST, misfits
 from tui_host.chat.schema_form import FormField, content_of, fields_of, value_of
 from tui_host.errors import JSON, TuiHostError
 
@@ -137,3 +138,42 @@ def test_defaults_and_hints_are_words() -> None:
     assert field({"type": "integer", "minimum": 1, "maximum": 9}).hint == "a whole number, at least 1, at most 9"
     assert field({"type": "number", "minimum": 0, "maximum": 1}).hint == "a number, at least 0, at most 1"
     assert json.loads(field({"type": "object", "default": {"a": 1}}).default) == {"a": 1}
+
+
+NUMBERS: JSON = {
+    "type": "object",
+    "properties": {"a": {"type": "number"}, "list": {"type": "array", "items": {"type": "string"}}},
+    "required": ["a"],
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "found"),
+    [
+        (NUMBERS, {"a": 1}, []),
+        (NUMBERS, {}, ["'a' is a required property"]),
+        (NUMBERS, {"a": "1"}, ["a: '1' is not of type 'number'"]),
+        (NUMBERS, {"a": 1, "list": ["x", 2]}, ["list.1: 2 is not of type 'string'"]),
+        ({"type": 3}, {}, None),
+        ({"$ref": "#/nowhere"}, {}, None),
+        (None, {}, None),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_place(schema: JSON, value: JSON, found: list[str] | None) -> None:
+    assert misfits(schema, value) == found
+
+
+def test_what_does_not_fit_is_told_so_often_and_so_long_at_most() -> None:
+    found = misfits({"items": {"maxLength": 9, "type": "string"}}, ["x", "y" * 5000 + "z", 1] * 100)
+    assert found is not None
+    assert len(found) == MOST
+    assert max(map(len, found)) == 200
+    assert found[0].endswith("yz' is too long")
+
+
+def test_a_schema_leads_to_no_other_machine() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        there.setblocking(False)
+        assert misfits({"$ref": f"http://127.0.0.1:{there.getsockname()[1]}/schema.json"}, {}) is None
+        with pytest.raises(BlockingIOError):
+            there.accept()

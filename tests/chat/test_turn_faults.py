@@ -81,14 +81,6 @@ async def test_how_an_answer_ended_is_said_and_the_conversation_goes_on(bench: M
     assert case.goes_on_with.encode() in there.bodies[1]
 
 
-async def test_a_provider_that_is_not_there_is_a_card(bench: Make) -> None:
-    at = bench(url="http://127.0.0.1:9/v1")
-    assert (await at.ask("hello")).stop == "error"
-    assert at.notes()[0].endswith("is it running? check base_url")
-    assert (await at.ask("and now?")).stop == "error"
-    assert [message["role"] for message in json.loads(at.requests()[1])["messages"]] == ["user", "assistant", "user"]
-
-
 OVERLOADED = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n'
 
 

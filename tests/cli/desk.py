@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -73,8 +72,7 @@ class Desk:
         return everything_in(self.data)
 
     def listed(self) -> list[dict[str, JSON]]:
-        value: dict[str, list[dict[str, JSON]]] = json.loads(self.run("sessions", "list", "--json").out)
-        return value["sessions"]
+        return self.run("sessions", "list", "--json").objects("sessions")
 
 
 ENTRY_IN_CONTRACT = ["server", "tool", "asked", "sent", "decision", "by", "reason", "result", "is_error", "ms"]
@@ -82,9 +80,7 @@ ENTRY = [*ENTRY_IN_CONTRACT, "schema_errors", "output_errors", "changed_numbers"
 
 
 def calls_of(ended: Ended) -> list[dict[str, JSON]]:
-    found = ended.json["calls"]
-    assert isinstance(found, list)
-    calls = [call for call in found if isinstance(call, dict)]
+    calls = ended.objects("calls")
     assert all(list(call) == ENTRY for call in calls)
     return calls
 

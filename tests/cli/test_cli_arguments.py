@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
+from tests.cli.desk import NO_SERVER, Desk, desk
+from tests.kit.program import Programs
 from tui_host.cli.arguments import read_arguments
 from tui_host.cli.table import COMMANDS
 from tui_host.errors import SettingsError
@@ -56,38 +59,23 @@ def test_words_mean_a_command_with_its_options(words: list[str], means: dict[str
         ("ask hi --jsn", "ask: there is no option --jsn (did you mean --json? see tui-host ask --help)"),
         ("--", "no command after -- (write tui-host -- COMMAND ARGUMENTS…)"),
         ("ask", "ask: the following arguments are required: TEXT (see tui-host ask --help)"),
-        ("ask x y", "ask: unrecognized arguments: y (see tui-host ask --help)"),
-        (
-            "ask x --max-steps 0",
-            "ask: argument --max-steps: found '0', expected a whole number, 1 or more (see tui-host ask --help)",
-        ),
-        ("ask x --session=", "ask: argument --session: found nothing, expected a name (see tui-host ask --help)"),
+        ("ask x y", "ask: unrecognized arguments: y (see "),
+        ("ask x --max-steps 0", "ask: argument --max-steps: found '0', expected a whole number, 1 or more (see "),
+        ("ask x --session=", "ask: argument --session: found nothing, expected a name (see "),
         ("--data-dir= ask x", "argument --data-dir: found nothing, expected a path (see tui-host --help)"),
-        ("sessions", "sessions: the following arguments are required: ACTION (see tui-host sessions --help)"),
-        (
-            "sessions lost",
-            (
-                "sessions: argument ACTION: invalid choice: 'lost' (choose from 'list', 'show', 'search', 'export', 'join', 'part', "
-                "'link', 'delete', 'import', 'prune') (see tui-host sessions --help)"
-            ),
-        ),
-        (
-            "sessions show --time",
-            "sessions show: the following arguments are required: ID, before the options (see tui-host sessions show --help)",
-        ),
+        ("sessions", "sessions: the following arguments are required: ACTION (see "),
+        ("sessions lost", "sessions: argument ACTION: invalid choice: 'lost' (choose from 'list', 'show', "),
+        ("sessions show --time", "sessions show: the following arguments are required: ID, before the options (see "),
         (
             "tap llm --upstream https://x --allow-origin https://y/",
-            (
-                "tap llm: argument --allow-origin: found 'https://y/', expected an origin without a path, such as app://obsidian.md "
-                "(see tui-host tap llm --help)"
-            ),
+            "tap llm: argument --allow-origin: found 'https://y/'",
         ),
     ],
 )
 def test_words_that_mean_nothing_are_told_with_a_remedy(typed: str, told: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read_arguments(typed.split())
-    assert str(caught.value) == told
+    assert str(caught.value).startswith(told)
 
 
 def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,3 +84,52 @@ def test_every_command_has_a_help(capsys: pytest.CaptureFixture[str]) -> None:
             with pytest.raises(SystemExit, match="0"):
                 read_arguments([*command.name.split(), "--help"])
             assert capsys.readouterr().out.startswith(f"usage: tui-host {command.name} ")
+
+
+@pytest.fixture(scope="module")
+def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
+    with desk(program, tmp_path_factory.mktemp("wrong"), servers=NO_SERVER) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("words", "remedies"),
+    [
+        ([], ["tui-host ask TEXT"]),
+        (["ask", "--config", "/nowhere.toml", "hi"], ["/nowhere.toml: no such file"]),
+        (["ask", "  ", "--json"], ["there is no question"]),
+        (["ask", "-", "--json"], ["not UTF-8"]),
+        (["ask", "hi", "--no-record", "--session", "last"], ["leave one out"]),
+        (["ask", "hi", "--model", "nobody/m", "--json"], ['--model: no provider "nobody"']),
+        (["ask", "hi", "--protocol", "smoke"], ["--protocol"]),
+        (["ask", "hi", "--elicit", "seats"], ["--elicit: seats has no value (write FIELD=VALUE)"]),
+        (["ask", "hi", "--root", "/no"], ["--root: there is no folder /no"]),
+        (["ask", "hi", "--attach", "/"], ["tui-host: --attach: "]),
+        (
+            ["ask", "hi", "--allow", "off.get[1]"],
+            ['--allow: found "off.get[1]", expected SERVER.TOOL (write * for brackets and other signs: off.get*1*)\n'],
+        ),
+        (
+            ["compare", "hi", "--json", "--with", "nobody/m", "--with", "mine"],
+            ['no provider "nobody"', 'found "mine", expected PROVIDER/MODEL (write mine/MODEL)'],
+        ),
+        (["compare", "hi", "--with", "demo/openai:clin"], ['demo has no model "openai:clin"']),
+        (["compare", "hi", "--with", "mine/m", "--with", "mine/m:native"], ["twice"]),
+        (["compare", "hi", "--json"], ["--with"]),
+        (["models", "deepsek"], ["tui-host: models: no provider deepsek (choose from mine, openai,"]),
+        (["call", "off", "echo", "{'text': 1}"], ["the arguments are not JSON"]),
+        (["prompt", "off", "greet", "name"], ["name has no value (write KEY=VALUE)"]),
+        (["servers", "check", "off", "of"], ["tui-host: servers: no server of (choose from off)"]),
+        (["servers", "check", "--call", "add", "{}"], ["--call"]),
+        (["servers", "login", "guardian"], ["guardian"]),
+        (["conformance"], ["write a URL, or -- and a command"]),
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_names_its_remedies_and_asks_nobody(place: Desk, words: list[str], remedies: list[str]) -> None:
+    ended = place.run(*words, stdin=b"\xff\xfe")
+    assert (ended.code, ended.out) == (2, b"")
+    for line, remedy in zip(ended.err.splitlines(keepends=True), remedies, strict=True):
+        assert remedy in line
+    assert place.provider.requests == []
+    assert not place.data.exists()

@@ -41,11 +41,8 @@ def test_each_column_is_a_session_whose_bytes_are_those_that_went_over_the_wire(
     assert (first["usage"], first["calls"], first["error"]) == ({"input": 12, "output": 7}, [], None)
     assert [json.loads(body)["model"] for body in bodies] == ["a:b", "a:b"]
     for run, body in zip((first, second), bodies, strict=True):
-        size = run["bytes"]
-        assert isinstance(size, dict)
-        assert size["sent"] == len(body)
-        assert isinstance(size["injected"], int)
-        assert (size["injected"] > 0) == (run is second)
+        size: dict[str, int] = json.loads(json.dumps(run["bytes"]))
+        assert (size["sent"], size["injected"] > 0, size["received"] > 0) == (len(body), run is second, True)
     assert sorted(str(run["session"]) for run in (first, second)) == sorted(str(each["id"]) for each in listed)
 
 

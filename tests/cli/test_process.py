@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import signal
@@ -22,24 +21,6 @@ from tests.kit.bodies import asks, chunk, text
 from tests.kit.peer import hangs, head
 from tests.kit.program import Programs, Reader, plain_environment
 from tui_host.cli.output import cells, clipped, padded
-
-QUESTION = "what is (6 × 5 + 7) / 2?"
-
-
-def test_the_demo_model_reckons_with_the_bundled_server(program: Programs, tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text('[limits]\nconnect_wait = 240\n[servers.math]\nbundled = "math"\n')
-    places = ("--config", tmp_path / "config.toml", "--data-dir", tmp_path)
-    ended = program.run("ask", "--json", "--allow", "math.*", QUESTION, *places)
-    found = json.loads(ended.out)
-    assert (ended.code, found["stop"], found["steps"], "**18.5**" in found["answer"]) == (0, "done", 4, True)
-    assert [
-        [call["server"], call["tool"], call["sent"], call["result"]["structuredContent"]] for call in found["calls"]
-    ] == [
-        ["math", "multiply", {"a": 6, "b": 5}, {"result": 30}],
-        ["math", "add", {"a": 30, "b": 7}, {"result": 37}],
-        ["math", "divide", {"a": 37, "b": 2}, {"result": 18.5}],
-    ]
-    assert min(found["usage"]["input"], found["usage"]["output"]) > 0
 
 
 def test_the_installed_command_asks_and_answers(program: Programs, tmp_path: Path) -> None:

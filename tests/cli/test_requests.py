@@ -14,7 +14,6 @@ from tests.kit.mcp_server import mcp_server, tool
 from tests.kit.program import Programs
 from tests.servers.rich_server import RICH
 from tests.servers.running import sdk_command, sdk_configured
-from tui_host.cli.commands.conformance import sample
 from tui_host.errors import JSON
 
 OFF = "enabled = false\n"
@@ -202,18 +201,3 @@ def test_the_calls_of_the_context_are_made_and_a_refusal_is_told_and_is_not_the_
     server = mcp_server({"tools": [tool("look")], "on": {"tools/call": [{"error": refused}]}})
     code, told = conform("--", *server.argv, name="look", arguments={})
     assert (code, "error -32602: no network references" in told) == (0, True)
-
-
-def test_a_sample_prefers_defaults_and_leaves_out_what_may_be_left_out() -> None:
-    schema: JSON = {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string", "default": "Ann"},
-            "age": {"type": "integer", "minimum": 18},
-            "role": {"type": "string", "oneOf": [{"const": "a", "title": "A"}]},
-            "note": {"type": "string"},
-        },
-        "required": ["age", "role"],
-    }
-    assert sample(schema) == {"name": "Ann", "age": 18, "role": "a"}
-    assert sample(schema, optional=True) == {"name": "Ann", "age": 18, "role": "a", "note": "text"}

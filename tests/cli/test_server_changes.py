@@ -1,16 +1,20 @@
-"""`servers add`, `remove`, `enable`, `disable`: what they write, and what they leave alone."""
+"""`servers add`, `remove`, `enable`, `disable`, `login`, `logout`: what they write and forget, and what they leave alone."""
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from anyio import to_thread
 
 from tests.cli.desk import Desk, desk
-from tests.kit.program import Programs
+from tests.kit.program import Ended, Programs
+from tests.servers.login_server import login_server
+from tui_host.cli.commands.conformance import visit
 from tui_host.errors import JSON
 
 OWN = '[servers.mine]\ncommand = "true"\nenabled = false\n[servers.quiet]\ncommand = "true"\n'
@@ -23,9 +27,8 @@ def place(program: Programs, tmp_path: Path) -> Generator[Desk]:
 
 
 def enabled(place: Desk) -> dict[JSON, JSON]:
-    servers = place.run("servers", "list", "--json").json["servers"]
-    assert isinstance(servers, list)
-    return {server["name"]: server["enabled"] for server in servers if isinstance(server, dict)}
+    servers = place.run("servers", "list", "--json").objects("servers")
+    return {server["name"]: server["enabled"] for server in servers}
 
 
 def test_added_servers_stand_in_files_of_their_own(place: Desk) -> None:
@@ -93,9 +96,8 @@ def test_servers_of_other_hosts_are_shown_and_only_the_chosen_are_added(place: D
     chosen = place.run("servers", "import", "--only", "time", "--only", "quiet-cursor", env=home)
     assert chosen.code == 0
     assert enabled(place) == {"mine": False, "quiet": True, "time": False, "quiet-cursor": False}
-    again = place.run("servers", "import", "--all", "--json", env=home).json["servers"]
-    assert isinstance(again, list)
-    assert [(server["name"], server["added"], server["why_not"]) for server in again if isinstance(server, dict)] == [
+    again = place.run("servers", "import", "--all", "--json", env=home).objects("servers")
+    assert [(server["name"], server["added"], server["why_not"]) for server in again] == [
         ("time", False, "the same server as time"),
         ("docs", True, None),
         ("quiet", False, "the same server as quiet-cursor"),
@@ -114,3 +116,41 @@ def test_exported_servers_keep_references_and_hold_no_secret(place: Desk) -> Non
         "b": {"type": "http", "url": "https://b.example/mcp", "headers": headers, "disabled": True},
     }
     assert "servers.a holds a secret itself (API_KEY); it is exported as ${API_KEY}" in ended.err
+
+
+ADDRESS = re.compile(rb"http://127\.0\.0\.1:\d+/authorize\S+")
+
+
+def log_in(place: Desk) -> Ended:
+    """As a person: take the address from standard error, and go where the authorization server sends the browser."""
+    running = place.start("servers", "login", "guarded", terminal=True)
+    running.until_shown("gives up")
+    found = ADDRESS.search(running.out.data)
+    assert found is not None
+    back = visit(found[0].decode())
+    assert back is not None
+    visit(back)
+    return running.wait()
+
+
+async def test_the_person_logs_in_at_a_printed_address_and_out(program: Programs, tmp_path: Path) -> None:
+    async with login_server() as server:
+        await to_thread.run_sync(_in_and_out, program, tmp_path, server.url)
+    assert server.steps.count("GET /authorize") == 1
+
+
+def _in_and_out(program: Programs, folder: Path, url: str) -> None:
+    with desk(program, folder, servers=f"[servers.guarded]\nurl = {json.dumps(url)}\n") as place:
+        assert (place.run("servers", "check").code, place.run("call", "guarded", "echo").code) == (1, 1)
+        ended = log_in(place)
+        assert ended.code == 0
+        assert b"guarded: logged in" in ended.out
+        assert b"logins.json (mode 0600), since this system has no keyring" in ended.out
+        assert place.run("call", "guarded", "echo").out == b"fine\n"
+        stored = json.loads((place.data / "logins.json").read_text())[url]["tokens"]["access_token"]
+        kept: JSON = place.run("sessions", "export", "last").text
+        assert stored not in str(kept)
+        assert "the login is forgotten" in place.run("servers", "logout", "guarded").err
+        assert "there was no login" in place.run("servers", "logout", "guarded").err
+        refused = place.run("call", "guarded", "echo")
+        assert "it needs a login (run tui-host servers login guarded)" in refused.err

@@ -53,9 +53,7 @@ def checked(place: Desk) -> Ended:
 
 
 def servers_of(ended: Ended) -> dict[str, dict[str, JSON]]:
-    found = ended.json["servers"]
-    assert isinstance(found, list)
-    return {str(each["name"]): each for each in found if isinstance(each, dict)}
+    return {str(found["name"]): found for found in ended.objects("servers")}
 
 
 def test_list_says_what_is_configured_and_shows_no_secret(place: Desk) -> None:

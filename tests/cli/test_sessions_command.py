@@ -1,4 +1,4 @@
-"""`sessions`: what was recorded comes back whole, under every name, in every form, and goes for good."""
+"""`sessions`: what was recorded comes back whole, under every name, in every form, answers ten questions, and goes for good."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import pytest
 
 from tests.cli.desk import KEY, Desk, desk, server
 from tests.infer.kept import keep_story
 from tests.kit.bodies import asks, text
 from tests.kit.program import Ended, Programs
+from tests.recorded.recording import record
+from tui_host.capture.record import Record
 from tui_host.errors import JSON
 
 Line = dict[str, JSON]
@@ -56,9 +59,7 @@ def picked(kept: Kept, **fields: str) -> list[Line]:
 
 def test_search_finds_sessions_by_titles_chats_and_records(kept: Kept) -> None:
     def places(*words: str) -> dict[str, str]:
-        listed = kept.place.run("sessions", "search", *words, "--json").json["sessions"]
-        assert isinstance(listed, list)
-        values = [value for value in listed if isinstance(value, dict)]
+        values = kept.place.run("sessions", "search", *words, "--json").objects("sessions")
         return {str(value["id"]): f"{value['in']}{' by rows' * bool(value['rows'])}" for value in values}
 
     assert places("call", "it") == {kept.called: "title"}
@@ -150,11 +151,9 @@ def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
         "**Model**\n\n> done 天气\n",
     ):
         assert shown in words
-    as_json = kept.place.run("sessions", "show", kept.called, "--json").json
-    assert isinstance(as_json["session"], dict)
-    assert isinstance(as_json["items"], list)
-    assert as_json["session"]["id"] == kept.called
-    kinds = [item["item"] for item in as_json["items"] if isinstance(item, dict)]
+    as_json = kept.place.run("sessions", "show", kept.called, "--json")
+    assert kept.called in as_json.text
+    kinds = [item["item"] for item in as_json.objects("items")]
     assert kinds == ["user", "answer", "call", "call", "answer", "summary"]
 
 
@@ -181,10 +180,8 @@ def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
     def run(*words: str) -> Ended:
         return program.run("sessions", *words, "--data-dir", tmp_path / "data")
 
-    def listed() -> list[Mapping[str, JSON]]:
-        sessions = run("list", "--json").json["sessions"]
-        assert isinstance(sessions, list)
-        return [session for session in sessions if isinstance(session, Mapping)]
+    def listed() -> list[dict[str, JSON]]:
+        return run("list", "--json").objects("sessions")
 
     rows = run("list").text.splitlines()[1:]
     assert [re.sub(r"\S+  \S+ \S+  ", "", re.sub(" {3,}", "  ", row.strip()), count=1) for row in rows] == [
@@ -281,3 +278,51 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
         gone = place.run("sessions", "prune", "--max", "1KB", "--json").json
         assert (gone["sessions"], gone["dry_run"], place.listed()) == ([first, second], False, [])
         assert b"the oldest" not in place.files()
+
+
+TEN = [
+    ("why so many tokens, and what did the protocol put in", "parcel", "--bill 1", ["lists the tools", "teaches"]),
+    ("why did this request take so many", "station", "--bill 4", ["result of lab.history", "atlas", "LLM 4"]),
+    (
+        "who allowed it, what was changed, what not told",
+        "station",
+        "--chain 1.1.1",
+        ["by you", "metric", "imperial", "not told: structuredContent source, confidence"],
+    ),
+    ("the same in Chinese", "chinese", "--chain 1.1.1", ["structuredContent 湿度", "气象站的资料是昨天的"]),
+    ("who refused it, and why", "station", "--chain 2.1.1", ["rejected by you", "not in production"]),
+    ("what became this call", "parcel", "--chain 2.1.1", ["7 rue Basse", "edited address", "came from orders.find"]),
+    ("where does a value come from", "station", "--chain 1.2.1", ["GZ-7741-K", "came from lab.lookup", "events"]),
+    ("where does the cache break", "station", "--changes 5", ["messages[0]", "a time: it changes"]),
+    ("what changed between two", "station", "--changes 4 7", ["and tell our partners the query"]),
+    ("which tool was never called", "chinese", "--tools", ["天气.画地图", '"6", "0"], "mark": "never called"']),
+    ("why did it take so long", "station", "--time 1", ["lab.lookup", "math.multiply", "after 429"]),
+    ("what deserves a look", "station", "--look", ["refused with 429", "changed: search", "lab exited 134", "edited"]),
+    ("how did it end", "station", "--servers", ["cannot open /srv/reports", "exited 134", "connection 2"]),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ten")
+
+
+@pytest.fixture(scope="module")
+def coming(folder: Path) -> Mapping[str, Record]:
+    """The request that would come next, by the names of the stories."""
+    return anyio.run(record, folder, 0.02)
+
+
+@pytest.mark.parametrize(("story", "page", "answers"), [case[1:] for case in TEN], ids=[case[0] for case in TEN])
+def test_a_question_has_its_answer_on_a_page(
+    program: Programs, folder: Path, coming: Mapping[str, Record], story: str, page: str, answers: list[str]
+) -> None:
+    session = coming[story].place.session
+    shown = program.run("sessions", "show", session, *page.split(), "--json", "--data-dir", folder)
+    told = json.dumps(json.loads(shown.out), ensure_ascii=False)
+    assert [answer for answer in answers if answer not in told] == []
+
+
+def test_the_next_request_is_known_before_it_is_sent(coming: Mapping[str, Record]) -> None:
+    assert "70.2 °F." in coming["station"].data.decode()
+    assert "lab__atlas" in coming["station"].data.decode()

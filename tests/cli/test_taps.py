@@ -1,4 +1,4 @@
-"""`tap llm` and `tap http` as a person starts them."""
+"""`tap llm` and `tap http` as a person starts them, and what `--log -` prints: a line for each row, and nothing that a terminal obeys."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ import os
 import re
 import signal
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.infer.forms import DIALECTS, FORMS
+from tests.infer.world import MS, ModelTap, World
+from tests.kit.bodies import Answer, Call, Results, User
 from tests.kit.peer import peer_in_thread, response
 from tests.kit.program import Programs, Running
 from tests.tap.stdio_taps import data, recorded, recorder_of, records, sessions
+from tui_host.capture.connection_end import connection_end
+from tui_host.capture.http.exchange_end import Ending
+from tui_host.capture.record import Head, Record
+from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
+from tui_host.cli.output import cells
+from tui_host.cli.tap_log import PlainLines
 
 EVENTS = b"".join(b'data: {"n":%d}\n\n' % number for number in range(50))
 
@@ -134,3 +144,137 @@ def test_a_port_that_is_taken_and_an_upstream_that_is_none_are_told_in_a_line(
     )
     assert (none.code, none.out, none.err.count("\n")) == (2, b"", 1)
     assert list(tmp_path.iterdir()) == []
+
+
+SESSION = SessionInfo(
+    id="s1", title="example", created_ns=1, updated_ns=1, turns=0, source="tap", live=True, model="", protocol=""
+)
+MODELS = Record(
+    wire="llm",
+    kind="request",
+    peer="example",
+    direction="out",
+    exchange="x1",
+    head=Head(method="GET", url="http://h/v1/models"),
+)
+PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
+CALL = Call("c1", "math__add", {"a": 1, "b": 2})
+
+
+def lines(world: World) -> list[str]:
+    """What is printed of all that happened, without the time of day, and with single spaces."""
+    plain = PlainLines()
+    log = plain.begin(SESSION, str)
+    log += b"".join(plain.line(record) for _, record in world.records)
+    log += plain.line(stamped("ended by SIGSEGV"))
+    printed = log.decode().removesuffix("\n").split("\n")
+    assert not any(letter < " " for line in printed for letter in line)
+    assert max(map(cells, printed)) < 240
+    return [" ".join(line.split()[1:]) for line in printed]
+
+
+def pass_time(world: World, pauses: Iterable[int]) -> None:
+    for pause in pauses:
+        world.now += pause
+
+
+def exchange(world: World, draft: Record, *, status: int = 0, ending: Ending, body: bytes = b"") -> None:
+    """One that asks no model anything, answered after two milliseconds."""
+    tap = ModelTap(world, "c")
+    tap.keep(draft)
+    if draft.data:
+        tap.keep(replace(draft, kind="frame", head=None))
+    answer = replace(draft, direction="in", data=b"")
+    world.now += 2 * MS
+    if status:
+        headers = (("Server", "tui-host tap"),) if status == 502 else ()
+        tap.keep(replace(answer, kind="response", head=Head(status=status, headers=headers)))
+        tap.keep(replace(answer, kind="chunk", head=None, data=body))
+    tap.keep(replace(answer, kind=ending.kind, head=None, data=ending.to_bytes()))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_request_and_its_answer_are_a_line_each_in_every_dialect(dialect: str) -> None:
+    world = World()
+    tap, form = world.model(), FORMS[dialect]
+    asked = [User("what is one\nand \x1b[31mtwo?")]
+    pass_time(world, tap.answer(form, tap.ask(form, asked, "Cline/3"), Answer("Let me see.", [CALL])))
+    second = tap.ask(form, [*asked, Answer("Let me see.", [CALL]), Results([(CALL, "three")])])
+    pass_time(world, tap.answer(form, second, Answer("It is three.")))
+
+    begins, *four, ends = lines(world)
+    assert (begins, ends) == ("* example begins: session s1", "* example ends: ERROR ended by SIGSEGV")
+    assert [line.split()[:3] for line in four] == [[way, "LLM", n] for n in "12" for way in ("-->", "<--")]
+    assert re.search(r" POST \S+ · \S+-x · \d messages?$", four[0])
+    assert re.search(r" POST \S+ · \S+-x · \d messages$", four[2])
+    assert " ms 200 " in four[3]
+
+
+def test_what_went_wrong_is_told_by_one_word() -> None:
+    world = World()
+    tap, form = world.model(), FORMS["openai"]
+    tap.refuse(tap.ask(form, [User("hi")]), 429)
+    pass_time(world, tap.answer(form, tap.ask(form, [User("hi")]), Answer("It is three."), cut=True))
+    exchange(world, MODELS, ending=Ending(reason="not connected", error="nobody is there"))
+    exchange(world, MODELS, status=502, body=b"no", ending=Ending(size=2, kept=2))
+
+    answers = [re.sub(r" \d+ B", "", line) for line in lines(world) if line.startswith("<--")]
+    assert answers == [
+        '<-- LLM 1 0 ms ERROR 429 POST /v1/chat/completions {"error":{"message":"slow down"}}',
+        "<-- LLM 2 3 ms ERROR 200 POST /v1/chat/completions cut by peer",
+        "<-- LLM 2 ms ERROR GET /v1/models nobody is there",
+        "<-- LLM 2 ms ERROR 502 GET /v1/models the tap itself answered: no",
+    ]
+
+
+def test_of_a_servers_exchange_that_holds_frames_only_the_failure_has_a_line() -> None:
+    world, whole = World(), Ending(size=7, kept=7)
+    listening = replace(MODELS, wire="mcp", head=Head(method="GET", url="http://h/mcp?a=1"))
+    ping = replace(listening, head=Head(method="POST", url="http://h/mcp"), data=PING)
+    exchange(world, listening, status=200, ending=whole)
+    exchange(world, replace(ping, exchange="x2"), status=200, ending=whole)
+    exchange(world, replace(ping, exchange="x3"), status=401, ending=whole)
+
+    assert lines(world)[1:-1] == [
+        "--> example 0 B GET /mcp?a=1",
+        "<-- example 0 B 2 ms 200 GET /mcp?a=1",
+        "--> example #7 40 B ping",
+        "--> example #7 40 B ping",
+        "<-- example 7 B 2 ms ERROR 401 POST /mcp HTTP 401 Unauthorized",
+    ]
+
+
+def test_frames_are_told_with_what_they_answer_and_how_long_that_took() -> None:
+    world = World()
+    tap = world.server("math")
+    call, _ = tap.call("add", {"city": "北京"})
+    world.now += 12 * MS
+    for done in (1, 2):
+        tap.frame("in", {"method": "notifications/progress", "params": {"progress": done, "total": 2}})
+    tap.result(call, "\x1b]52;c;x\x07" + "晴" * 200)
+    failed, _ = tap.call("add", {})
+    tap.result(failed, "no", is_error=True)
+    tap.frame("in", {"id": 9, "error": {"code": -32601, "message": "Method not found"}})
+    tap.keep(Record(wire="mcp", kind="frame", peer="math", direction="in", data=b"hello\r\n", malformed="not JSON"))
+    tap.keep(Record(wire="stderr", kind="line", peer="math", direction="in", data=b"which the host has already\n"))
+
+    assert lines(world)[1:-1] == [
+        '--> math #1 112 B tools/call add {"city":"北京"}',
+        "<-- math 94 B notifications/progress 1/2",
+        "<-- math 188 B notifications/progress 2/2",
+        f"<-- math #1 720 B 12 ms tools/call add ok: ␛]52;c;x␇{'晴' * 35}…",
+        "--> math #2 96 B tools/call add {}",
+        "<-- math #2 102 B 0 ms tools/call add ERROR: no",
+        "<-- math #9 86 B answer ERROR: -32601 Method not found",
+        "<-- math 7 B hello · ERROR not JSON",
+    ]
+
+
+def test_the_servers_end_is_told() -> None:
+    ends = {"exited 0": "", "exited 3": "ERROR ", "ended by SIGTERM": "", "ended by SIGSEGV": "ERROR "}
+    for reason, told in ends.items():
+        assert PlainLines().line(stamped(reason)).endswith(f"ends: {told}{reason}\n".encode())
+
+
+def stamped(reason: str) -> Record:
+    return replace(connection_end("math", "math#1", reason), capture="c", seq=1, time_ns=1, mono_ns=1)

@@ -13,7 +13,7 @@ import pytest
 from typing_extensions import override
 
 from tests.cli.desk import rule, server
-from tests.host.test_host import PATIENCE, answers, asked, configured, serving, until
+from tests.host.test_host import answers, asked, configured, serving, settled, until
 from tests.kit.bodies import DONE, asks, calls, chunk, fragment, text
 from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import tool
@@ -80,8 +80,7 @@ async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_s
         peer(slowly) as second,
         serving(two_providers(tmp_path, first.url, second.url)) as host,
     ):
-        assert host.pool is not None
-        await host.pool.settled(PATIENCE)
+        pool = await settled(host)
         other = host.sessions.new(model=ModelRef(provider="other", model="m"))
         host.send(other, "hello")
         await until(lambda: answers(other) == ["half"])
@@ -90,7 +89,7 @@ async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_s
         release.set()
         await until(lambda: not other.busy)
         assert answers(other) == ["half and half"]
-        assert [status.state for status in host.pool.statuses()] == ["ready"]
+        assert [status.state for status in pool.statuses()] == ["ready"]
 
     assert card.what == "a bug in tui-host ended this turn (RuntimeError)"
     assert card.where.startswith("tui_host/chat/calls.py:")
@@ -125,12 +124,10 @@ async def told(folder: Path, spec: str, *, has_words: bool = False) -> tuple[str
     with peer_in_thread(asks(("bad__echo", "{}")), text("so be it")) as peer:
         settings = configured(folder, peer.url, spec + rule("bad.*", "allow"), MY_TOKEN=TOKEN)
         async with serving(settings) as host:
-            assert host.pool is not None
-            await host.pool.settled(PATIENCE)
+            pool = await settled(host)
             session = host.sessions.new()
             await asked(host, session, "call it")
             assert answers(session) == ["so be it"]
-            pool = host.pool
             await until(lambda: bool(pool.statuses()[0].stderr) or not has_words)
             [status] = pool.statuses()
         assert TOKEN.encode() not in b"".join(request.data for request in peer.requests)

@@ -14,6 +14,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from tests.capture.stores import FIRST, keep_session
 from tests.cli.desk import server
 from tests.kit.bodies import chunk, text
 from tests.kit.peer import hangs, head, peer_in_thread
@@ -21,10 +22,12 @@ from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.chat.session import Session, Waits
 from tui_host.errors import ServerError, StoreError, TuiHostError
+from tui_host.host import store_cleanup as pruning
 from tui_host.host.host import Host
+from tui_host.servers.pool import Pool
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
-from tui_host.settings.schema import ModelRef, Profile, Settings
+from tui_host.settings.schema import ModelRef, Profile, Settings, StoreLimits
 from tui_host.tui.sources.live import SessionSource
 
 PATIENCE = 90.0
@@ -58,6 +61,13 @@ async def until(is_so: Callable[[], object]) -> None:
     with anyio.fail_after(PATIENCE):
         while not is_so():
             await anyio.sleep(0.005)
+
+
+async def settled(host: Host) -> Pool:
+    """The host's servers once they are there."""
+    assert host.pool is not None
+    await host.pool.settled(PATIENCE)
+    return host.pool
 
 
 async def asked(host: Host, session: Session, words: str) -> None:
@@ -185,8 +195,7 @@ async def test_opening_an_old_session_adds_nothing_to_it_before_its_next_turn(tm
             return len(source.ladder.rows)
 
         async with serving(settings) as host:
-            assert host.pool is not None
-            await host.pool.settled(20)  # else the server's lists go on behind the turn
+            await settled(host)  # else the server's lists go on behind the turn
             session = host.sessions.new()
             await asked(host, session, "hello")
             shown = rows(host, session)
@@ -314,8 +323,7 @@ async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
 async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is_back(tmp_path: Path) -> None:
     with peer_in_thread(text("hi")) as peer:
         async with serving(configured(tmp_path, peer.url, servers=server("mine", "dies"))) as host:
-            pool = host.pool
-            assert pool is not None
+            pool = await settled(host)
             session, unused = host.sessions.new(), host.sessions.new()
             await asked(host, session, "hello")
             (tool,) = (tool for tool in pool.tools() if tool.name == "echo")
@@ -330,3 +338,36 @@ async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is
 
 def notes(session: Session) -> list[str]:
     return [item.what for item in session.conversation.items if isinstance(item, NoteItem)]
+
+
+# The paces are for people; nothing here waits for a person.
+setattr(pruning, "FIRST_SECONDS", 0)  # noqa: B010
+
+
+async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_open_stays(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "data" / "tui-host.db")
+    keep_session(store, FIRST, 1, count=5)
+    store.close()
+    async with serving(replace(configured(tmp_path), store=StoreLimits(keep=3600))) as host:
+        store = host.store
+        assert store is not None
+        session = host.sessions.new()
+        session.begin_turn("hello")
+        await until(lambda: store.sessions.get(session.id) and not store.sessions.get(FIRST))
+        assert [info.id for info in store.sessions.list()] == [session.id]
+        await until(lambda: host.notices)
+        assert host.notices == ["1 old session was deleted, as [store] keep and max say"]
+
+
+async def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "data" / "tui-host.db")
+    keep_session(store, FIRST, 1, count=5)
+    trigger = "CREATE TRIGGER kept BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'not now'); END"
+    store.run(lambda connection: connection.execute(trigger))
+    store.close()
+
+    async with serving(replace(configured(tmp_path), store=StoreLimits(keep=3600))) as host:
+        await until(lambda: host.notices)
+
+        assert "could not be deleted" in host.notices[0]
+        assert "not now" in host.notices[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chat.bench import Answers
-from tests.host.test_host import asked, configured, serving
+from tests.host.test_host import asked, configured, serving, settled
 from tests.kit.bodies import asks, text
 from tests.kit.peer import peer_in_thread
 from tests.servers.rich_server import RICH
@@ -43,8 +43,7 @@ async def test_arguments_that_do_not_fit_are_told_before_anybody_decides(tmp_pat
         settings = configured(tmp_path, peer.url, '[servers.math]\nbundled = "math"\n')
         async with serving(settings) as host:
             host.approver = seen
-            assert host.pool is not None
-            await host.pool.settled(20)
+            await settled(host)
             session = host.sessions.new()
             await asked(host, session, "add")
             result = host.turns.result(session)
@@ -67,8 +66,7 @@ async def test_a_result_that_does_not_fit_stands_beside_what_is_wrong(tmp_path: 
     with peer_in_thread(*calls) as peer:
         rule = '[[rules]]\nserver = "rich"\ntool = "*"\naction = "allow"\n'
         async with serving(configured(tmp_path, peer.url, RICH.table("rich") + rule)) as host:
-            assert host.pool is not None
-            await host.pool.settled(20)
+            await settled(host)
             for tool, (misfits, result) in RESULTS.items():
                 session = host.sessions.new()
                 await asked(host, session, "go")

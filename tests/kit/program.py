@@ -47,6 +47,11 @@ class Ended:
         assert isinstance(value, dict)
         return value
 
+    def objects(self, name: str) -> list[dict[str, JSON]]:
+        """The objects of a list in that object."""
+        found: dict[str, list[dict[str, JSON]]] = json.loads(self.out)
+        return found[name]
+
     @property
     def told(self) -> str:
         """Its standard error, but for what a busy machine lets it say: that it waits for servers."""

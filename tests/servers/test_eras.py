@@ -1,8 +1,10 @@
-"""Servers made with the SDK, over every transport, in both eras of the protocol."""
+"""Servers made with the SDK, over every transport, in both eras of the protocol; and the SDK, which is imported in part."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Generator
 
 import anyio
@@ -190,3 +192,23 @@ async def test_the_old_transport_is_found_behind_a_url_that_nobody_explained(sse
     async with started(remote("sdk", sse_url)) as running:
         assert (running.status("sdk").state, running.status("sdk").transport) == ("ready", "sse")
         assert (await running.call("sdk", "echo", b'{"text":"x"}')).content[0].text == "x"
+
+
+CODE = """
+import sys
+from tui_host.servers.sdk_import import put_off
+put_off()
+import tui_host.servers.connection
+print(*sorted({name.partition(".")[0] for name in sys.modules} & {"starlette", "uvicorn", "cryptography", "jsonschema", "httpx2"}))
+import mcp.client
+print(getattr(mcp, "__wrapped__", None), "mcp.server" in sys.modules, mcp.client.session.ClientSession.__name__)
+from mcp import *
+from mcp.client import Client as same
+print(Client is mcp.Client is same, ClientSession is tui_host.servers.client.ClientSession, mcp.types.Tool is Tool)
+print(hasattr(mcp, "nothing"), hasattr(mcp.client, "nothing"))
+"""
+
+
+def test_the_server_half_of_the_sdk_is_imported_only_for_who_asks_for_it() -> None:
+    run = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["", "None False ClientSession", "True True True", "False False"]

@@ -1,19 +1,25 @@
-"""The document on the configuration names every setting with its default, and its example is a configuration."""
+"""The document on the configuration names every setting with its default; its example and the shipped files are configurations."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+import tomllib
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from tests.settings.reading import read
 from tui_host.settings import schema
+from tui_host.settings.environment_references import resolve
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import SETTABLE
+from tui_host.settings.paths import shipped
 from tui_host.settings.presets import PRESETS
+from tui_host.settings.schema import DIALECTS, ModelRef
 from tui_host.settings.table_reader import rules_of
+from tui_host.settings.urls import check_url, is_loopback, split
 
 DOCUMENT = (Path(__file__).parents[2] / "tui_host/docs/configuration.md").read_text("utf-8")
 PARTS = {
@@ -59,3 +65,38 @@ def test_the_example_is_a_configuration(tmp_path: Path) -> None:
     settings = load(Overrides(config=tmp_path / "config.toml"), {"DEEPSEEK_API_KEY": "k", "HOME": str(tmp_path)})
     assert set(settings.servers) == {"time", "docs"}
     assert settings.notices == ()
+
+
+def test_the_default_file_says_what_happens_without_any_file(no_home: Path) -> None:
+    written = load(Overrides(config=shipped("default.toml")), {})
+    nothing = load(Overrides(), {})
+    assert written.model == ModelRef(provider="demo", model="openai")
+    same = replace(
+        written,
+        config_file=None,
+        config_dir=nothing.config_dir,
+        model=None,  # none chosen is the demo model
+        default_servers=True,  # the same ones, though they stand in a file
+        fixed=frozenset[str](),  # what stands in a file is not remembered beside it
+    )
+    assert same == nothing
+
+
+def test_a_shipped_file_can_be_loaded_with_its_examples_and_without(tmp_path: Path) -> None:
+    for name in ("default.toml", "providers.toml", "servers.toml", "profiles.toml"):
+        text = shipped(name).read_text(encoding="utf-8")
+        read(tmp_path, text)
+        examples = "\n".join(line.removeprefix("# ") for line in text.splitlines())
+        assert read(tmp_path, examples).notices == ()
+        assert tomllib.loads(examples), "something was uncommented"
+
+
+def test_presets_are_safe_addresses_of_a_dialect_that_is_spoken() -> None:
+    for name, preset in PRESETS.items():
+        assert preset.name == name
+        assert preset.dialect in DIALECTS
+        url = resolve(preset.base_url, {"AZURE_OPENAI_RESOURCE": "mine"}, where="").text
+        check_url(url, allow_http=False)
+        local = is_loopback(split(url).hostname or "")
+        assert (preset.key_variable is None) == local
+        assert preset.label
