@@ -13,8 +13,8 @@ from tests.llm.recorded.case import TEXT
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body
 from tui_host.answers.bodies import Body
 from tui_host.answers.event_words import EventReader, Said
-from tui_host.answers.look import Looks, is_only_added, looks_of, looks_sheet
-from tui_host.answers.steps import Making, in_thread, made
+from tui_host.answers.look import Looks, looks_of, looks_sheet
+from tui_host.answers.steps import Making, made
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.llm.dialects.table import DIALECTS
@@ -79,14 +79,6 @@ def test_rows_are_looked_through_again_once_they_change() -> None:
     assert looks.is_behind
     assert looks.advance()
     assert [looks.reason(number) for number in looks.numbers] == ["refused with 500"]
-
-
-@pytest.mark.parametrize(
-    ("earlier", "now", "expected"),
-    [(b"[a]z", b"[a,b]z", True), (b"[a]z", b"[a]z", True), (b"[a]z", b"[c]z", False), (b"[a,b]z", b"[a]z", False)],
-)
-def test_only_added_means_put_in_at_one_place(earlier: bytes, now: bytes, *, expected: bool) -> None:
-    assert is_only_added(earlier, now) is expected
 
 
 CALLS = ("1.1.1", "1.2.1")
@@ -198,9 +190,3 @@ def test_a_long_body_shows_its_beginning_while_the_rest_is_read() -> None:
     assert making.result is not None
     text = making.result.source[1]
     assert [text.startswith(beginning) and len(beginning) < 70_000 for beginning in beginnings] == [True]
-
-
-def test_what_fails_in_a_thread_fails_where_it_is_awaited() -> None:
-    assert made(in_thread(lambda: 6 * 7, "computing")) == 42
-    with pytest.raises(ValueError, match="invalid literal"):
-        made(in_thread(lambda: int("six"), "computing"))

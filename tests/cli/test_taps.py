@@ -78,24 +78,6 @@ def test_a_tap_prints_one_line_records_what_passes_and_ends_with_a_signal(
     assert [line.get("kind", "") for line in lines][:3] == ["", "request", "response"]
 
 
-def test_where_nothing_can_be_recorded_all_passes_and_that_is_told(
-    program: Programs, origin: str, tmp_path: Path
-) -> None:
-    (tmp_path / "file").write_text("no folder")
-    running = program.start(
-        "tap", "http", "docs", "--upstream", f"{origin}/mcp", "--port", "0", "--data-dir", tmp_path / "file" / "x"
-    )
-    url = base_url(running)
-    assert url.endswith("/mcp")
-    assert ask(url, "") == EVENTS
-    running.until_shown("nothing is recorded")
-    assert ask(url, "") == EVENTS
-    running.signal(signal.SIGTERM)
-    ended = running.wait()
-    assert ended.code == 143
-    assert ended.err.count("nothing is recorded") == 1
-
-
 def test_a_recorder_that_stands_still_or_is_killed_takes_nothing_with_it(
     program: Programs, origin: str, tmp_path: Path
 ) -> None:

@@ -28,10 +28,12 @@ from tui_host.cli.recorded import recorded
 from tui_host.errors import StoreError
 from tui_host.host.cut_answers import CUT_OFF
 from tui_host.host.host import Host
-from tui_host.settings.load import Overrides, load
-from tui_host.settings.schema import ModelRef, Settings
+from tui_host.settings.schema import ModelRef
 
 TOKEN = "tok-12345678"  # noqa: S105 - one that opens nothing
+
+
+GOOD = server("good", "good", 'env = { T = "${MY_TOKEN}" }')
 
 
 class Broken(Refuse):
@@ -40,13 +42,6 @@ class Broken(Refuse):
     @override
     async def decide(self, questions: Sequence[Question]) -> None:
         raise RuntimeError(f"no room for {len(questions)} and {TOKEN}")
-
-
-def two_providers(folder: Path, first: str, second: str) -> Settings:
-    settings = configured(folder, first, server("good", "good", 'env = { T = "${MY_TOKEN}" }'), MY_TOKEN=TOKEN)
-    (folder / "providers.d").mkdir()
-    (folder / "providers.d" / "other.toml").write_text(f'base_url = "{second}"\n')
-    return load(Overrides(config=settings.config_file, data_dir=settings.data_dir), settings.environment)
 
 
 async def broken_turn(host: Host) -> NoteItem:
@@ -78,7 +73,7 @@ async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_s
     async with (
         peer(asks(("good__echo", "{}")), text("I will")) as first,
         peer(slowly) as second,
-        serving(two_providers(tmp_path, first.url, second.url)) as host,
+        serving(configured(tmp_path, first.url, GOOD, second.url, MY_TOKEN=TOKEN)) as host,
     ):
         pool = await settled(host)
         other = host.sessions.new(model=ModelRef(provider="other", model="m"))

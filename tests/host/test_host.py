@@ -34,10 +34,14 @@ PATIENCE = 90.0
 DEMO = ModelRef(provider="demo", model="openai")
 
 
-def configured(folder: Path, url: str = "http://127.0.0.1:9/v1", servers: str = "", **environment: str) -> Settings:
-    """Settings with the provider `mine` at a URL."""
+def configured(
+    folder: Path, url: str = "http://127.0.0.1:9/v1", servers: str = "", other: str = "", **environment: str
+) -> Settings:
+    """Settings with the provider `mine` at a URL, and one called `other` at another."""
     off = "" if servers else '[servers.off]\ncommand = "true"\nenabled = false\n'
-    (folder / "config.toml").write_text(f'model = "mine/m"\n[providers.mine]\nbase_url = "{url}"\n{servers}{off}')
+    second = f'[providers.other]\nbase_url = "{other}"\n' if other else ""
+    own = f'model = "mine/m"\n[providers.mine]\nbase_url = "{url}"\n'
+    (folder / "config.toml").write_text(f"{own}{servers}{second}{off}")
     variables = {"HOME": str(folder), "PATH": os.environ["PATH"], **environment}
     return load(Overrides(config=folder / "config.toml", data_dir=folder / "data"), variables)
 
@@ -103,12 +107,8 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
         peer_in_thread(hangs(head() + chunk({"content": "slow"}))) as slow,
         peer_in_thread(text("quick"), text("more")) as quick,
     ):
-        settings = configured(tmp_path, slow.url)
-        (tmp_path / "providers.d").mkdir()
-        (tmp_path / "providers.d" / "quick.toml").write_text(f'base_url = "{quick.url}"\n')
-        settings = load(Overrides(config=settings.config_file, data_dir=settings.data_dir), settings.environment)
-        async with serving(settings) as host:
-            first, second = host.sessions.new(), host.sessions.new(model=ModelRef(provider="quick", model="m"))
+        async with serving(configured(tmp_path, slow.url, other=quick.url)) as host:
+            first, second = host.sessions.new(), host.sessions.new(model=ModelRef(provider="other", model="m"))
             host.send(first, "one")
             await until(lambda: bool(slow.requests))
             await asked(host, second, "two")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.interop.exported import Line, array_of, object_of, read_export
+from tests.interop.comparison import Line, array_of, object_of, read_export
 from tui_host.errors import JSON
 
 PROGRAM = (sys.executable, "-m", "tui_host")

@@ -2,15 +2,75 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tests.interop.exported import Line, chosen
 from tests.interop.rawhttp import Headers, Message, RawExchange, exchanges_in
 from tests.interop.relay import Relay
+from tui_host.errors import JSON
+
+# An export as any program of somebody else would read it: JSON lines, base64.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One record, as far as it is compared; `tui_host/docs/usage.md` names the fields."""
+
+    capture: str
+    kind: str
+    wire: str
+    peer: str
+    direction: str
+    connection: str
+    exchange: str
+    call: str
+    method: str
+    url: str
+    status: str
+    data: bytes
+    headers: Headers
+
+
+TEXTS = ("capture", "kind", "wire", "peer", "direction", "connection", "exchange", "call", "method", "url", "status")
+
+
+def read_export(text: bytes) -> list[Line]:
+    first, *rest = text.splitlines()
+    assert object_of(json.loads(first))["tui_host"] == 1
+    return [_line(object_of(json.loads(line))) for line in rest]
+
+
+def chosen(lines: Sequence[Line], **fields: object) -> list[Line]:
+    return [line for line in lines if all(getattr(line, name) == value for name, value in fields.items())]
+
+
+def object_of(value: JSON) -> Mapping[str, JSON]:
+    assert isinstance(value, Mapping), value
+    return value
+
+
+def array_of(value: JSON) -> Sequence[JSON]:
+    assert isinstance(value, Sequence), value
+    assert not isinstance(value, str), value
+    return value
+
+
+def _line(fields: Mapping[str, JSON]) -> Line:
+    data = base64.b64decode(str(fields.get("data", "")), validate=True)
+    assert "text" not in fields or str(fields["text"]).encode() == data
+    head = object_of(fields.get("head", {}))
+    pairs = [array_of(pair) for pair in array_of(head.get("headers", []))]
+    values = {**fields, **head}
+    texts = {name: str(values.get(name) or "") for name in TEXTS}
+    return Line(**texts, data=data, headers=tuple((str(name), str(value)) for name, value in pairs))
+
+
+# Compared.
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 _LATE = re.compile(rb'"method": ?"(?:[\w/]+/list|notifications/cancelled)"')

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.exported import object_of
+from tests.interop.comparison import object_of
 from tests.ports import unused_port
 from tui_host.errors import JSON
 

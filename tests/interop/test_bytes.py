@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.asking import PROGRAM, Answer, Program, http_server, provider, stdio_server
-from tests.interop.comparison import compare_exchanges, compare_pipes
-from tests.interop.exported import Line, array_of, chosen, object_of
+from tests.interop.comparison import Line, array_of, chosen, compare_exchanges, compare_pipes, object_of
 from tests.interop.others import (
     EVERYTHING,
     HOME,

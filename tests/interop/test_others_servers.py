@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.asking import Program, http_server, stdio_server
-from tests.interop.comparison import compare_exchanges, compare_pipes
-from tests.interop.exported import array_of, chosen, object_of
+from tests.interop.comparison import array_of, chosen, compare_exchanges, compare_pipes, object_of
 from tests.interop.others import (
     EVERYTHING,
     FETCH,

@@ -64,8 +64,11 @@ async def expired(server: LoginServer, path: Path, person: Declines) -> int:
     return len(server.exchanges)
 
 
-async def test_processes_that_renew_at_once_wait_for_each_other(tmp_path: Path) -> None:
+async def test_processes_that_renew_at_once_wait_for_each_other_and_a_lost_answer_asks_for_a_login(
+    tmp_path: Path,
+) -> None:
     states: list[str] = []
+    person = Person()
 
     async def renew() -> None:
         states.append(await state_of(server, Declines(), LoginStore(tmp_path)))
@@ -76,14 +79,10 @@ async def test_processes_that_renew_at_once_wait_for_each_other(tmp_path: Path) 
             for _ in range(3):
                 group.start_soon(renew)
         assert (states, len(server.exchanges)) == (["ready"] * 3, given + 1)
-
-
-async def test_a_renewal_whose_answer_is_lost_asks_for_a_login_once(tmp_path: Path) -> None:
-    person = Person()
-    async with login_server(lifetime=-1, rotates=True) as server:
-        await expired(server, tmp_path, person)
+        server.lifetime, other = -1, tmp_path / "other"
+        await expired(server, other, person)
         server.losing = 1
-        assert await state_of(server, person, LoginStore(tmp_path)) == "ready"
+        assert await state_of(server, person, LoginStore(other)) == "ready"
         assert person.reasons == ["the first login", AGAIN]
 
 

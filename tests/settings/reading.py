@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,10 @@ def write(folder: Path, text: str, name: str = "config.toml") -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def read(folder: Path, text: str = "", environment: Mapping[str, str] = NOTHING) -> Settings:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.settings.reading import mode
 from tui_host.errors import SettingsError
 from tui_host.settings.paths import default_config_dir, default_data_dir, ensure_private_dir
 from tui_host.settings.schema import SERVER_NAME, Template
@@ -74,10 +74,6 @@ def test_a_command_or_a_url_names_its_server() -> None:
 @given(text=st.text())
 def test_any_text_gives_a_valid_name(text: str) -> None:
     assert re.fullmatch(SERVER_NAME, server_name(text))
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_a_new_folder_is_private_and_an_own_one_keeps_its_mode_unless_others_could_write_in_it(tmp_path: Path) -> None:

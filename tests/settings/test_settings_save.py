@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
@@ -17,7 +16,7 @@ from keyring.backend import KeyringBackend
 from keyring.backends import fail, null
 
 from tests.settings import keyrings
-from tests.settings.reading import read, write
+from tests.settings.reading import mode, read, write
 from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import Secret, credential
 from tui_host.settings.load import Overrides, load
@@ -40,10 +39,6 @@ def no_umask() -> Iterator[None]:
     before = os.umask(0)
     yield
     os.umask(before)
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_choices_are_remembered_beside_each_other_and_can_be_forgotten(tmp_path: Path) -> None:
