@@ -9,9 +9,8 @@ from typing import Literal, TypeAlias
 
 from tests.infer.forms import DIALECTS, NAMES, Form, form
 from tests.infer.habits import NOT_TAPPED, REWORDINGS, TOOLS, Habits, habits, schema_of
-from tests.infer.talking import Running, Talk
 from tests.infer.world import MS, Asked, ModelTap, ServerTap, World
-from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
+from tests.kit.bodies import SYSTEM, Answer, Call, Entry, Results, User, dumped
 from tui_host.errors import JSON
 
 Kind: TypeAlias = Literal["usual", "reworded", "shared"]
@@ -36,51 +35,33 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
     """Return a world of one kind, whose first host speaks to its model in this form.
 
     `usual`: one host, or two that share taps; `reworded`: hosts that tell less than what came, or something else; `shared`: two hosts
-    that share the servers, with taps of their own or one before each server, of which one may remember what it was told, and one may ask a
-    model behind no tap.
+    that share the servers, with taps of their own or one before each server, of which one may ask a model behind no tap.
     """
-    if kind == "shared":
-        return _shared(seed, name)
-    chance, world = random.Random(f"{seed} {name}"), World()  # noqa: S311 - the same each time
-    off, drift = chance.choice([0, 0, 0, 5, 400, -700, 3_600_000]), chance.choice([0, 0, 0, 20, -40])
-    world.is_one_machine = not (off or drift)
-    servers = Servers(world, chance, off, drift, chance.random() < 0.2)
-    hosts = [Host(chance, name, servers, impatience(seed, name, 1))]
-    if chance.random() < 0.2:
-        hosts.append(Host(chance, chance.choice(NAMES), servers, impatience(seed, name, 2), 2))
-    for host in hosts if kind == "reworded" else ():
-        host.habits = replace(host.habits, reword=random.Random(f"{seed} {name}").choice(REWORDINGS))  # noqa: S311
-    alike = seed if chance.random() < 0.15 else 0
+    chance, is_shared = random.Random(f"{kind} {seed} {name}"), kind == "shared"  # noqa: S311 - the same each time
+    off = 0 if is_shared else chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
+    world = World(is_one_machine=not off)
+    servers = Servers(world, chance, off, has_no_sessions=not is_shared and chance.random() < 0.2)
+    hosts = [Host(chance, name, servers)]
+    if is_shared or chance.random() < 0.2:
+        others = Servers(world, chance) if is_shared and chance.random() < 0.5 else servers
+        hosts.append(Host(chance, chance.choice(NAMES), others, 2))
+    for host in hosts:
+        host.agent, host.client = chance.choice(_HOST_NAMES) if is_shared else _HOST_NAMES[0]
+        host.connect()
+        if kind == "reworded" or (is_shared and chance.random() < 0.1):
+            host.habits = replace(host.habits, reword=chance.choice(REWORDINGS))
+    alike = seed + 1 if chance.random() < (0.6 if is_shared else 0.15) else 0
     talks: list[Generator[int]] = [
         _only(host.talk(chance.randint(2, 6), number=alike))
         for host in hosts
         for _ in range(chance.choice([1, 1, 2, 3]))
     ]
-    if chance.random() < 0.3:
+    if not is_shared and chance.random() < 0.3:
         for host in hosts:  # nobody could tell a call that waits for ever from one that no model asked for
             host.leaves = 0
         talks.append(hosts[0].beat(8))
     world.run(*talks, _late_answers(world))
-    return world
-
-
-def _shared(seed: int, name: str) -> World:
-    chance, world = random.Random(f"shared {seed} {name}"), World(is_one_machine=True)  # noqa: S311 - as above
-    servers = Servers(world, chance)
-    others = Servers(world, chance) if chance.random() < 0.5 else servers
-    own = Impatience(chance, caches=chance.choice((0.0, 0.5)))
-    first = Host(chance, name, servers, own, 1, chance.choice(_HOST_NAMES))
-    second = Host(chance, chance.choice(NAMES), others, Impatience(chance), 2, chance.choice(_HOST_NAMES))
-    alike = seed + 1 if chance.random() < 0.6 else 0
-    if chance.random() < 0.2:
-        first.habits = replace(first.habits, reword=chance.choice(REWORDINGS))
-    talks = (
-        _only(host.talk(chance.randint(2, 6), number=alike))
-        for host in (first, second)
-        for _ in range(chance.choice((1, 2)))
-    )
-    world.run(*talks, _late_answers(world))
-    for model in second.models if chance.random() < 0.4 else ():
+    for model in hosts[1].models if is_shared and chance.random() < 0.4 else ():
         world.hide(model)
     return world
 
@@ -99,55 +80,43 @@ def _late_answers(world: World) -> Generator[int]:
 
 
 @dataclass
-class Impatience:
-    """How a host goes on by itself. What decides is apart from what decides all else: others do as they would without it.
+class Running:
+    """A call on its way: its place in the answer, what is told of it, and the order in which results came."""
 
-    It may give a frame up and send it `again`, say which answers it waits for no longer, send but one of the calls that ask for the same,
-    fail a call without sending it, or tell what it was told before.
-    """
+    place: int
+    told: str | None = None
+    came: int = 0
 
+
+@dataclass
+class Talk:
+    """A conversation on its way; one with the `number` of another begins as that does. `task` is what an agent below is to do."""
+
+    name: int
+    number: int
     chance: random.Random
-    again: float = 0.0
-    cancels: bool = True
-    merges: bool = False
-    limits: float = 0.0
-    caches: float = 0.0
-    _known: dict[str, str] = field(default_factory=dict[str, str])
-    _merged: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    task: str
+    entries: list[Entry] = field(default_factory=list[Entry])
+    told: list[tuple[Asked, str]] = field(default_factory=list[tuple[Asked, str]])  # which the next request tells first
 
-    def instead(self, asked: Asked, said: str) -> str | None:
-        answer = (*asked[:2], said)
-        if self.merges and answer in self._merged:
-            return "Same call as the one before: see its result."
-        self._merged.add(answer)
-        if said in self._known and self.chance.random() < self.caches:
-            return self._known[said]
-        if self.limits and self.chance.random() < self.limits:
-            return self.chance.choice(("Tool execution timed out", "Error: rate limit of this host reached"))
-        return None
+    @property
+    def system(self) -> str:
+        """Its system prompt."""
+        return f"You are an agent below another: {self.number}." if self.task else SYSTEM
 
-    def tells(self, said: str, told: str) -> str:
-        is_known = self._known.get(said) == told
-        self._known[said] = told
-        is_short = is_known and self.chance.random() < self.caches / 2
-        return "[nothing has changed since the last call]" if is_short else told
-
-    def waits(self) -> int:
-        return self.chance.randint(50, 1500) * MS
-
-
-def impatience(seed: int, name: str, number: int) -> Impatience:
-    chance = random.Random(f"tries {seed} {name} {number}")  # noqa: S311 - the same each time
-    if chance.random() >= 0.3:
-        return Impatience(chance)
-    return Impatience(
-        chance,
-        again=chance.choice((0.0, 0.1, 0.2)),
-        cancels=chance.random() < 0.6,
-        merges=chance.random() < 0.3,
-        limits=chance.choice((0.0, 0.0, 0.05)),
-        caches=chance.choice((0.0, 0.0, 0.3)),
-    )
+    def choose_as_others(self, number: int) -> None:
+        """Let what was said, without ids, decide what comes next."""
+        said: list[object] = []
+        for entry in self.entries:
+            match entry:
+                case User():
+                    said.append(entry.text)
+                case Answer():
+                    said.append((entry.text, [(call.name, call.text) for call in entry.calls]))
+                case Results():
+                    said.append([(call.name, text) for call, text in entry.told])
+        if number:
+            self.chance = random.Random(f"{number} {said!r}")  # noqa: S311 - the same each time
 
 
 @dataclass
@@ -157,32 +126,24 @@ class Servers:
     world: World
     chance: random.Random
     off: int = 0
-    drift: int = 0
     has_no_sessions: bool = False
     taps: dict[str, ServerTap] = field(default_factory=dict[str, ServerTap])
 
     def open(self, name: str, connection: str, client: str = "some-host") -> None:
         """Connect; a server that died is started again, behind a tap of its own."""
-        clock = {"boot": self.world.boot(self.chance), "off": self.off * MS, "drift": self.drift}
+        clock = {"boot": self.world.boot(self.chance), "off": self.off * MS}
         tap = self.taps.get(name) or self.world.server(name, has_no_sessions=self.has_no_sessions, **clock)
         self.taps[name] = tap
         tap.start([schema_of(name, tool) for tool in TOOLS[name]], client, connection)
 
 
 class Host:
-    """One host with its taps, in one world; `names` are what it calls itself before models, and before servers."""
+    """One host with its taps, in one world."""
 
-    def __init__(
-        self,
-        chance: random.Random,
-        name: str,
-        servers: Servers,
-        impatience: Impatience,
-        number: int = 1,
-        names: tuple[str, str] = ("", "some-host"),
-    ) -> None:
-        self.chance, self.world, self.servers, self.impatience = chance, servers.world, servers, impatience
-        self.agent, self.client = names
+    agent = client = ""  # what it calls itself before models, and before servers
+
+    def __init__(self, chance: random.Random, name: str, servers: Servers, number: int = 1) -> None:
+        self.chance, self.world, self.servers = chance, servers.world, servers
         self.connection = f"c{number}"
         dialect = chance.choice(tuple(DIALECTS))
         self.habits: Habits = habits(chance, is_native=name in DIALECTS, with_ids=name in _IDS)
@@ -191,11 +152,15 @@ class Host:
         self.form: Form = form(name, tool_names, dialect)
         self.models: list[ModelTap] = []
         self.model: ModelTap = self._model()
-        for server in (name for name in TOOLS if name not in NOT_TAPPED):
-            self.servers.open(server, self.connection, self.client)
         self.counter = 1000 * number
         self.leaves = 0.015
         self._meant: dict[str, tuple[str, str]] = {}
+        self._told: dict[str, str] = {}  # by what was asked
+
+    def connect(self) -> None:
+        """Connect to all servers."""
+        for server in (name for name in TOOLS if name not in NOT_TAPPED):
+            self.servers.open(server, self.connection, self.client)
 
     def _model(self) -> ModelTap:
         self.models.append(self.world.model(boot=self.world.boot(self.chance)))
@@ -209,17 +174,15 @@ class Host:
     def talk(self, turns: int, task: str = "", *, number: int = 0) -> Generator[int, None, str]:
         """A conversation of several turns; gives the last answer. One that is given a number goes as others with it as far as it can."""
         self.counter += 1
-        talk = Talk(self.counter, number or self.counter, self.chance, task=task)
+        talk = Talk(self.counter, number or self.counter, self.chance, task)
         last = Answer("")
         yield self.wait(0, 300)
         for turn in range(turns):
             before = [*talk.entries]
             talk.entries.append(User(task or f"conversation {talk.number}, turn {turn}: what is it?"))
-            if number:
-                talk.chance = random.Random(f"{number} {talk.said()}")  # noqa: S311 - the same each time
+            talk.choose_as_others(number)
             for _ in range(talk.chance.randint(1, 4)):
-                if number:
-                    talk.chance = random.Random(f"{number} {talk.said()}")  # noqa: S311 - the same each time
+                talk.choose_as_others(number)
                 if not (yield from self._works(talk)):
                     return "nothing"
             last = Answer(f"It is {talk.chance.randrange(100000)}.")
@@ -356,15 +319,16 @@ class Host:
             yield self.wait(1, 200)
             return self.habits.tell(text)
         said = f"{server} {tool} {dumped(dict(call.arguments))!r}"
-        words = self.impatience.instead(asked, said)
-        if words is not None:
+        if self.chance.random() < self.habits.keeps:  # it tells what it was told before, or that nothing has changed
             yield MS
-            return words
+            if said in self._told:
+                return self.chance.choice((self._told[said], "[nothing has changed since the last call]"))
         told = yield from self._sent(asked, call, text)
-        return self.impatience.tells(said, told if told == _TIMED_OUT else self.habits.reword(told))
+        self._told[said] = told if told == _TIMED_OUT else self.habits.reword(told)
+        return self._told[said]
 
     def _sent(self, asked: Asked, call: Call, text: str) -> Generator[int, None, str]:
-        (server, tool), own = self._meant[call.id], self.impatience
+        (server, tool), own = self._meant[call.id], self.habits
         arguments = self.habits.send(call.arguments, TOOLS[server][tool])
         meta: dict[str, JSON] = {"progressToken": self.counter}
         if self.habits.names_calls:
@@ -374,12 +338,12 @@ class Host:
         tap = self.servers.taps[server]
         identity = self._sends(asked, tap, tool, arguments, meta, **more)
         yield MS  # this is cut short where calls are sent at once; what comes is not
-        while own.again > 0 and own.chance.random() < own.again:  # it gives a frame up, and sends it again
-            yield own.waits()
+        while self.chance.random() < own.again:  # it gives a frame up, and sends it again
+            yield self.wait(50, 1500)
             if own.cancels:
                 self._cancels(tap, identity)
-            if own.chance.random() < 0.3:  # its answer comes all the same
-                self.world.later.append((self.world.now + own.waits(), tap, identity, text, self.connection))
+            if self.chance.random() < 0.3:  # its answer comes all the same
+                self._answers_late(tap, identity, text)
             identity = self._sends(asked, tap, tool, arguments, meta, **more)
         yield self.wait(1, 60)
         if more:
@@ -396,13 +360,16 @@ class Host:
             yield self.wait(1000, 2000)
             if own.cancels:
                 self._cancels(tap, identity)
-            self.world.later.append((self.world.now + self.wait(1, 3000), tap, identity, text, self.connection))
+            self._answers_late(tap, identity, text)
             return _TIMED_OUT
         words = self._ends_otherwise(tap, identity, text, fate)
         if words is not None:
             return words
         tap.result(identity, text, connection=self.connection)
         return self.habits.tell(text)
+
+    def _answers_late(self, tap: ServerTap, identity: int, text: str) -> None:
+        self.world.later.append((self.world.now + self.wait(1, 3000), tap, identity, text, self.connection))
 
     def _sends(
         self, asked: Asked, tap: ServerTap, tool: str, arguments: dict[str, JSON], meta: dict[str, JSON], **more: JSON

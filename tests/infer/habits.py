@@ -158,7 +158,8 @@ class Habits:
     """What one host always does: names, what it sends of arguments, how it runs calls and in which order, what it tells of results.
 
     `is_eager` asks for many at a time, mostly of one server; `names_calls` sends the model's id along; `forgets` is how likely it drops old
-    messages from a request; `reword` is what it tells in place of what it would tell.
+    messages from a request; `again`, how likely it gives a frame up and sends it again, `cancels`, whether it then says so;
+    `keeps`, how likely it tells what it knows in place of asking; `reword` is what it tells in place of what it would tell.
     """
 
     name: Callable[[str, str], str]
@@ -172,11 +173,15 @@ class Habits:
     forgets: float
     thinks: bool
     denial: str
+    again: float
+    cancels: bool
+    keeps: float
     reword: Callable[[str], str] = _same
 
 
 def habits(chance: random.Random, *, is_native: bool, with_ids: bool) -> Habits:
     """Some host's."""
+    is_impatient = chance.random() < 0.3
     return Habits(
         name=chance.choice(NAMINGS) if is_native else PLAIN,
         send=chance.choice(SENDINGS),
@@ -189,4 +194,7 @@ def habits(chance: random.Random, *, is_native: bool, with_ids: bool) -> Habits:
         forgets=chance.choice((0.0, 0.0, 0.0, 0.1)),
         thinks=chance.random() < 0.3,
         denial=chance.choice(DENIALS),
+        again=chance.choice((0.1, 0.2)) * is_impatient,
+        cancels=chance.random() < 0.8,
+        keeps=chance.choice((0.0, 0.0, 0.0, 0.3)),
     )

@@ -20,10 +20,9 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
-from tui_host.infer.live_story import LiveStory
 from tui_host.infer.stories import Links, Stories, TapStory, grouped, story_of
+from tui_host.infer.story_reader import LiveStory, WholeStory
 from tui_host.infer.tap_facts import TapFacts
-from tui_host.infer.whole_story import WholeStory
 from tui_host.settings.paths import DATABASE
 
 HOSTS = {
@@ -213,7 +212,8 @@ def test_taps_are_one_story_by_time_by_hosts_and_by_hand(
         began, ended = (second * 1_000_000_000 for second in times.get(name, (number, 90)))
         info = SessionInfo(name, name, "tap", created_ns=began, updated_ns=ended, facts=stated)
         taps.append(story_of([info]))
-    assert [" ".join(tap.id for tap in group.taps) for group in grouped(taps, links)] == stories
+    groups = [sorted((*group.own, *group.shared), key=lambda tap: tap.created_ns) for group in grouped(taps, links)]
+    assert [" ".join(tap.id for tap in group) for group in groups] == stories
 
 
 SECRET = "wonderful-" * 4

@@ -26,11 +26,10 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
 from tui_host.errors import StoreError
-from tui_host.infer.live_story import TAPS_SECONDS, LiveStory
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
-from tui_host.infer.whole_story import WholeStory
+from tui_host.infer.story_reader import TAPS_SECONDS, LiveStory, WholeStory
 from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
 

@@ -28,17 +28,17 @@ MAYBE = frozenset[Known]({"maybe"})
 
 
 class Tap:
-    """One tap's capture: its monotonic clock when the world begins, and by how much its wall clock is wrong, or goes too fast."""
+    """One tap's capture: its monotonic clock when the world begins, and by how much its wall clock is wrong."""
 
-    def __init__(self, world: World, identity: str, *, boot: int = 0, off: int = 0, drift: int = 0) -> None:
+    def __init__(self, world: World, identity: str, *, boot: int = 0, off: int = 0) -> None:
         self.id = identity
         self._world = world
-        self._boot, self._off, self._drift = boot, off, drift
+        self._boot, self._off = boot, off
         self._seq = self._exchanges = 0
 
     def keep(self, draft: Record) -> int:
         self._seq += 1
-        now = self._world.now + self._world.now * self._drift // 1_000_000
+        now = self._world.now
         times = {"time_ns": BEGAN + now + self._off, "mono_ns": self._boot + now}
         self._world.records.append((self._world.now, replace(draft, capture=self.id, seq=self._seq, **times)))
         return self._seq

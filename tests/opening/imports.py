@@ -14,7 +14,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, Source
 from tui_host.capture.store.store import Store
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.infer.whole_story import WholeStory, exported_session
+from tui_host.infer.story_reader import WholeStory, exported_session
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "session.jsonl"
 SESSION = "20261121-134501-x7k2q"

@@ -33,7 +33,7 @@ from tui_host.capture.visible import line
 from tui_host.cli import output
 from tui_host.errors import JSON, SettingsError, StoreError
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.infer.whole_story import WholeStory
+from tui_host.infer.story_reader import WholeStory
 from tui_host.llm.exchange_summary import answer_text
 from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.paths import DATABASE

@@ -167,7 +167,13 @@ class Stories:
                 hosts = (rival.hosts for rival in groups if tap in rival.shared)
                 other_hosts[tap.id] = frozenset[str]().union(*hosts) - group.hosts
             head, dash, letters = group.own[0].id.rpartition("-")
-            stories.append(story_of([tap.taps[0] for tap in group.taps], f"{head}{dash}s{letters}", other_hosts))
+            stories.append(
+                story_of(
+                    sorted((tap.taps[0] for tap in (*group.own, *group.shared)), key=_order),
+                    f"{head}{dash}s{letters}",
+                    other_hosts,
+                )
+            )
         return stories
 
 
@@ -180,10 +186,6 @@ class TapGroup:
 
     own: list[TapStory]
     shared: list[TapStory] = field(default_factory=list[TapStory])
-
-    @property
-    def taps(self) -> Sequence[TapStory]:
-        return sorted([*self.own, *self.shared], key=_order)
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -232,7 +234,7 @@ def grouped(taps: Iterable[TapStory], links: Links) -> Sequence[TapGroup]:
     return sorted(groups, key=lambda group: _order(group.own[0]))
 
 
-def _order(tap: TapStory) -> tuple[int, str]:
+def _order(tap: SessionInfo) -> tuple[int, str]:
     return tap.created_ns, tap.id
 
 

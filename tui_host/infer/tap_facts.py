@@ -58,7 +58,7 @@ class TapFacts:
             self._requests += record.kind == "request"
         elif record.wire == "mcp":
             self.kind = self.kind or ("stdio" if record.exchange is None else "http")
-            if record.direction == "out" and b'"clientInfo"' in record.data and len(self.clients) < _MOST:
+            if record.direction == "out" and b'clientInfo"' in record.data and len(self.clients) < _MOST:
                 self.clients += {client_in(record.data)} - {"", *self.clients}
         is_changed = before != (self.kind, self.question, len(self.clients), len(self.speakers))
         return self.text if is_changed else ""

@@ -51,7 +51,7 @@ class TappedFrames:
 
     def _ask(self, record: Record, at_ns: int, message: Mapping[str, JSON], keys: Sequence[_Key]) -> None:
         params, line, method = mapping(message.get("params")), _line(record), message["method"]
-        if line not in self.clients and (client := _client(message)):
+        if line not in self.clients and b'clientInfo"' in record.data and (client := client_in(record.data)):
             self.clients[line] = client
             self.revision += 1
         match method:
@@ -145,11 +145,7 @@ def _keys(record: Record, identity: str) -> Sequence[_Key]:
 
 def client_in(data: bytes) -> str:
     """Return the client's name in a frame; empty if the frame states none."""
-    return _client(_message(data))
-
-
-def _client(message: Mapping[str, JSON]) -> str:
-    return said(introduced(mapping(message.get("params")), "clientInfo").get("name"))
+    return said(introduced(mapping(_message(data).get("params")), "clientInfo").get("name"))
 
 
 def _message(data: bytes) -> Mapping[str, JSON]:

@@ -38,7 +38,7 @@ from tui_host.cli.recorded import (
 )
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.infer.whole_story import link_by_hand
+from tui_host.infer.story_reader import link_by_hand
 from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
 from tui_host.settings.table_reader import duration_of, size_of

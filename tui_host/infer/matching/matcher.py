@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
 
 from tui_host.capture.link import Known
+from tui_host.capture.visible import line
 from tui_host.capture.wall_clock import WallClock
 from tui_host.infer.call_values import Call, CallFrame, FrameKey, Line, Result, lean
 from tui_host.infer.conversations.host_names import host_named, is_host
@@ -26,6 +27,8 @@ _SURE_NS = 20_000_000  # the most by which the clocks of two processes on one ma
 _PATIENCE_NS = 3000 * 1_000_000_000  # how long after a call its frame may be sent if the conversation does not continue
 _SAME_BOOT_NS = 1_000_000_000
 _MOST_UNTIMED = 100  # the most frames of one kind among which a call's frame is looked for without times
+_MOST_PAIRS = 9  # the most pairs to choose among: a digit each
+_ARGUMENTS = 60
 Choices: TypeAlias = Mapping[tuple[str, str, int], bool]
 """A person's choices: whether a call, by its key, is joined with a frame, by capture and record, or parted from it."""
 _Kind: TypeAlias = tuple[str, str, str]
@@ -107,7 +110,7 @@ class _Matching:
             kind = self._kind((frame.server, frame.tool), frame.arguments)
             (untimed if key[0] in other_clocks else timed)[kind].append(frame)
         tools: dict[tuple[str, tuple[str, ...]], frozenset[Tool]] = {}
-        clients, at_ns = {line: host_named(name) for line, name in tapped.clients.items()}, attrgetter("at_ns")
+        clients, at_ns = {key: host_named(name) for key, name in tapped.clients.items()}, attrgetter("at_ns")
         for call in self._calls.values():
             name, arguments = meant(call)
             if (name, call.offered) not in tools:
@@ -287,3 +290,41 @@ def _with_other_clocks(captures: set[str], calls: Iterable[Call], clock: WallClo
     own = {capture: clock.boot_ns(capture) or 0 for capture in captures}
     alike = {name for name, boot in own.items() if all(abs(boot - begun) < _SAME_BOOT_NS < begun for begun in boots)}
     return captures - alike - (models if len(models) == 1 else set())
+
+
+# By hand: what a person may choose among. A choice beats all that is inferred.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """A call, by its key, and a frame, by capture and record, that may be joined, or parted if they are joined now."""
+
+    call: str
+    frame: tuple[str, int]
+    words: str
+    is_joined: bool
+
+
+def pairings(
+    joined: Sequence[JoinedCall], frames: Sequence[CallFrame], *, calls: Container[str] = (), record: tuple[str, int]
+) -> Sequence[Pairing]:
+    """Return the pairs of the frame that a record is or answers, or else of the calls with these keys, the likeliest first."""
+    answers = {(frame.key[0], frame.answer.seq): frame.key for frame in frames if frame.answer is not None}
+    own = [frame for frame in frames if frame.key in {record, answers.get(record)}]
+    pairs = [(call, frame) for call in joined if own or call.key in calls for frame in own or frames]
+
+    def rank(pair: tuple[JoinedCall, CallFrame]) -> tuple[int, int]:
+        call, frame = pair  # what is joined first, then what may be, then what has the same tool
+        likely = (frame in call.sent, frame in call.rivals, call.tool == frame.tool, True)
+        return likely.index(True), abs(frame.at_ns - call.call.at_ns)
+
+    return [pairing_of(*pair) for pair in sorted(pairs, key=rank)[:_MOST_PAIRS]]
+
+
+def pairing_of(call: JoinedCall, frame: CallFrame) -> Pairing:
+    """Return a pair with its words."""
+    is_joined = frame in call.sent
+    state = f" (joined, {call.known})" if is_joined else ""
+    arguments, seconds = line(call.call.arguments, _ARGUMENTS), (frame.at_ns - call.call.at_ns) / 1e9
+    words = f"{call.call.name} {arguments} - {frame.server} #{frame.rpc_id} {frame.tool}, {seconds:+.1f} s{state}"
+    return Pairing(call=call.key, frame=frame.key, words=words, is_joined=is_joined)

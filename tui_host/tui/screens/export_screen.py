@@ -16,7 +16,7 @@ from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
-from tui_host.infer.whole_story import exported_session
+from tui_host.infer.story_reader import exported_session
 from tui_host.tui.screens.save_screen import SaveScreen
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.infer.matching.by_hand import Pairing
+    from tui_host.infer.matching.matcher import Pairing
     from tui_host.settings.schema import Provider, Settings
 
 

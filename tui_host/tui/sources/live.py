@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.infer.matching.by_hand import Pairing
+    from tui_host.infer.matching.matcher import Pairing
     from tui_host.llm.dialects.dialect import Dialect
     from tui_host.settings.schema import Price
 

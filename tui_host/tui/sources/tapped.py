@@ -16,7 +16,7 @@ from tui_host.capture.visible import line
 from tui_host.chat.conversation import Conversation
 from tui_host.errors import StoreError
 from tui_host.infer.conversations.host_names import in_words, models_in_words
-from tui_host.infer.live_story import LiveStory, StoryState, StoryUpdate
+from tui_host.infer.story_reader import LiveStory, StoryState, StoryUpdate
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
 from tui_host.tui.sources.source_words import FROM_FILE, NO_CHAT, reading_words
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.infer.matching.by_hand import Pairing
+    from tui_host.infer.matching.matcher import Pairing
 
 READ_SECONDS = 0.25
 """Longest time to read at once, in seconds: the program's end waits for it at most."""
