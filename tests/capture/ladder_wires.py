@@ -16,8 +16,6 @@ from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import NOWHERE, Direction, Place, Record
 
 JSON_TYPE = [("content-type", "application/json")]
-
-
 EVENT_STREAM = [("content-type", "text/event-stream")]
 
 
@@ -64,11 +62,8 @@ class Wires(Kept):
     def link(
         self, relation: Relation, call: str, exchange: ObservedExchange | None = None, seq: int | None = None
     ) -> None:
-        span = Span(
-            exchange=exchange.id if exchange is not None else None,
-            seq=seq,
-            side="request" if relation == "told" else "response",
-        )
+        side = "request" if relation == "told" else "response"
+        span = Span(exchange=exchange.id if exchange is not None else None, seq=seq, side=side)
         link = Link(relation=relation, call=call, span=span, server="math", tool="multiply", words='{"a":6}')
         self.append(Record(wire="host", kind="link", place=at(call=call), data=link.to_bytes()))
 

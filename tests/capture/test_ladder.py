@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,12 +30,12 @@ from tui_host.answers.bodies import heads_text
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.http.exchange_end import Reason
-from tui_host.capture.http.observer import ObservedExchange
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.capture.json.narrowing import mapping
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import NOWHERE, Place, Record
+from tui_host.capture.record import NOWHERE, Direction, Place, Record
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ladder.txt"
 
@@ -57,61 +58,56 @@ def told(wires: Wires) -> str:
     return "\n".join(" ".join(line.split()) for line in lines)
 
 
-def with_more_beside(wires: Wires) -> None:
-    wires.model.begin("GET", "http://model/v1/models", [], b"", at()).end()
-    whole_turn(wires)
-    wires.append(Record(wire="mcp", kind="frame", peer="math", connection="math#2", direction="out", data=call_of(4)))
+Play: TypeAlias = Callable[[Wires], None]
+CHANGED = rpc(method="notifications/tools/list_changed")
+GONE = "ReadError: gone"
+Framed: TypeAlias = "tuple[Direction, bytes, str, str]"
+CALLED: Framed = ("out", call_of(1), "c1", "math")
 
 
-def ends(how: Reason, error: str = "") -> Callable[[Wires], None]:
+def passes(
+    status: int,
+    headers: list[tuple[str, str]],
+    body: bytes = b"",
+    how: Reason = "complete",
+    error: str = "",
+    *,
+    method: str = "",
+) -> Play:
+    """An exchange with a model, or by a method with a server; without a status nothing is answered."""
+
     def play(wires: Wires) -> None:
-        exchange = wires.ask()
-        exchange.response(200, EVENT_STREAM)
+        sent, place = (call_of(1), at(call="c1")) if method == "POST" else (b"", NOWHERE)
+        exchange = wires.server.begin(method, "http://docs/mcp", JSON_TYPE, sent, place) if method else wires.ask()
+        if status:
+            exchange.response(status, headers)
+        if body:
+            exchange.chunk(body)
         exchange.end(how, error)
 
     return play
 
 
-def refused(wires: Wires) -> None:
-    exchange = wires.ask()
-    exchange.response(401, JSON_TYPE)
-    exchange.chunk(b'{"error": {"message":\n "bad key"}}')
-    exchange.end()
+def came(data: bytes, server: str = "math") -> Framed:
+    return "in", data, "", server
 
 
-def answers(status: int, kind: list[tuple[str, str]], body: bytes, method: str = "POST") -> Callable[[Wires], None]:
-    """An exchange with a server over HTTP."""
+def sends(*frames: Framed, ending: str = "") -> Play:
+    """Frames, each with its direction, its call and its server; then `math` may end."""
 
     def play(wires: Wires) -> None:
-        asked = call_of(1) if method == "POST" else b""
-        place = at(call="c1") if method == "POST" else NOWHERE
-        exchange = wires.server.begin(method, "http://docs/mcp", JSON_TYPE, asked, place)
-        exchange.response(status, kind)
-        exchange.chunk(body)
-        exchange.end()
+        for direction, data, call, server in frames:
+            wires.frame(direction, data, at(call=call) if call else NOWHERE, server=server)
+        if ending:
+            wires.append(connection_end("math", "math#1", ending))
 
     return play
 
 
-def listens(wires: Wires) -> None:
-    listening = wires.server.begin("GET", "http://docs/mcp", [], b"", NOWHERE)
-    listening.response(200, EVENT_STREAM)
-    listening.chunk(b"data: " + CHANGED + b"\n\n")
-    listening.end("closed by host")
-
-
-def waits(wires: Wires) -> None:
-    wires.frame("out", call_of(1), at(call="c1"))
-    wires.frame("in", result_of(1))
-    wires.frame("out", call_of(2), at(call="c2"))
-    wires.frame("out", call_of(3), at(call="c3"))
-    wires.frame("out", rpc(method="notifications/cancelled", params={"requestId": 3}), at(call="c3"))
-    wires.frame("out", call_of(4), at(call="c4"), server="docs")
-
-
-def loses_its_server(wires: Wires) -> None:
-    waits(wires)
-    wires.append(connection_end("math", "math#1", "exited 134"))
+def with_more_beside(wires: Wires) -> None:
+    wires.model.begin("GET", "http://model/v1/models", [], b"", at()).end()
+    whole_turn(wires)
+    wires.append(Record(wire="mcp", kind="frame", peer="math", connection="math#2", direction="out", data=call_of(4)))
 
 
 def is_over(wires: Wires) -> None:
@@ -130,39 +126,13 @@ def says_errors(wires: Wires) -> None:
     wires.line(b"six")
 
 
-def repeats(wires: Wires) -> None:
-    for _ in range(3):
-        wires.frame("in", CHANGED)
-    wires.frame("in", CHANGED, server="docs")
-    for number in range(4):
-        wires.frame("in", rpc(method="notifications/progress", params={"progressToken": 1, "progress": number}))
-    for data in "ab":
-        wires.frame("in", rpc(method="notifications/message", params={"level": "info", "data": data}))
-
-
-def spoils_an_answer(wires: Wires) -> None:
-    wires.frame("out", call_of(1), at(call="c1"))
-    wires.frame("in", b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"te\xff')
-
-
-def asks_itself(wires: Wires) -> None:
-    wires.frame("out", call_of(1), at(call="c1"))
-    wires.frame("in", rpc(id=1, method="roots/list"))
-    wires.frame("out", rpc(id=1, result={"roots": []}))
-    wires.frame("in", result_of(1, failed=True))
-
-
-def is_linked_before_it_comes(wires: Wires) -> None:
-    link = Link(relation="told", call="c9", span=Span(exchange="x1", side="request"))
-    wires.append(Record(wire="host", kind="link", data=link.to_bytes()))
+def is_linked(wires: Wires) -> None:
+    told = Link(relation="told", call="c9", span=Span(exchange="x1", side="request"))
+    wires.append(Record(wire="host", kind="link", data=told.to_bytes()))
     wires.ask()
-
-
-def is_linked_to_a_turn(wires: Wires) -> None:
     wires.frame("out", call_of(1))
-    wires.rows()
-    link = Link(relation="sent", call="c9", span=Span(seq=1), known="value")
-    wires.append(Record(wire="host", kind="link", place=Place(turn=2, step=3, call="c9"), data=link.to_bytes()))
+    sent = Link(relation="sent", call="c8", span=Span(seq=3), known="value")
+    wires.append(Record(wire="host", kind="link", place=Place(turn=2, step=3, call="c8"), data=sent.to_bytes()))
     wires.frame("in", result_of(1))  # which the same call brought
 
 
@@ -172,45 +142,72 @@ def cannot_be_read(wires: Wires) -> None:
         wires.append(Record(wire="host", kind="decision", data=data))
 
 
-CHANGED = rpc(method="notifications/tools/list_changed")
-SCENES: Mapping[str, Callable[[Wires], None]] = {
+WAITING: Sequence[Framed] = (
+    CALLED,
+    came(result_of(1)),
+    ("out", call_of(2), "c2", "math"),
+    ("out", call_of(3), "c3", "math"),
+    ("out", rpc(method="notifications/cancelled", params={"requestId": 3}), "c3", "math"),
+    ("out", call_of(4), "c4", "docs"),
+)
+PROGRESS = [rpc(method="notifications/progress", params={"progressToken": 1, "progress": n}) for n in range(4)]
+SAID = [rpc(method="notifications/message", params={"level": "info", "data": text}) for text in "ab"]
+SCENES: Mapping[str, Play] = {
     "a whole turn": whole_turn,
     "numbers in the order in which requests and connections began": with_more_beside,
-    "an answer, cut by peer": ends("cut by peer", "ReadError: gone"),
-    "an answer, timed out": ends("timed out", "ReadError: gone"),
-    "an answer, failed": ends("failed", "ReadError: gone"),
-    "an answer, complete": ends("complete"),
-    "an answer, closed by host": ends("closed by host"),
-    "no answer": lambda wires: wires.ask().end("not connected", "ConnectError: refused"),
-    "a refusal in the provider's own words": refused,
-    "frames over HTTP": answers(200, JSON_TYPE, result_of(1)),
-    "a server that refuses in text": answers(404, [("content-type", "text/plain")], b"no such session"),
-    "a server that refuses in JSON-RPC": answers(400, JSON_TYPE, rpc(id=1, error={"code": 1, "message": "no session"})),
-    "a server that is gone": lambda wires: wires.server.begin(
-        "POST", "http://docs/mcp", JSON_TYPE, call_of(1), at(call="c1")
-    ).end("cut by peer", "RemoteProtocolError: gone"),
-    "a stream of a server's own": listens,
-    "no stream offered": answers(405, [], b"", "GET"),
-    "no stream found": answers(404, [], b"", "GET"),
-    "requests that wait": waits,
-    "requests whose server has ended": loses_its_server,
+    "an answer, cut by peer": passes(200, EVENT_STREAM, b"", "cut by peer", GONE),
+    "an answer, timed out": passes(200, EVENT_STREAM, b"", "timed out", GONE),
+    "an answer, failed": passes(200, EVENT_STREAM, b"", "failed", GONE),
+    "an answer, complete": passes(200, EVENT_STREAM),
+    "an answer, closed by host": passes(200, EVENT_STREAM, b"", "closed by host"),
+    "no answer": passes(0, [], b"", "not connected", "ConnectError: refused"),
+    "a refusal in the provider's own words": passes(401, JSON_TYPE, b'{"error": {"message":\n "bad key"}}'),
+    "frames over HTTP": passes(200, JSON_TYPE, result_of(1), method="POST"),
+    "a server that refuses in text": passes(404, [("content-type", "text/plain")], b"no such session", method="POST"),
+    "a server that refuses in JSON-RPC": passes(400, JSON_TYPE, rpc(id=1, error={"code": 1}), method="POST"),
+    "a server that is gone": passes(0, [], b"", "cut by peer", "RemoteProtocolError: gone", method="POST"),
+    "a stream of a server's own": passes(
+        200, EVENT_STREAM, b"data: " + CHANGED + b"\n\n", "closed by host", method="GET"
+    ),
+    "no stream offered": passes(405, [], method="GET"),
+    "no stream found": passes(404, [], method="GET"),
+    "requests that wait": sends(*WAITING),
+    "requests whose server has ended": sends(*WAITING, ending="exited 134"),
     "a capture that is over": is_over,
     "lines of standard error that follow each other": says_errors,
-    "notifications that repeat": repeats,
-    "a spoiled answer": spoils_an_answer,
-    "a server's own request": asks_itself,
-    "a link to what is yet to come": is_linked_before_it_comes,
-    "a link that gives a turn": is_linked_to_a_turn,
+    "notifications that repeat": sends(
+        *(came(CHANGED, server) for server in ("math", "math", "math", "docs")), *map(came, (*PROGRESS, *SAID))
+    ),
+    "a spoiled answer": sends(
+        CALLED, ("in", b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"te\xff', "", "math")
+    ),
+    "a server's own request": sends(
+        CALLED,
+        came(rpc(id=1, method="roots/list")),
+        ("out", rpc(id=1, result={"roots": []}), "", "math"),
+        came(result_of(1, failed=True)),
+    ),
+    "links to what is yet to come, and into a turn": is_linked,
     "links and decisions that cannot be read": cannot_be_read,
 }
 
 
-def test_every_scene_has_its_rows() -> None:
+def test_every_scene_has_its_rows_and_a_view_that_takes_only_changes_has_them_too() -> None:
     made = ""
     for name, play in SCENES.items():
         wires = Wires()
         play(wires)
         made += f"=== {name}\n{told(wires)}\n"
+        shown: dict[int, Row] = {}
+        ladder = Ladder()
+        for record in wires.records():
+            seen = ladder.revision
+            ladder.feed([record])
+            shown |= {changed: ladder.rows[changed] for changed in ladder.changed_since(seen)}
+        seen = ladder.revision
+        ladder.close()
+        shown |= {changed: ladder.rows[changed] for changed in ladder.changed_since(seen)}
+        assert [shown[number] for number in sorted(shown)] == list(ladder.rows)
     if os.environ.get("UPDATE_PICTURES"):
         GOLDEN.write_text(made, encoding="utf-8")
     assert made.splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
@@ -254,36 +251,6 @@ def test_a_row_appears_with_the_first_byte_and_grows_as_long_as_its_capture_runs
     assert list(wires.ladder.changed_since(wires.ladder.revision)) == []
     exchange.end()
     assert (wires.rows()[1].state, wires.rows()[1].last_seq) == ("done", 4)
-
-
-MOVES: Mapping[str, Callable[[Wires, ObservedExchange, int], object]] = {
-    "begins": lambda wires, exchange, _: (wires.ask(), exchange.response(200, EVENT_STREAM)),
-    "goes on": lambda _, exchange, __: exchange.chunk(b"x"),
-    "ends": lambda _, exchange, __: exchange.end(),
-    "a frame": lambda wires, _, number: wires.frame("out", call_of(number), at(call=f"c{number}")),
-    "its answer": lambda wires, _, number: wires.frame("in", result_of(number - 1)),
-    "a line": lambda wires, _, __: wires.line(b"words"),
-    "a link": lambda wires, exchange, number: wires.link("asked", f"c{number}", exchange),
-}
-
-
-@given(st.lists(st.sampled_from([*MOVES]), max_size=40))
-def test_a_view_that_takes_only_changes_has_all_rows(moves: Sequence[str]) -> None:
-    wires = Wires()
-    exchange = wires.ask()
-    shown: dict[int, Row] = {}
-    seen = 0
-    for number, move in enumerate(moves):
-        MOVES[move](wires, exchange, number)
-        rows = wires.rows()
-        shown |= {changed: rows[changed] for changed in wires.ladder.changed_since(seen)}
-        seen = wires.ladder.revision
-    rows = wires.rows()
-    shown |= {changed: rows[changed] for changed in wires.ladder.changed_since(seen)}
-    assert list(shown.values()) == list(rows)
-    for number in range(len(rows)):
-        assert wires.ladder.partner(number) != number
-        assert set(wires.ladder.relatives(number)) <= set(range(len(rows))) - {number}
 
 
 STREAM = (
@@ -341,7 +308,7 @@ def test_tokens_and_words_of_a_filter_must_all_fit() -> None:
     ladder = two_turns().ladder
     assert {text: matching(ladder, text) for text in FILTERS} == {text: [*rows] for text, rows in FILTERS.items()}
     wires = Wires()
-    loses_its_server(wires)
+    SCENES["requests whose server has ended"](wires)
     wires.rows()
     states = ("unanswered", "failed", "open")
     assert [matching(wires.ladder, f"status:{state}") for state in states] == [[2, 3], [2, 3, 6], [5]]

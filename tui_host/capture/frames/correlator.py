@@ -33,8 +33,7 @@ class PlacedFrame:
 class Correlator:
     """Remembers the requests of a connection in both directions, and finds the place of later frames.
 
-    Args:
-        is_whole: Whether the correlator sees all requests, so that an answer to an unknown request is odd.
+    An answer to an unknown request is odd if it `is_whole`: if it sees all requests.
     """
 
     def __init__(self, *, is_whole: bool = True) -> None:

@@ -33,16 +33,12 @@ INPUT_REQUIRED = "input required: "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameHead:
-    """The parts of a frame needed for a row and for correlation; empty if the frame lacks them.
-
-    Attributes:
-        progress_token: The token of a progress notification, or that a request sets for its progress, as JSON text.
-    """
+    """The parts of a frame needed for a row and for correlation; empty if the frame lacks them."""
 
     kind: FrameKind  # the kind of message; `malformed` if it is not JSON-RPC
     method: str = ""
     id: str = ""
-    progress_token: str = ""
+    progress_token: str = ""  # of a progress notification, or that a request sets for its progress, as JSON text
     request_id: str = ""  # the id that a cancellation names, as JSON text
     is_error: bool = False
     name: str = ""  # `params.name`: the tool, or the prompt

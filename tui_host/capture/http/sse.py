@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import repeat
 from typing import Literal, NamedTuple, TypeAlias
 
-from tui_host.capture.json.reading import load
+from tui_host.capture.json.reading import read_json
 
 SseKind: TypeAlias = Literal["event", "comment", "other", "cut"]
 
@@ -140,7 +140,7 @@ class SseDecoder:
 
 def _is_complete(data: bytes) -> bool:
     try:
-        load(data)
+        read_json(data, None)
     except (ValueError, RecursionError):
         return data.strip() == b"[DONE]"
     return True

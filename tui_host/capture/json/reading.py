@@ -37,15 +37,14 @@ _LAST = re.compile(rb'((?:,\s*"(?:id|jsonrpc|method)"\s*:\s*(?:"[^"\\]{0,200}"|-
 _LAST_ERROR = re.compile(rb'"isError"\s*:\s*true\s*\}\s*$')
 
 
-def load(text: str | bytes) -> JSON:
+def read_json(data: bytes | str, depth: int | None = DEPTH) -> JSON:
     """Parse JSON in UTF-8, UTF-16 or UTF-32. An integer with more digits than Python converts is returned as text.
 
-    Raises:
-        ValueError: The text is not JSON.
-        RecursionError: The text nests deeper than Python can parse.
+    Raises ValueError for any other text and for one that nests deeper than `depth`, RecursionError only without a depth.
     """
-    if isinstance(text, bytes):
-        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
+    if depth is not None and len(text) > depth and is_deeper(text, depth):
+        raise ValueError(f"nested deeper than {depth} levels")
     try:
         value: JSON = _TOLERANT.decode(text)
     except json.JSONDecodeError:
@@ -53,18 +52,6 @@ def load(text: str | bytes) -> JSON:
     except ValueError:  # too many digits; this way is slower, since it calls back for each integer
         value = json.loads(text, parse_int=integer, strict=False)
     return value
-
-
-def read_json(data: bytes | str, depth: int = DEPTH) -> JSON:
-    """Parse JSON as `load` does.
-
-    Raises:
-        ValueError: The text is not JSON, or nests deeper than `depth`.
-    """
-    text = data if isinstance(data, str) else data.decode(json.detect_encoding(data), "surrogatepass")
-    if len(text) > depth and is_deeper(text, depth):
-        raise ValueError(f"nested deeper than {depth} levels")
-    return load(text)
 
 
 def read_value(data: bytes) -> JSON:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mmap import mmap
 from typing import Literal, TypeAlias
 
-from tui_host.capture.json.reading import LEVELS, VALUE_LIMIT, integer, is_deeper, load, read_json
+from tui_host.capture.json.reading import LEVELS, VALUE_LIMIT, integer, is_deeper, read_json
 from tui_host.errors import JSON
 
 Data: TypeAlias = "bytes | mmap"
@@ -33,16 +33,12 @@ _READER = json.JSONDecoder(strict=False, parse_int=integer)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A value with its range of bytes.
-
-    Attributes:
-        members: For an object that was read inside: keys and values in order, also repeated keys.
-    """
+    """A value with its range of bytes."""
 
     kind: Literal["object", "array", "string", "other"]
     start: int
     end: int
-    members: tuple[tuple[str, Node], ...] = ()
+    members: tuple[tuple[str, Node], ...] = ()  # of an object that was read inside, in order, also repeated keys
     elements: tuple[Node, ...] = ()
 
     @property
@@ -69,16 +65,10 @@ class Node:
 
 
 def spans(body: bytes, *, walk: Collection[str] = (), depth: int = 8) -> Node | None:
-    """Find the values in a JSON text and their positions.
+    """Find the values in a JSON text in UTF-8 and their positions; None if it is not JSON.
 
-    Args:
-        body: The text in UTF-8.
-        walk: The members to look into, wherever they stand; the outermost value and an array's elements always are. All
-            else is stepped over in one go.
-        depth: How many levels to look into at most.
-
-    Returns:
-        The outermost value; None if the body is not JSON.
+    The outermost value, the elements of arrays and the members with a name in `walk`, wherever they stand, are looked into,
+    down to `depth` levels; all else is stepped over in one go.
     """
     text = body.decode("latin-1")
     try:
@@ -131,11 +121,7 @@ class BrokenError(ValueError):
 
 
 def value_at(data: Data, at: int) -> tuple[JSON, int]:
-    """Parse the value that begins at a position, and find its end.
-
-    Raises:
-        BrokenError: There is no value, or it cannot be parsed.
-    """
+    """Parse the value that begins at a position, and find its end; raises BrokenError where there is none."""
     text, value, end, size = "", None, 0, _FIRST_PIECE
     is_all = False
     while end == len(text) and not is_all:  # a number at the end of a piece may go on
@@ -153,7 +139,7 @@ def value_at(data: Data, at: int) -> tuple[JSON, int]:
     if end > LEVELS and is_deeper(text[:end], LEVELS):
         raise BrokenError("it is nested too deeply", at)
     if not text.isascii():
-        value = load(data[at : at + end].decode("utf-8", "replace"))
+        value = read_json(data[at : at + end].decode("utf-8", "replace"), None)
     return value, at + end
 
 

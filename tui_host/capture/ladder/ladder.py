@@ -14,8 +14,7 @@ from tui_host.capture.http.exchange_end import kept_in_words, read_ending
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.json.narrowing import WORDS, mapping, text_or_empty
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.row import Lane, Row, RowKind, RowNumbers, RowState
-from tui_host.capture.ladder.rows import RowTable, Value
+from tui_host.capture.ladder.row import Lane, Row, RowKind, RowNumbers, RowState, RowTable, Value
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import MISSING, TAP, Direction, Head, Place, Record
@@ -39,15 +38,11 @@ _RequestKey: TypeAlias = "tuple[str, str, Direction | None, str]"
 
 
 class LadderExchange:
-    """An exchange in progress.
-
-    Attributes:
-        request: Row of the request, or of its first frame; -1 without one.
-        response: Row of the response, of an exchange without frames the request's; -1 without one.
-    """
+    """An exchange in progress."""
 
     def __init__(self, rows: Ladder) -> None:
-        self.request = self.response = -1
+        self.request = -1  # the row of the request, or of its first frame
+        self.response = -1  # the row of the response, of an exchange without frames the request's
         self._refusal = -1  # the row of the frame in a refusal's body, which represents the refusal
         self._asked: dict[str, Value] = {}  # the fields that rows have from the head of the request
         self._answered: dict[str, Value] = {"head": ()}  # and from that of the response
@@ -60,7 +55,17 @@ class LadderExchange:
         """Read the next record of the exchange."""
         rows, head, is_of_model = self._rows, record.head or _NO_HEAD, record.wire == "llm"
         if record.kind == "chunk":
-            self._grow(record)
+            if is_of_model and self.response < 0:
+                self._add_answer(record)
+            events = 0
+            if self._mark:
+                text = self._tail + record.data
+                self._tail = text[1 - len(self._mark) :] if len(self._mark) > 1 else b""
+                events = text.count(self._mark)
+            if self.response >= 0:
+                rows.grow(self.response, record, events)
+            if (self._head.status or 0) >= 400 and record.encoding is None:
+                self._body += record.data[: _REFUSAL_BYTES - len(self._body)]
         elif record.kind == "request":
             method = head.method or ""
             self._asked = {"method": method, "url": head.url or "", "head": head.lines, "request_seq": record.seq}
@@ -79,12 +84,8 @@ class LadderExchange:
                 self._tail = b"\n" if len(self._mark) > 1 else b""  # the body's beginning is that of a line
                 self._add_answer(record)
             elif self.response >= 0:
-                news: dict[str, Value] = {
-                    "status": head.status or 0,
-                    "response_seq": record.seq,
-                    "last_seq": record.seq,
-                }
-                rows.change(self.response, **news, end_mono_ns=record.mono_ns)
+                rows.change(self.response, status=head.status or 0, response_seq=record.seq)
+                rows.grow(self.response, record, 0)
         else:
             self._end(record)
 
@@ -114,19 +115,6 @@ class LadderExchange:
         if self.request >= 0:
             self._rows.pair(self.request, self.response)
 
-    def _grow(self, record: Record) -> None:
-        if record.wire == "llm" and self.response < 0:
-            self._add_answer(record)
-        events = 0
-        if self._mark:
-            text = self._tail + record.data
-            self._tail = text[1 - len(self._mark) :] if len(self._mark) > 1 else b""
-            events = text.count(self._mark)
-        if self.response >= 0:
-            self._rows.grow(self.response, record, events)
-        if (self._head.status or 0) >= 400 and record.encoding is None:
-            self._body += record.data[: _REFUSAL_BYTES - len(self._body)]
-
     def _end(self, record: Record) -> None:
         rows, ending, status = self._rows, read_ending(record.data), self._head.status or 0
         is_of_model = record.wire == "llm"
@@ -138,6 +126,7 @@ class LadderExchange:
             if self._head.value("server") == TAP:
                 message = text_or_empty(mapping(read_object(self._body).get("error")).get("message"))
                 words = f"the tap itself answered: {message.removeprefix(f'{TAP}: ') or words}"
+        words = words[:WORDS]
         if ending.reason == MISSING and self.response < 0:
             self._add_answer(record)
         is_closed_stream = not is_of_model and self.response >= 0 and ending.reason == "closed by host"
@@ -152,7 +141,7 @@ class LadderExchange:
                 end_mono_ns=record.mono_ns,
                 state=state,
                 error=is_refused or state == "failed",
-                words=words[:200] or row.words or (ending.reason if state == "cut" else ""),
+                words=words or row.words or (ending.reason if state == "cut" else ""),
                 malformed=row.malformed or kept_in_words(ending),
                 missing=ending.reason == MISSING,
             )
@@ -171,28 +160,20 @@ class LadderExchange:
 
 
 class Ladder:
-    """The rows of a session or a capture. Adding a record takes the same time, however many came before.
-
-    Args:
-        clock: Name of the common clock of all captures; empty if each has its own.
-
-    Attributes:
-        hosts: Whose each turn is, where it is of several hosts: anew by whoever finds that out.
-        sections: The section of each row, up to the last finished revision: a step of a turn, or connections.
-    """
+    """The rows of a session or a capture. Adding a record takes the same time, however many came before."""
 
     def __init__(self, clock: str = "") -> None:
         self.rows = RowTable()  # all rows, in the order of their first bytes. A row's index is its number.
-        self.sections = Sections()
+        self.sections = Sections()  # steps of turns, and connections, up to the last finished revision
         self.numbers = RowNumbers(self.rows, self.partner)  # the numbers of requests and connections
         self.revision = 0  # grows when rows were added or changed
         self.calls: dict[str, array[int]] = {}  # the rows of each call, as they got it
         self.tools: dict[str, str] = {}  # `server.tool` of each call, if known
-        self._clock = clock
+        self._clock = clock  # the name of the common clock of all captures; empty if each has its own
         self._partners = array("i")
         self._of_captures: dict[str, array[int]] = {}  # the rows of each capture whose records came in order
         self._changes = array("q"), array("i")  # revisions, and the row that changed in each
-        self.hosts: Mapping[int, str] = {}
+        self.hosts: Mapping[int, str] = {}  # of turns, where there are several: set anew by whoever finds that out
         self._open: dict[tuple[str, str], LadderExchange] = {}
         self._halves: dict[tuple[str, str], tuple[int, int]] = {}  # request and response of exchanges with models
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}  # for the rows of their exchanges
@@ -204,7 +185,7 @@ class Ladder:
     def add(self, record: Record, lane: Lane, kind: RowKind, **values: Value) -> int:
         """Add a row that begins with a record, and return its number. `values` are fields that the record does not tell."""
         number, place, seqs = len(self.rows), record.place, self.rows.columns["seq"]
-        own: dict[str, Value] = {
+        fields: dict[str, Value] = {
             "lane": lane,
             "kind": kind,
             "state": "done",
@@ -225,8 +206,9 @@ class Ladder:
             "calls": frozenset((place.call,)) if place.call else frozenset(),
             "malformed": record.malformed or "",
             "redacted": bool(record.redacted),
+            **values,
         }
-        self.rows.append({**own, **values})
+        self.rows.append(fields)
         self._partners.append(-1)
         of_capture = self._of_captures.setdefault(record.capture, array("i"))
         if not of_capture or seqs[of_capture[-1]] < record.seq:

@@ -1,12 +1,14 @@
-"""A row of the ladder: the values for one line of the inspector's list; and its name: `LLM 3`, or `lab #4` for a request to a server."""
+"""A row of the ladder, rows in little memory (a column for each value), and their names: `LLM 3`, or `lab #4` for a request."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args, overload
+
+from typing_extensions import override
 
 from tui_host.capture.visible import line
 
@@ -17,6 +19,22 @@ LANES: tuple[Lane, ...] = get_args(Lane)
 KINDS: tuple[RowKind, ...] = get_args(RowKind)
 STATES: tuple[RowState, ...] = get_args(RowState)
 _NAME_CHARACTERS = 60
+Value: TypeAlias = "int | str | tuple[str, ...] | frozenset[str] | None"
+
+UNKNOWN_TIME = -1
+FIRST_TEXTS: Sequence[str] = ("", *LANES, *KINDS, *STATES)
+"""The texts with the smallest numbers."""
+_CHOICES = ("lane", "kind", "state")
+_TIMES = ("mono_ns", "end_mono_ns")
+_FLAGS = ("outward", "answer", "error", "redacted", "missing", "inferred", "maybe")
+_SHARED = ("capture", "clock", "peer", "connection", "method", "url", "tool", "malformed", "ending")
+_OWN = ("exchange", "rpc_id", "words")
+_TYPES: Mapping[str, str] = {
+    **dict.fromkeys((*_CHOICES, *_FLAGS), "b"),
+    **dict.fromkeys((*_SHARED, "turn", "step", "status", "events"), "i"),
+    **dict.fromkeys((*_TIMES, "seq", "last_seq", "request_seq", "response_seq", "time_ns", "size"), "q"),
+}
+"""How each field of a row is stored. A text that many rows share is stored once, and stands in its column by number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +45,6 @@ class Row:
         kind: `request` and `response` are the halves of an exchange with a model; `frame` is one JSON-RPC message, `decision`
             what became of a call, `line` standard error (several lines fold into one row), `fault` what broke (an exchange
             without a response, bytes that are no frame), `end` that a connection is over, `vendor` a vendor's own tool.
-        head: The headers that came with the row's bytes, as lines; also of an exchange that carried a frame.
-        request_seq: The number of the record with the request's head; 0 without one, and for an answer of a model.
-        events: Events of a streamed body so far (none of one that is coded), or lines or repeats folded into this row.
-        inferred: Whether a call of the row was found only by comparing contents, as in captures of other hosts.
     """
 
     number: int  # the row's index in the ladder, from 0
@@ -51,15 +65,15 @@ class Row:
     exchange: str = ""
     method: str = ""  # the HTTP method, or the frame's JSON-RPC method; an answer has its request's
     url: str = ""  # the URL of the request, also of the one that carried a frame over HTTP
-    head: tuple[str, ...] = ()
-    request_seq: int = 0
+    head: tuple[str, ...] = ()  # the headers that came with the row's bytes, also of an exchange that carried a frame
+    request_seq: int = 0  # the number of the record with the request's head; 0 without one, and for a model's answer
     response_seq: int = 0  # the number of the record with the head of the answer; 0 without one
     status: int = 0
     rpc_id: str = ""  # the frame's id as JSON text, empty for notifications
     answer: bool = False
     error: bool = False  # whether the frame is a JSON-RPC error or a result with `isError`, or the exchange failed
     size: int = 0
-    events: int = 0
+    events: int = 0  # of a streamed body so far, if it is not coded; or lines or repeats folded into this row
     state: RowState = "done"  # `open` while bytes or the answer may still come, `unanswered` where no answer will
     calls: frozenset[str] = frozenset()
     tool: str = ""  # the own name of the tool in a call's frames and decision; empty for other rows
@@ -68,13 +82,101 @@ class Row:
     redacted: bool = False
     ending: str = ""  # why no answer came: `lab exited 134`; empty where that is not known
     missing: bool = False  # whether the bytes are missing in the imported file
-    inferred: bool = False
+    inferred: bool = False  # whether a call of the row was found only by comparing contents
     maybe: bool = False  # whether a call of the row is only likely to be its own
 
     @property
     def is_absent(self) -> bool:
         """Whether the row stands for a request or answer that was not captured."""
         return self.missing and not (self.status if self.kind == "response" else self.method)
+
+
+class RowTable(Sequence[Row]):
+    """The rows in order; a row's index is its number."""
+
+    def __init__(self) -> None:
+        # The fields that are numbers, for filters that look at 100,000 rows at once.
+        self.columns: dict[str, array[int]] = {name: array(code) for name, code in _TYPES.items()}
+        self.texts = list(FIRST_TEXTS)  # the texts that rows share; number 0 is the empty text
+        self.own: dict[str, list[str]] = {name: [] for name in _OWN}  # the fields whose texts hardly two rows share
+        self.heads: list[
+            tuple[int, ...]
+        ] = []  # headers by the numbers of their lines: most are those of the request before
+        self.calls: list[tuple[str, ...]] = []  # the calls of each row
+        self._numbers = {text: number for number, text in enumerate(self.texts)}
+        readers: dict[str, Callable[[int], object]] = dict.fromkeys((*_CHOICES, *_SHARED), self.texts.__getitem__)
+        readers |= dict.fromkeys(_FLAGS, bool)
+        readers |= dict.fromkeys(_TIMES, lambda time: None if time == UNKNOWN_TIME else time)
+        self._readers = [(name, column, readers.get(name, int)) for name, column in self.columns.items()]
+
+    @override
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+
+    @override
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        numbers = range(len(self))[index]
+        return self._row(numbers) if isinstance(numbers, int) else [self._row(number) for number in numbers]
+
+    @override
+    def __iter__(self) -> Iterator[Row]:
+        return map(self._row, range(len(self)))
+
+    def _row(self, number: int) -> Row:
+        row = object.__new__(Row)
+        put = object.__setattr__  # `Row` is frozen, and its constructor with all names takes three times as long
+        put(row, "number", number)
+        for name, column, read in self._readers:
+            put(row, name, read(column[number]))
+        for name, texts in self.own.items():
+            put(row, name, texts[number])
+        put(row, "head", tuple(map(self.texts.__getitem__, self.heads[number])))
+        put(row, "calls", frozenset(self.calls[number]))
+        return row
+
+    def append(self, values: Mapping[str, Value]) -> None:
+        """Add a row with the next number; fields without a value are 0 or empty."""
+        for column in self.columns.values():
+            column.append(0)
+        for texts in self.own.values():
+            texts.append("")
+        self.heads.append(())
+        self.calls.append(())
+        self.put(len(self) - 1, values)
+
+    def put(self, number: int, values: Mapping[str, Value]) -> None:
+        """Change some fields of a row."""
+        for name, value in values.items():
+            if isinstance(value, int):
+                self.columns[name][number] = value
+            elif value is None:
+                self.columns[name][number] = UNKNOWN_TIME
+            elif isinstance(value, frozenset):
+                self.calls[number] = tuple(value)
+            elif isinstance(value, tuple):
+                self.heads[number] = tuple(map(self._shared, value))
+            elif name in self.own:  # half a surrogate pair could be neither shown nor saved
+                is_plain = value.isascii()
+                self.own[name][number] = value if is_plain else value.encode("utf-8", "backslashreplace").decode()
+            else:
+                self.columns[name][number] = self._shared(value)
+
+    def _shared(self, text: str) -> int:
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return number
+
+    def text(self, name: str, number: int) -> str:
+        """Return a shared text of a row, such as its state; no row is made for it."""
+        return self.texts[self.columns[name][number]]
 
 
 class RowNumbers:

@@ -11,8 +11,7 @@ from math import ceil, floor
 from typing import Literal, TypeAlias
 
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.ladder.row import KINDS, STATES
-from tui_host.capture.ladder.rows import FIRST_TEXTS, UNKNOWN_TIME
+from tui_host.capture.ladder.row import FIRST_TEXTS, KINDS, STATES, UNKNOWN_TIME
 
 WORD, QUOTED, TOKENS = "", '"', "tokens"
 """The fields of what must be read: a word in any value or in what a row shows, a text in its body, and its tokens."""
@@ -64,11 +63,7 @@ TermReader: TypeAlias = Callable[[Term, int], "int | None"]
 
 
 class WantedTexts:
-    """Texts to find in the bytes of bodies, in any case, also where JSON writes them with escapes.
-
-    Attributes:
-        overlap: Bytes that two pieces of a body must share, so that no text is cut in two.
-    """
+    """Texts to find in the bytes of bodies, in any case, also where JSON writes them with escapes."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._forms: dict[str, set[bytes]] = {text: set() for text in texts if text}
@@ -77,6 +72,7 @@ class WantedTexts:
                 written = (case, json.dumps(case)[1:-1], json.dumps(case, ensure_ascii=False)[1:-1])
                 forms.update(form.encode("utf-8", "backslashreplace").lower() for form in written)
         self.texts = frozenset(self._forms)  # the texts, as the filter has them
+        # bytes that two pieces of a body must share, so that no text is cut in two
         self.overlap = max((len(form) for forms in self._forms.values() for form in forms), default=1) - 1
 
     def contained(self, data: bytes) -> frozenset[str]:
@@ -87,8 +83,7 @@ class WantedTexts:
 
 # How terms test rows.
 
-_Claim: TypeAlias = Callable[[int], bool]
-_Condition: TypeAlias = "Mapping[str, Container[object]] | _Claim"
+_Condition: TypeAlias = "Mapping[str, Container[object]] | Test"
 """One or two columns with the values that a row must have there, or else a test of rows.
 
 What many rows share is looked at once, when a test is made: for each of 100,000 rows it does no more than look up a number.
@@ -206,9 +201,7 @@ FIELDS: Mapping[str, FilterField] = {
     "dir": _of_choices(_WAYS, "out from the host, in to the host"),
     "size": FilterField("bytes, such as size>10k (also size<)", lambda _, term: ({"size": term.numbers},), sign=">"),
     TOKENS: FilterField("tokens of a request or an answer, such as tokens>8k", sign=">"),
-    "ms": FilterField(
-        "milliseconds until an answer, such as ms>2000", _of_duration, must_be="needs a number such as 2000", sign=">"
-    ),
+    "ms": FilterField("milliseconds until an answer, such as ms>2000", _of_duration, sign=">"),
 }
 """The fields by name, in the order of completion."""
 
@@ -272,7 +265,7 @@ def _term_test(term: Term, ladder: Ladder, read: TermReader | None) -> Test:
     return test
 
 
-def _test(ladder: Ladder, conditions: _Alternatives) -> _Claim:
+def _test(ladder: Ladder, conditions: _Alternatives) -> Test:
     """Return a test of whether one of some conditions holds."""
     claims = [_claim(ladder, condition) for condition in conditions]
 
@@ -285,7 +278,7 @@ def _test(ladder: Ladder, conditions: _Alternatives) -> _Claim:
     return claims[0] if len(claims) == 1 else test
 
 
-def _claim(ladder: Ladder, condition: _Condition) -> _Claim:
+def _claim(ladder: Ladder, condition: _Condition) -> Test:
     if callable(condition):
         return condition
     columns: dict[str, Sequence[object]] = {**ladder.rows.columns, **ladder.rows.own}

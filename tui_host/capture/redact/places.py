@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TypeAlias
 from urllib.parse import unquote_plus
 
-from tui_host.capture.json.reading import load
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Head
 from tui_host.capture.redact.known_secrets import Hit, Redacted, merged, without
 from tui_host.errors import JSON
@@ -216,5 +216,5 @@ def is_of_login(name: str) -> bool:
 def _read(data: bytes) -> JSON:
     """Parse JSON; None for broken JSON too."""
     with suppress(ValueError, RecursionError):
-        return load(data)
+        return read_json(data, None)
     return None
