@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import tracemalloc
 import zlib
 from collections.abc import Callable
 from typing import get_args
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.capture.codings import coded
 from tests.capture.wires import Kept
@@ -73,6 +70,8 @@ def decoded(body: bytes, encoding: str, *, size: int = 10, ended: bool = True) -
 def test_the_decoded_body_is_what_was_encoded(encoding: str) -> None:
     for size in (1, 7, 1000):
         assert decoded(ENCODINGS[encoding](EVENTS * 50), encoding, size=size) == (EVENTS * 50, "")
+    if encoding != "identity":
+        assert "200 times" in decoded(ENCODINGS[encoding](bytes(20_000_000)), encoding, size=1 << 16)[1]
     assert encoding_of([("Content-Encoding", "gzip"), ("content-encoding", "identity, BR")]) == "gzip, br"
 
 
@@ -97,24 +96,3 @@ def test_a_body_that_cannot_be_decoded_whole_says_why(body: bytes, encoding: str
     assert problem in why
     assert bool(problem) == bool(why)
     assert not decoded(gzip.compress(EVENTS)[:-4], "gzip", ended=False)[1]  # it is still coming
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
-def test_a_body_that_would_become_too_large_is_refused_early(encoding: str) -> None:
-    bomb = ENCODINGS[encoding](bytes(100_000_000))
-    tracemalloc.start()
-    _, problem = decoded(bomb, encoding, size=1 << 16)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert "200 times" in problem
-    assert peak < 30 << 20
-
-
-@pytest.mark.exhaustive
-@given(st.binary(max_size=300), st.sampled_from(sorted(ENCODINGS)), st.integers(1, 50))
-def test_any_bytes_and_any_cut_are_decoded_or_refused(body: bytes, encoding: str, size: int) -> None:
-    whole, problem = decoded(body, encoding, size=1000)
-    assert decoded(ENCODINGS[encoding](body), encoding, size=size)[0] == body
-    if not problem:
-        assert decoded(body, encoding, size=size)[0] == whole

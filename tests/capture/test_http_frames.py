@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from tests.capture.wires import Kept
-from tests.kit.peer import Answer, Exchange, Peer, chunked, cuts, hangs, peer, response, rpc
+from tests.kit.peer import Answer, Peer, chunked, cuts, hangs, peer, response, rpc
 from tui_host.capture.http.httpx2_tap import Httpx2Transport
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE, Place, current_place
@@ -112,27 +112,6 @@ async def test_an_answer_that_comes_on_another_stream_is_in_the_place_of_its_req
         await opened.get(there.url)
     assert [draft.place for draft in kept.of("frame")] == [CALL, CALL, NOWHERE]
     assert kept.of("frame")[2].malformed == "an answer to nothing that was asked"
-
-
-async def test_calls_at_the_same_time_keep_apart() -> None:
-    kept = Kept()
-
-    async def answer(exchange: Exchange) -> None:
-        asked = exchange.request.json["id"]
-        said = rpc(method="notifications/message", params={"data": asked})
-        await exchange.send(*chunked(event(said), event(rpc(id=asked, result={}))))
-
-    async def call(number: int) -> None:
-        current_place.set(Place(session="s", turn=1, step=1, call=str(number)))
-        await opened.post(there.url, content=rpc(id=number, method="tools/call", params={"name": "add"}))
-
-    async with peer(always=answer) as there, client(kept) as opened, anyio.create_task_group() as group:
-        for number in range(5):
-            group.start_soon(call, number)
-    for number in range(5):
-        own = [draft for draft in kept.of("frame") if draft.place.call == str(number)]
-        assert len(own) == 3
-        assert all(str(number).encode() in draft.data for draft in own)
 
 
 async def test_half_a_message_is_no_frame_nor_what_the_client_leaves() -> None:

@@ -108,15 +108,6 @@ async def test_how_an_exchange_failed_is_told_with_what_came() -> None:
     assert [kept.ending(name).reason for name in ("x3", "x4")] == ["timed out", "closed by host"]
 
 
-async def test_every_hop_of_a_redirect_is_an_exchange() -> None:
-    kept = Kept()
-    moved = response(b"", status="307 Temporary Redirect", more="Location: /other\r\n")
-    async with peer(moved, response()) as there, client(kept) as opened:
-        await opened.post(there.url, content=b"{}", follow_redirects=True)
-    assert [draft.exchange for draft in kept.of("request")] == ["x1", "x2"]
-    assert [draft.head.status for draft in kept.of("response") if draft.head] == [307, 200]
-
-
 async def test_a_credential_goes_out_on_the_wire_and_never_into_a_record() -> None:
     kept = Kept(("API_KEY", KEY))
     echo = b"data: your key is " + KEY.encode() + b" indeed\n\n"

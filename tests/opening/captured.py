@@ -25,6 +25,8 @@ CHAT: JSON = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 WHOLE: JSON = {"object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}}]}
 PIECE: JSON = {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "hello"}}]}
 END: JSON = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+CALL: JSON = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
+ASKS: JSON = {"choices": [{"index": 0, "delta": {"tool_calls": [CALL]}, "finish_reason": "tool_calls"}]}
 ASK: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "add", "arguments": {}}}
 TELL: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
 
@@ -67,6 +69,10 @@ def told(found: Sequence[Record]) -> list[tuple[str, str, str]]:
 
 def is_timed(record: Record) -> bool:
     return record.mono_ns is not None
+
+
+def stream(*events: JSON) -> str:
+    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
 
 
 def archive(*entries: JSON, creator: str = "x") -> bytes:

@@ -37,6 +37,12 @@ def whole(store: Store, session: str) -> WholeStory:
     return WholeStory(store, named)
 
 
+def links(store: Store, session: str) -> list[str]:
+    """How the calls of a story are joined."""
+    records = [record for record, _ in whole(store, session).session_records("") if record.kind == "link"]
+    return [json.loads(record.data)["relation"] for record in records]
+
+
 def chat(store: Store, session: str) -> list[tuple[str, str]]:
     """The kinds of the items of a session's chat, and what they say."""
     info, source = exported_session(store, session)

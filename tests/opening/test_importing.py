@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import everything_in
-from tests.opening.captured import ASK, CHAT, END, PIECE, archive, entry
-from tests.opening.imports import chat, exported_whole, whole, written
+from tests.opening.captured import ASK, ASKS, CALL, CHAT, END, PIECE, archive, entry, stream
+from tests.opening.imports import chat, exported_whole, links, whole, written
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
@@ -18,46 +18,31 @@ from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
 
-CALLED: list[dict[str, object]] = [
-    {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a":1}'}}
-]
-ASKS: JSON = json.loads(
-    json.dumps({"choices": [{"index": 0, "delta": {"tool_calls": CALLED}, "finish_reason": "tool_calls"}]})
-)
+CALLED: dict[str, JSON] = {**ASK, "params": {"name": "add", "arguments": {"a": 1}}}
 RESULT: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
-TOLD: JSON = json.loads(
-    json.dumps(
-        {
-            "model": "m",
-            "messages": [
-                {"role": "user", "content": "hi"},
-                {"role": "assistant", "tool_calls": CALLED},
-                {"role": "tool", "tool_call_id": "call_1", "content": "11"},
-            ],
-        }
-    )
-)
-
-
-def stream(*events: JSON) -> str:
-    return "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+TOLD: JSON = {
+    "model": "m",
+    "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "11"},
+    ],
+}
 
 
 def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on_the_disk(
     store: Store, tmp_path: Path
 ) -> None:
     url = "https://api.deepseek.com/v1/chat/completions?key=sk-in-the-query"
-    call = {**ASK, "params": {"name": "add", "arguments": {"a": 1}}}
     entries = [
         entry(url, CHAT, stream(ASKS), "2026-11-22T02:13:06Z"),
-        entry("https://docs.example/mcp", call, json.dumps(RESULT), "2026-11-22T02:13:07Z"),
+        entry("https://docs.example/mcp", CALLED, json.dumps(RESULT), "2026-11-22T02:13:07Z"),
         entry(url, TOLD, stream(PIECE, END), "2026-11-22T02:13:08Z"),
     ]
     path = written(tmp_path, "a.har", archive(*entries).replace(b"Bearer sk-1", b"Bearer sk-in-a-header"))
     imported = import_files(store, [path], Redactor([("OTHER", "by-its-value-1")]))
     story = whole(store, imported.id)
-    links = [json.loads(r.data) for r, _ in story.session_records("") if r.kind == "link"]
-    assert [link["relation"] for link in links] == ["asked", "sent", "answered", "told"]
+    assert links(store, imported.id) == ["asked", "sent", "answered", "told"]
     assert [kind for kind, _ in chat(store, imported.id)] == ["user", "call", "answer"]
     assert (story.info.source, story.info.turns, story.info.model) == ("import", 1, "deepseek/m")
     assert story.info.title.endswith("hi (a.har)")
@@ -72,12 +57,10 @@ def test_an_archive_becomes_a_session_with_its_calls_joined_and_no_credential_on
 def test_several_files_are_one_session_joined_by_their_times(store: Store, tmp_path: Path) -> None:
     model = f"2026-11-20T10:00:00Z {json.dumps(CHAT)}\n2026-11-20T10:00:01Z data: {json.dumps(ASKS)}\n"
     later = f"2026-11-20T10:00:04Z {json.dumps(TOLD)}\n2026-11-20T10:00:05Z data: {json.dumps(END)}\n"
-    call = {**ASK, "params": {"name": "add", "arguments": {"a": 1}}}
-    server = f"2026-11-20T10:00:02Z -> {json.dumps(call)}\n2026-11-20T10:00:03Z <- {json.dumps(RESULT)}\n"
+    server = f"2026-11-20T10:00:02Z -> {json.dumps(CALLED)}\n2026-11-20T10:00:03Z <- {json.dumps(RESULT)}\n"
     files = [written(tmp_path, "model.log", model + later), written(tmp_path, "math.log", server)]
     imported = import_files(store, files, Redactor())
-    links = [json.loads(r.data) for r, _ in whole(store, imported.id).session_records("") if r.kind == "link"]
-    assert sorted(link["relation"] for link in links) == ["answered", "asked", "sent", "told"]
+    assert sorted(links(store, imported.id)) == ["answered", "asked", "sent", "told"]
     assert [(each.id, each.title) for each in store.sessions.list()] == [(imported.id, "model.log and math.log")]
 
 

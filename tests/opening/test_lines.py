@@ -356,18 +356,13 @@ def test_a_log_begins_with_its_first_time_and_its_clock_never_goes_back() -> Non
 
 
 HOSTILE: dict[str, tuple[int, Callable[[int], bytes]]] = {
-    "brackets": (500, lambda size: b"{\n" * size),
     "a deep message": (12_500, lambda size: b'{"jsonrpc": ' + b"[" * size),
-    "a long number": (25_000, lambda size: b'{"jsonrpc":"2.0","id":' + b"9" * size + b"}"),
-    "many members around a message": (
-        500,
-        lambda size: json.dumps({f"k{n}": "v" for n in range(size)} | {"m": ASK}).encode(),
-    ),
     "lines in a text": (
         25_000,
         lambda size: json.dumps({"a": "{}\n" * size, "b": "\n" * 10 * size, "m": ASK}).encode(),
     ),
     "requests without answers": (60, lambda size: b"".join(asked_of(f"{n}").encode() + b"\n" for n in range(size))),
+    "events in turn": (400, lambda size: "\n\n".join(in_turn(openai("x" * size), openai("y" * size))).encode()),
 }
 """Each with the size of a small one."""
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.capture.drafts import any_draft, frame
-from tests.opening.captured import CHAT
-from tests.opening.imports import GOLDEN, SESSION, exported, info, made, recorded, whole, written
+from tests.opening.captured import ASK, ASKS, CHAT, stream
+from tests.opening.imports import GOLDEN, SESSION, exported, info, links, made, recorded, written
 from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.exports.parts import PartOfSession
 from tui_host.capture.link import Link, Span
@@ -20,6 +20,7 @@ from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
+from tui_host.opening.bodies import to_json
 from tui_host.opening.importing import import_files
 
 
@@ -47,18 +48,10 @@ def test_what_several_captures_and_other_sessions_have_of_it_comes_out_in_the_sa
     call = frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n', session=own)
     plain = frame(b'{"jsonrpc":"2.0","method":"x"}\n')
     theirs = frame(session=other, connection="math#1")
-    request = Record(
-        wire="llm", kind="request", peer="demo", direction="out", exchange="x1", place=call.place, data=b"{}"
-    )
-    failed = [
-        Record(wire="llm", kind=kind, peer="demo", direction="in", exchange="x1", place=call.place)
-        for kind in ("error",)
-    ]
-    retried = [
-        Record(wire="llm", kind="request", peer="demo", direction="out", exchange="x2", place=call.place, data=b"{}")
-    ]
+    request = Record(wire="llm", kind="request", peer="demo", exchange="x1", place=call.place, data=b"{}")
+    tries = [request, replace(request, kind="error", data=b""), replace(request, exchange="x2")]
     # in the first capture the session used no server, so that the second one's preamble comes first of all
-    recorded(there, "b-capture", [request, *failed, *retried])
+    recorded(there, "b-capture", tries)
     recorded(there, "a-capture", [plain, theirs, plain, call, plain, theirs, plain])
     made(there, info())
     before = exported(there, own)
@@ -133,24 +126,26 @@ def test_a_line_that_is_no_record_is_named_and_what_stands_before_is_kept(
     assert kept == ([] if b"tui_host" in line else [SESSION])
 
 
+MODEL_HEAD = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")
+ASKED = Record(
+    wire="llm", kind="request", peer="demo", exchange="x1", direction="out", head=MODEL_HEAD, data=to_json(CHAT)
+)
+EXCHANGE = [
+    ASKED,
+    replace(ASKED, kind="response", head=Head(status=200), direction="in", data=b""),
+    replace(ASKED, kind="chunk", head=None, data=stream(ASKS).encode(), direction="in"),
+    replace(ASKED, kind="end", head=None, data=b'{"reason": "complete"}', direction="in"),
+]
+
+
 @pytest.mark.parametrize("files", [1, 2])
 def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_cut(
     store: Store, there: Store, tmp_path: Path, files: int
 ) -> None:
-    function = {"index": 0, "id": "i", "function": {"name": "math__add", "arguments": "{}"}}
-    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
-    stream = f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode()
-    call = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{}}}\n'
-    url = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")
-    asked = Record(wire="llm", kind="request", peer="demo", exchange="x1", direction="out", head=url)
+    call = to_json({**ASK, "params": {"name": "add", "arguments": {"a": 1}}}) + b"\n"
     texts: list[bytes] = []
     for name, drafts in {
-        "20261121-134501-model": [
-            replace(asked, data=json.dumps(CHAT).encode()),
-            replace(asked, kind="response", head=Head(status=200), direction="in"),
-            replace(asked, kind="chunk", head=None, data=stream, direction="in"),
-            replace(asked, kind="end", head=None, data=b'{"reason": "complete"}', direction="in"),
-        ],
+        "20261121-134501-model": EXCHANGE,
         "20261121-134501-serve": [frame(call, session=None), frame(b"[]\n" * 20, session=None)],
     }.items():
         recorded(there, name, [replace(draft, place=Place(session=name)) for draft in drafts])
@@ -164,8 +159,7 @@ def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_
     paths = [written(tmp_path, f"tap{number}.jsonl", text) for number, text in enumerate(texts)]
     imported = import_files(store, paths, Redactor())
     assert imported.notices == tuple(words.format(files - 1) for words in told)
-    links = [json.loads(r.data) for r, _ in whole(store, imported.id).session_records("") if r.kind == "link"]
-    assert [link["relation"] for link in links] == ["asked", "sent"]
+    assert links(store, imported.id) == ["asked", "sent"]
     with pytest.raises(TuiHostError, match="a session that is no tap's is read alone"):
         import_files(store, [GOLDEN, *paths], Redactor())
 
@@ -173,27 +167,12 @@ def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_
 def test_a_session_of_ours_tells_its_chat_with_its_own_turns_calls_and_decisions(
     store: Store, there: Store, tmp_path: Path
 ) -> None:
-    step = Place(session=SESSION, turn=3, step=1)
-    call = Place(session=SESSION, turn=3, step=1, call="3.1.1")
-    url = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")
-    function = {"index": 0, "id": "i", "function": {"name": "math__add", "arguments": "{}"}}
-    piece = {"choices": [{"index": 0, "delta": {"tool_calls": [function]}, "finish_reason": "tool_calls"}]}
-    stream = f"data: {json.dumps(piece)}\n\ndata: [DONE]\n\n".encode()
+    step, call = (Place(session=SESSION, turn=3, step=1, call=call) for call in (None, "3.1.1"))
     link = Link(relation="asked", call="3.1.1", span=Span(exchange="x1"), server="math", tool="add")
     decision = b'{"server":"math","tool":"add","decision":"rejected","by":"person","words":"rejected by you"}'
-    model = Record(wire="llm", kind="request", peer="demo", exchange="x1", place=step)
-    recorded(
-        there,
-        "c1",
-        [
-            replace(model, head=url, data=json.dumps(CHAT).encode(), direction="out"),
-            replace(model, kind="response", head=Head(status=200, headers=(("content-type", "text/event-stream"),))),
-            replace(model, kind="chunk", data=stream, direction="in"),
-            replace(model, kind="end", data=b'{"reason": "complete"}', direction="in"),
-            Record(wire="host", kind="link", place=call, data=link.to_bytes()),
-            Record(wire="host", kind="decision", place=call, data=decision),
-        ],
-    )
+    decided = [Record(wire="host", kind="link", place=call, data=link.to_bytes())]
+    decided.append(Record(wire="host", kind="decision", place=call, data=decision))
+    recorded(there, "c1", [*(replace(record, place=step) for record in EXCHANGE), *decided])
     made(there, info())
     imported = import_files(store, [written(tmp_path, "own.jsonl", exported(there, SESSION))], Redactor())
     items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]

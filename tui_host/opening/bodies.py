@@ -10,14 +10,14 @@ from typing import Literal, NamedTuple
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import VALUE_LIMIT
 from tui_host.capture.json.spans import BrokenError, elements
-from tui_host.capture.record import MISSING
+from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.errors import JSON
 from tui_host.llm.body_kinds import AnswerPart, answer_part, are_objects, request_kinds
-from tui_host.opening.file_wires import FileWires, lacks
+from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import LATEST_NS, CapturedFile
 
-_ONLY_MESSAGES = "method, address, headers, and all of the body but its messages: the file has them alone"
-_ONLY_AN_ANSWER = "status, headers, and all of the body but the message: the file has it alone"
+_ONLY_MESSAGES = NOT_KNOWN, "method, address, headers, and all of the body but its messages: the file has them alone"
+_ONLY_AN_ANSWER = NOT_KNOWN, "status, headers, and all of the body but the message: the file has it alone"
 _HISTORY = re.compile(rb'\s*\[\s*\{\s*"role"\s*:')
 _SHOWN_LIMIT = 32 << 20  # bytes of the requests shown for a history: each repeats those before
 _MILLISECONDS_IN_2001 = 10**12
@@ -90,12 +90,12 @@ def read(file: CapturedFile, wires: FileWires) -> None:
     for at in ends:
         wires.at(times[at - 1] if all(times) else None)
         body = b'{"messages":[%s]}' % data[places[0][1] : places[at - 1][2]]
-        exchange = wires.model(file.peer).begin("", f"{dialect}:", (lacks(_ONLY_MESSAGES),), body, wires.place)
+        exchange = wires.model(file.peer).begin("", f"{dialect}:", (_ONLY_MESSAGES,), body, wires.place)
         if at == len(messages):
             exchange.end(MISSING)
             continue
         wires.at(times[at] if all(times) else None)
-        exchange.response(0, (lacks(_ONLY_AN_ANSWER), ("content-type", "application/json")))
+        exchange.response(0, (_ONLY_AN_ANSWER, ("content-type", "application/json")))
         exchange.chunk(to_json(_answer_with(messages[at], dialect)))
         exchange.end()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_host.capture.http.observer import Observer
-from tui_host.capture.record import NOT_KNOWN, Place
+from tui_host.capture.record import Place
 from tui_host.capture.stdio.lines import Lines
 from tui_host.opening.files import LATEST_NS
 
@@ -66,8 +66,3 @@ class FileWires:
         return ", ".join(
             f"{what} ({times:,}{first and f', first {first}'})" for what, (times, first) in self._left_out.items()
         )
-
-
-def lacks(what: str) -> tuple[str, str]:
-    """Return the header that says which parts of a head are not in the file."""
-    return NOT_KNOWN, what

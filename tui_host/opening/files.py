@@ -112,24 +112,19 @@ def in_utf_8(name: str, data: Data, time_ns: int = 0) -> CapturedFile:
             what = f"it unpacks to more than {VALUE_LIMIT >> 20} MiB"
             raise TuiHostError(what, name, "unpack it, and name the result")
         name, data = name.removesuffix(".gz"), unpacked
-    if data[:2] in _UTF_16:
-        data = _decoded(name, data, "utf-16")
-    elif data[:3] == codecs.BOM_UTF8:
+    form = "utf-16" if data[:2] in _UTF_16 else "utf-8"
+    if data[:3] == codecs.BOM_UTF8:
         data = data[3:]
-    elif not _fits(data, "utf-8"):
+    elif form == "utf-8" and not _fits(data, form):
+        coding = f"{name} has bytes that are no UTF-8: what stands around them is read."
         # a NUL stands in no text, so that GB18030 would only decode what is none
         if b"\0" not in data[:_PIECE] and _fits(data, "gb18030"):
-            data = _decoded(name, data, "gb18030")
-            coding = f"{name} is in GBK: the bytes shown are those of its text in UTF-8."
-        else:
-            coding = f"{name} has bytes that are no UTF-8: what stands around them is read."
+            form, coding = "gb18030", f"{name} is in GBK: the bytes shown are those of its text in UTF-8."
+    if form != "utf-8":
+        if len(data) > VALUE_LIMIT:
+            raise TuiHostError(f"this is {form} of more than {VALUE_LIMIT >> 20} MiB", name, "save it as UTF-8")
+        data = data[:].decode(form, "replace").encode()
     return CapturedFile(name=name, data=data, time_ns=time_ns, coding=coding)
-
-
-def _decoded(name: str, data: Data, coding: str) -> bytes:
-    if len(data) > VALUE_LIMIT:
-        raise TuiHostError(f"this is {coding} of more than {VALUE_LIMIT >> 20} MiB", name, "save it as UTF-8")
-    return data[:].decode(coding, "replace").encode()
 
 
 def _fits(data: Data, coding: str) -> bool:

@@ -21,16 +21,16 @@ from tui_host.capture.http.observer import Observer
 from tui_host.capture.json.narrowing import items, mapping, short
 from tui_host.capture.json.reading import read_value
 from tui_host.capture.json.spans import BrokenError, elements
-from tui_host.capture.record import MISSING, value_of
+from tui_host.capture.record import MISSING, NOT_KNOWN, value_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.opening.bodies import is_frame
-from tui_host.opening.file_wires import FileWires, lacks
+from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import LATEST_NS, CapturedFile
 from tui_host.settings.presets import service_at
 from tui_host.settings.urls import parts_of
 
-_REBUILT = lacks("bytes of the stream: the file has its events, of which it is put together anew")
+_REBUILT = NOT_KNOWN, "bytes of the stream: the file has its events, of which it is put together anew"
 _LOG = re.compile(rb'\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[^{}\[\]",]+),\s*){0,3}"log"\s*:\s*\{')
 # no text in JSON contains this: its quotation marks have a backslash before them
 _ENTRIES = re.compile(rb'"entries"\s*:\s*\[')

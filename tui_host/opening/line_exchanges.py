@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tui_host.capture.record import MISSING
+from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.llm.body_kinds import AnswerPart
 from tui_host.llm.dialects.table import dialect_at
-from tui_host.opening.file_wires import FileWires, lacks
+from tui_host.opening.file_wires import FileWires
 
 if TYPE_CHECKING:
     from tui_host.capture.http.observer import ObservedExchange
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 MIXED = "events of several answers stand among each other, and nothing tells them apart: record with tui-host tap"
 
-_NO_HEAD = "method, address and headers: the file has the body alone"
-_NO_HEADERS = "headers: the file has the body and the address alone"
-_NO_REQUEST = "the request: the file has the answer alone"
-_NO_STATUS = "status and headers: the file has the body alone, which tells the type that follows"
+_NO_HEAD = NOT_KNOWN, "method, address and headers: the file has the body alone"
+_NO_HEADERS = NOT_KNOWN, "headers: the file has the body and the address alone"
+_NO_REQUEST = NOT_KNOWN, "the request: the file has the answer alone"
+_NO_STATUS = NOT_KNOWN, "status and headers: the file has the body alone, which tells the type that follows"
 _TYPES = {"sse": "text/event-stream", "ndjson": "application/x-ndjson", "json": "application/json"}
 # what an event has that begins or ends an answer, or is no answer's
 _TURNS = {
@@ -119,7 +119,7 @@ class LineExchanges:
         if not exchange.form:
             exchange.form = form
             self._wires.at(at_ns)
-            observed.response(0, (lacks(_NO_STATUS), ("content-type", _TYPES[form])))
+            observed.response(0, (_NO_STATUS, ("content-type", _TYPES[form])))
         self._gather(exchange, data, at_ns, begins=body is not None)
         self._last = exchange
         exchange.is_finished |= part.ends
@@ -177,7 +177,7 @@ class LineExchanges:
             if exchange.url:
                 method, url, what = "POST", exchange.url, _NO_HEADERS
             self._wires.at(exchange.at_ns)
-            sent = method, url, (lacks(what),), exchange.sent
+            sent = method, url, (what,), exchange.sent
             exchange.observed = self._wires.model(self._peer).begin(*sent, self._wires.place, lacks=missing)
         return exchange.observed
 
