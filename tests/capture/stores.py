@@ -68,6 +68,17 @@ def start_writer(path: Path, capture: str, count: int = 0) -> subprocess.Popen[b
     return _process("write", path, capture, count)
 
 
+def killed_after(path: Path, capture: str, count: int) -> int:
+    """Record in a process that is killed; the number of the last record that it had shown."""
+    with start_writer(path, capture) as process:
+        assert process.stdout is not None
+        shown = 0
+        while shown <= count:
+            shown = int(process.stdout.readline())
+        process.kill()
+    return shown
+
+
 def write_at_once(path: Path, count: int, *captures: str) -> None:
     """Let several processes write so many records each."""
     writers = [start_writer(path, capture, count) for capture in captures]

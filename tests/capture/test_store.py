@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.capture.drafts import any_draft, frame, unstamped, wait_until
-from tests.capture.stores import FIRST, SECOND, kept, other_process, record, save, start_writer, write_at_once
+from tests.capture.stores import FIRST, SECOND, kept, killed_after, other_process, record, save, write_at_once
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store import database, schema
-from tui_host.capture.store.companion_files import Lock, is_live
-from tui_host.capture.store.schema import FORM, connect
+from tui_host.capture.store import database
+from tui_host.capture.store.companion_files import is_live
+from tui_host.capture.store.schema import connect
 from tui_host.capture.store.store import Store
-from tui_host.errors import SettingsError, StoreError
+from tui_host.errors import StoreError
 
 
 def test_a_row_or_a_text_that_cannot_be_read_says_so_and_hides_no_other(store: Store) -> None:
@@ -51,16 +51,20 @@ def test_any_draft_survives_the_store(drafts: list[Record], tmp_path_factory: py
     store.close()
 
 
-def test_records_are_chosen_by_capture_and_number(store: Store) -> None:
+def test_records_are_chosen_by_capture_and_number_and_read_as_another_store_writes_them(store: Store) -> None:
+    reading = Store.open_to_read(store.path)
     record(store, [frame(b"0"), frame(b"1"), frame(b"2")])
     record(store, [frame(b"3")], capture="c2")
 
-    assert kept(store) == [b"0", b"1", b"2", b"3"]
-    assert kept(store, capture="c1", after=1) == [b"1", b"2"]
-    assert kept(store, capture="c1", after=1, until_seq=2) == [b"1"]
-    assert kept(store, limit=2) == [b"0", b"1"]
-    assert kept(store, capture="unknown") == []
-    assert store.record("c1", 4) is None
+    assert kept(reading) == [b"0", b"1", b"2", b"3"]
+    assert kept(reading, capture="c1", after=1) == [b"1", b"2"]
+    assert kept(reading, capture="c1", after=1, until_seq=2) == [b"1"]
+    assert kept(reading, limit=2) == [b"0", b"1"]
+    assert kept(reading, capture="unknown") == []
+    assert reading.record("c1", 4) is None
+    with pytest.raises(StoreError, match="for reading alone"):
+        reading.run(lambda connection: connection.execute("DELETE FROM records"))
+    reading.close()
 
 
 def test_only_the_owner_can_read_the_files_even_under_umask_000(tmp_path: Path) -> None:
@@ -101,17 +105,10 @@ def test_a_folder_of_others_is_closed_to_them_or_refused_and_that_is_told(tmp_pa
 def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
     for attempt in range(3):
-        with start_writer(path, f"c{attempt}") as process:
-            assert process.stdout is not None
-            shown = 0
-            while shown <= 1000 * attempt:
-                shown = int(process.stdout.readline())
-            process.kill()
-
-        store = Store.open(path)
+        shown = killed_after(path, f"c{attempt}", 1000 * attempt)
+        store = Store.open_to_read(path)
         numbers = [each.seq for each in store.records(capture=f"c{attempt}")]
         store.close()
-
         assert len(numbers) >= shown > 0
         assert numbers == list(range(1, len(numbers) + 1))
 
@@ -119,13 +116,15 @@ def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
     write_at_once(tmp_path / "tui-host.db", 1000, "c1", "c2")
 
-    store = Store.open(tmp_path / "tui-host.db")
+    store = Store.open_to_read(tmp_path / "tui-host.db")
     for capture in ("c1", "c2"):
         assert [each.seq for each in store.records(capture=capture)] == list(range(1, 1001))
     store.close()
 
 
-def test_a_process_that_is_killed_lets_go_of_its_lock(tmp_path: Path) -> None:
+def test_a_lock_goes_with_its_process_and_a_folder_without_locks_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     database = tmp_path / "tui-host.db"
     with other_process(database, FIRST):
         (path,) = tmp_path.glob("tui-host.db.live-*")
@@ -133,41 +132,16 @@ def test_a_process_that_is_killed_lets_go_of_its_lock(tmp_path: Path) -> None:
         Store.open(database).close()
         assert is_live(database, token), "what is held is not removed"
     wait_until(lambda: not is_live(database, token))
-
-    assert path.exists()
     Store.open(database).close()
     assert not path.exists()
 
-
-def test_a_folder_without_locks_is_told_and_used_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unable(_file: int, _how: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", unable)
-    lock = Lock(tmp_path / "tui-host.db")
-
-    assert "allows no locks (No locks available)" in lock.fault
-    lock.release()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_newer_form_and_another_programs_database_are_refused_and_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    newer, foreign = tmp_path / "tui-host.db", tmp_path / "theirs.db"
-    with monkeypatch.context() as later:
-        later.setattr(schema, "FORM", FORM + 1)
-        Store.open(newer).close()
-    connection = sqlite3.connect(foreign)
-    connection.execute("CREATE TABLE theirs (id INTEGER)")
-    connection.close()
-
-    for path, error, words in ((newer, SettingsError, "newer"), (foreign, StoreError, "another program")):
-        before = path.read_bytes()
-        for opening in (Store.open, Store.open_to_read):
-            with pytest.raises(error, match=words):
-                opening(path)
-        assert path.read_bytes() == before
+    store = Store.open(database)
+    assert ["allows no locks (No locks available)" in notice for notice in store.notices] == [True]
+    store.close()
 
 
 def test_a_database_in_a_folder_that_cannot_be_written_can_be_read(tmp_path: Path) -> None:
@@ -187,16 +161,6 @@ def test_a_database_in_a_folder_that_cannot_be_written_can_be_read(tmp_path: Pat
         store.close()
     finally:
         folder.chmod(0o755)
-
-
-def test_a_store_opened_to_read_sees_what_another_writes_and_writes_nothing(store: Store) -> None:
-    reading = Store.open_to_read(store.path)
-    record(store, [frame(b"now")])
-
-    assert kept(reading) == [b"now"]
-    with pytest.raises(StoreError):
-        reading.run(lambda connection: connection.execute("DELETE FROM records"))
-    reading.close()
 
 
 @pytest.mark.parametrize("is_network", [True, False])

@@ -11,9 +11,11 @@ import pytest
 from tests.capture.drafts import SESSION, frame
 from tests.capture.kept_forms import GOLDEN, fill, restored, told
 from tests.capture.stores import assert_sound, kept, record
+from tui_host.capture.store import schema
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.schema import FORM
 from tui_host.capture.store.store import Store
+from tui_host.errors import SettingsError, StoreError
 
 
 def test_a_file_of_the_kept_form_and_what_this_version_writes_have_one_schema_and_give_back_the_same_bytes(
@@ -47,11 +49,28 @@ def test_a_file_of_an_older_form_is_set_aside_and_named(form: int, tmp_path: Pat
         Store.open_to_read(path)
 
     store = Store.open(path)
-
     (aside,) = tmp_path.glob(f"tui-host.db.form{form}-*")
     assert aside.read_bytes() == before
     assert store.notices == [f"the database of an early version was set aside as {aside.name}, and a new one begun"]
-    assert (list(store.records()), store.read("PRAGMA user_version")) == ([], [(FORM,)])
     record(store, [frame(b"new")])
-    assert kept(store) == [b"new"]
+    assert (kept(store), store.read("PRAGMA user_version")) == ([b"new"], [(FORM,)])
     store.close()
+
+
+def test_a_newer_form_and_another_programs_database_are_refused_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer, foreign = tmp_path / "tui-host.db", tmp_path / "theirs.db"
+    with monkeypatch.context() as later:
+        later.setattr(schema, "FORM", FORM + 1)
+        Store.open(newer).close()
+    connection = sqlite3.connect(foreign)
+    connection.execute("CREATE TABLE theirs (id INTEGER)")
+    connection.close()
+
+    for path, error, words in ((newer, SettingsError, "newer"), (foreign, StoreError, "another program")):
+        before = path.read_bytes()
+        for opening in (Store.open, Store.open_to_read):
+            with pytest.raises(error, match=words):
+                opening(path)
+        assert path.read_bytes() == before

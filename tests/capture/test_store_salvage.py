@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import frame
-from tests.capture.stores import FIRST, SECOND, assert_sound, kept, record, save, start_writer, write_at_once
+from tests.capture.stores import FIRST, SECOND, assert_sound, kept, killed_after, record, save, write_at_once
 from tui_host.capture.store.companion_files import doubted
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
@@ -37,17 +37,6 @@ def spoil(path: Path, *pages: int) -> bytes:
     return path.read_bytes()
 
 
-def killed_after(path: Path, count: int) -> int:
-    """Record in a process that is killed; the number of the last record that it had shown."""
-    with start_writer(path, f"to {count}") as process:
-        assert process.stdout is not None
-        shown = 0
-        while shown < count:
-            shown = int(process.stdout.readline())
-        process.kill()
-    return shown
-
-
 def a_database(path: Path, frames: int = 300) -> None:
     """Two sessions with messages, and frames of one of them."""
     store = Store.open(path)
@@ -69,10 +58,9 @@ def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_
     sessions = [(info.id, info.turns, len(store.sessions.messages(info.id))) for info in store.sessions.list()]
     record(store, [frame(b"new", session=FIRST)], capture="c2")
     assert_sound(store)
-    assert store.read("PRAGMA auto_vacuum") == [(2,)]
     store.close()
     again = Store.open(path)
-    assert (kept(again, capture="c2"), again.notices) == ([b"new"], [])
+    assert (kept(again, capture="c2"), again.read("PRAGMA auto_vacuum"), again.notices) == ([b"new"], [(2,)], [])
     again.close()
 
     assert aside.read_bytes() == damaged
@@ -81,15 +69,6 @@ def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_
     assert sessions == [(SECOND, 3, 3), (FIRST, 3, 3)]
     assert f"set aside as {aside.name}" in store.notices[0]
     assert f"2 sessions and {len(numbers)} records could be read, and are in the new one; some rows" in store.notices[0]
-
-
-def counted(path: Path) -> dict[str, int]:
-    """Sessions, messages and records that can be read."""
-    with closing(sqlite3.connect(path)) as connection:
-        return {
-            table: connection.execute(f"SELECT count(*) FROM {table} NOT INDEXED").fetchone()[0]  # noqa: S608
-            for table in ("sessions", "messages", "records")
-        }
 
 
 def read(path: Path) -> str:
@@ -103,14 +82,19 @@ def read(path: Path) -> str:
 
 
 def test_each_page_that_is_damaged_costs_what_stands_on_it_and_reading_says_so(tmp_path: Path) -> None:
+    def counted() -> dict[str, int]:
+        with closing(sqlite3.connect(path)) as connection:
+            sql = "SELECT count(*) FROM {} NOT INDEXED"
+            return {table: connection.execute(sql.format(table)).fetchone()[0] for table in needs}
+
     path = tmp_path / "tui-host.db"
     a_database(path, frames=40)
-    sound, whole = path.read_bytes(), counted(path)
+    # A row that others refer to is made up for where it is lost.
+    needs = {"sessions": set[str](), "messages": {"messages"}, "records": {"records", "places"}}
+    sound, whole = path.read_bytes(), counted()
     with closing(sqlite3.connect(path)) as connection:
         owners = dict(connection.execute("SELECT pageno, name FROM dbstat"))
     assert list(owners.values()).count("sqlite_schema") > 1
-    # A row that others refer to is made up for where it is lost.
-    needs = {"sessions": set[str](), "messages": {"messages"}, "records": {"records", "places"}}
     for page in range(1, len(sound) // PAGE + 1):
         path.write_bytes(sound)
         damaged = spoil(path, page)
@@ -118,11 +102,10 @@ def test_each_page_that_is_damaged_costs_what_stands_on_it_and_reading_says_so(t
         told = read(path)
         assert any(words in told for words in ("is damaged: what can be read", "malformed", "not a database")), owner
         assert path.read_bytes() == damaged, owner
-        notices: list[str] = []
-        store = Store.open(path, notices=notices)
+        store = Store.open(path)
         assert store.close()
-        assert "the database was damaged" in notices[0], owner
-        carried = counted(path)
+        assert "the database was damaged" in store.notices[0], owner
+        carried = counted()
         assert not [table for table in needs if owner not in needs[table] and carried[table] < whole[table]], owner
         for leftover in tmp_path.glob("tui-host.db*"):
             leftover.unlink()
@@ -144,7 +127,7 @@ def test_two_that_open_a_damaged_file_at_once_set_it_aside_once_with_its_log(tmp
     path = tmp_path / "tui-host.db"
     a_database(path)
     pages = pages_of(path, "records")
-    shown = killed_after(path, 100)
+    shown = killed_after(path, "to 100", 100)
     damaged = spoil(path, pages[1])
     log = path.with_name("tui-host.db-wal").read_bytes()
 
@@ -160,21 +143,20 @@ def test_two_that_open_a_damaged_file_at_once_set_it_aside_once_with_its_log(tmp
     store.close()
 
 
-def test_what_a_killed_process_had_begun_is_taken_back_and_all_else_is_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_new", [True, False])
+def test_what_a_killed_process_had_begun_is_taken_back_and_all_else_is_there(tmp_path: Path, *, is_new: bool) -> None:
     """A journal that is left behind can be brought in by none that may only read."""
-    path, notices = tmp_path / "tui-host.db", list[str]()
-    for is_new in (True, False):
-        if not is_new:
-            with closing(sqlite3.connect(path)) as connection:
-                connection.execute("PRAGMA journal_mode = DELETE")
-        subprocess.run([sys.executable, "-c", BEGUN, path], check=False)
-        assert path.with_name("tui-host.db-journal").stat().st_size > 0
-        Store.open(path, notices=notices).close()
+    path = tmp_path / "tui-host.db"
+    if not is_new:
+        Store.open(path).close()
         with closing(sqlite3.connect(path)) as connection:
-            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        assert "sessions" in names
-        assert "begun" not in names
-    assert notices == []
+            connection.execute("PRAGMA journal_mode = DELETE")
+    subprocess.run([sys.executable, "-c", BEGUN, path], check=False)
+    assert path.with_name("tui-host.db-journal").stat().st_size > 0
+    store = Store.open(path)
+    names = {name for (name,) in store.read("SELECT name FROM sqlite_master")}
+    assert ("sessions" in names, "begun" in names, store.notices) == (True, False, [])
+    store.close()
 
 
 def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_again(tmp_path: Path) -> None:
@@ -201,26 +183,23 @@ def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_aga
 
 def test_damage_in_the_log_of_a_killed_process_costs_what_stood_behind_it_and_is_told(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
-    for count in (100, 2500):
-        Store.open(path).close()
-        shown = killed_after(path, count)
-        assert read(path) == "", "the log of a killed process is no damage"
+    Store.open(path).close()
+    killed_after(path, "to 100", 100)
+    assert read(path) == "", "the log of a killed process is no damage"
+    shown = killed_after(path, "to 2500", 2500)
     log = path.with_name("tui-host.db-wal")
     size = log.stat().st_size
     with log.open("r+b") as file:
         file.seek(size // 2)
         file.write(os.urandom(8192))
-    assert "log" in read(path)
-    assert "is lost" in read(path)
+    told = read(path)
+    assert all(words in told for words in ("the log beside", "is lost"))
 
     store = Store.open(path)
     numbers = [each.seq for each in store.records(capture="to 2500")]
     assert_sound(store)
-    assert "the log beside" in store.notices[0]
+    assert store.notices == []
     store.close()
 
     assert 0 < len(numbers) < shown
     assert numbers == list(range(1, len(numbers) + 1))
-    again = Store.open(path)
-    assert again.notices == []
-    again.close()

@@ -88,24 +88,19 @@ class Bodies:
 
 @dataclass(slots=True)
 class _Chain:
-    """Bodies of one session that repeat each other: how many, and the key of the first of the last group."""
+    """Bodies of one session that repeat each other."""
 
     count: int = 0
-    head: int = 0
+    head: int = 0  # the key of the first of the last group
 
 
 class Packer:
-    """Compresses data before insertion, in the writer's transaction."""
+    """Compresses data before insertion, in the writer's transaction; remembers earlier bodies."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._bodies = Bodies()
         self._chains: dict[tuple[str, int], _Chain] = {}
-
-    def forget(self) -> None:
-        """Forget earlier bodies, which may be rolled back or deleted."""
-        self._bodies = Bodies()
-        self._chains.clear()
 
     def pack_answer(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the records of a model's answer; returns a frame, whether it is smaller or not."""

@@ -1,4 +1,4 @@
-"""The files beside the database: a lock of each process that writes, reserved disk space, a mark of doubt, and SQLite's log.
+"""The files beside the database: a lock of each process that writes, reserved disk space, and a mark of doubt.
 
 A running process is recognised by its lock, which the system frees at its end. A number of a process says less: it is given again,
 and means nothing in another container that shares the folder. Space is reserved, since deleting needs room before it frees any.
@@ -11,13 +11,10 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from struct import iter_unpack, unpack_from
 
 HELD, LEAST = 4 << 20, 256 << 10
 """Number of bytes to reserve, if available; and to leave free, needed to open the database."""
-LOOKED_AT = 64 << 20  # bytes of a log that are checked: it has 16 MB, unless somebody read for long
 _LIVE = ".live-"
-_HEADER, _FRAME = 32, 24
 
 
 class Lock:
@@ -46,6 +43,13 @@ class Lock:
 def is_live(database: Path, token: str | None) -> bool:
     """Return whether the process that holds a lock is running."""
     return bool(token) and _is_held(database.with_name(f"{database.name}{_LIVE}{token}"))
+
+
+def is_log_left(database: Path) -> bool:
+    """Return whether the log is that of a process that was killed: none has the database open for writing."""
+    log = database.with_name(database.name + "-wal")
+    is_any_live = any(map(_is_held, database.parent.glob(f"{database.name}{_LIVE}*")))
+    return not is_any_live and log.exists() and log.stat().st_size > 0
 
 
 def _is_held(path: Path) -> bool:
@@ -125,47 +129,3 @@ def doubt(database: Path) -> None:
     """Let the next start check the database."""
     with suppress(OSError):  # it cannot be used either way, and that is told
         doubted(database).touch(0o600)
-
-
-def words_of_lost_log(database: Path) -> str:
-    """Return a notice of what stands behind damage in the log: SQLite reads up to there, and says nothing of the rest."""
-    # While another process writes, its memory says how far the log goes, and what comes in at this moment looks like a loss.
-    with suppress(OSError):
-        if not any(map(_is_held, database.parent.glob(f"{database.name}{_LIVE}*"))):
-            with database.with_name(database.name + "-wal").open("rb") as file:
-                lost = _lost_bytes(file.read(LOOKED_AT))
-            if lost:
-                what = "what was recorded last before the end of the last process is lost"
-                return f"the log beside {database} is damaged: {what}, up to {-(-lost // 1024):,} KB"
-    return ""
-
-
-def _lost_bytes(log: bytes) -> int:
-    # Source: SQLite, WAL-mode File Format. The header and each frame have a sum of all before them.
-    if len(log) < _HEADER:
-        return 0
-    magic, _, page_size = unpack_from(">3I", log)
-    order = {0x377F0682: "<2I", 0x377F0683: ">2I"}.get(magic, "")
-    sums = _sums(log[:24], order, (0, 0)) if order else (0, 0)
-    if sums != unpack_from(">2I", log, 24):
-        return len(log)
-    broken = 0
-    size = _FRAME + page_size
-    for at in range(_HEADER, len(log) - size + 1, size):
-        is_of_this_log = log[at + 8 : at + 16] == log[16:24]  # what an earlier one has left has another salt
-        is_commit = any(log[at + 4 : at + 8])
-        if broken and is_of_this_log and is_commit:
-            return len(log) - broken
-        if not broken:
-            sums = _sums(log[at : at + 8] + log[at + _FRAME : at + size], order, sums)
-            if not is_of_this_log or sums != unpack_from(">2I", log, at + 16):
-                broken = at
-    return 0
-
-
-def _sums(data: bytes, order: str, sums: tuple[int, int]) -> tuple[int, int]:
-    first, second = sums
-    for even, odd in iter_unpack(order, data):
-        first = (first + even + second) & 0xFFFFFFFF
-        second = (second + odd + first) & 0xFFFFFFFF
-    return first, second

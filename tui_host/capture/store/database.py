@@ -8,10 +8,11 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from struct import unpack_from
 from typing import TypeVar
 
 from tui_host.capture.store import schema
-from tui_host.capture.store.companion_files import DiskReserve, Lock, alone, doubted, words_of_lost_log
+from tui_host.capture.store.companion_files import DiskReserve, Lock, alone, doubted, is_log_left
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema import FORM, LOCKED, LOCKS, READ_FAULTS, code_of, connect, is_damage
 from tui_host.errors import SettingsError, StoreError
@@ -78,12 +79,12 @@ def _with_room(path: Path, work: Callable[[], T]) -> T:
     return result
 
 
-def damage_to_tell(path: Path) -> str:
-    """Return a notice about damage for a user who reads a database, empty if none is known. Large files are not searched."""
+def damage_to_tell(path: Path) -> list[str]:
+    """Return a notice about damage for a user who reads a database, none if there is none. Large files are not searched."""
     with suppress(*READ_FAULTS), closing(connect_to_read(path)) as connection:
         if _is_sound(path, connection):
-            return words_of_lost_log(path)
-    return f"{path} is damaged: what can be read is shown. Start tui-host to carry it over into a new database"
+            return []
+    return [f"{path} is damaged: what can be read is shown. Start tui-host to carry it over into a new database"]
 
 
 def _opened_to_read(path: Path, more: str = "") -> tuple[sqlite3.Connection, int]:
@@ -134,7 +135,6 @@ def _ready(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
     with alone(path):  # another process may open it at the same time, and see what this one sees
         if why := _why_unusable(path):
             notices.append(_begin_anew(path, why))
-        lost = words_of_lost_log(path)
         connection = connect(path)
         try:
             is_new = schema.form_of(connection) == 0
@@ -145,9 +145,8 @@ def _ready(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
             wanted = "DELETE" if network else "WAL"
             mode: str = connection.execute(f"PRAGMA journal_mode = {wanted}").fetchone()[0]
             connection.execute("PRAGMA synchronous = NORMAL")
+            lost = _words_of_lost_log(path, connection) if is_log_left(path) else ""
             schema.make_tables(connection)
-            if lost:  # what lies behind the damage is not looked at again
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             lock = Lock(path)
         except BaseException:
             connection.close()
@@ -158,6 +157,28 @@ def _ready(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
         slow = f"the data folder {why}: no write-ahead log is used, and keeping is slower here"
     notices += filter(None, (lost, slow, lock.fault))
     return connection, lock
+
+
+def _words_of_lost_log(path: Path, connection: sqlite3.Connection) -> str:
+    """Bring the log that a killed process left into the file; return a notice of what stands behind damage in it.
+
+    SQLite reads up to the damage, and says nothing of the rest. Source: SQLite, WAL-mode File Format.
+    """
+    with _beside(path, "-wal").open("rb") as file:
+        header = file.read(32)
+        magic, _, page_size = unpack_from(">3I", header.ljust(32, b"\0"))
+        frames: int = connection.execute("PRAGMA wal_checkpoint").fetchone()[1]
+        for at in range(32 + frames * (24 + page_size), file.seek(0, os.SEEK_END), 24 + page_size):
+            file.seek(at)
+            frame = file.read(24)
+            # what an earlier log has left has another salt; what no commit follows was never finished
+            is_lost = frame[8:16] == header[16:24] and any(frame[4:8])
+            if is_lost or magic not in {0x377F0682, 0x377F0683}:
+                size = file.seek(0, os.SEEK_END) - at
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()  # it is not looked at again
+                what = "what was recorded last before the end of the last process is lost"
+                return f"the log beside {path} is damaged: {what}, up to {-(-size // 1024):,} KB"
+    return ""
 
 
 def network_file_system(folder: Path) -> str:
@@ -197,8 +218,8 @@ def _why_unusable(path: Path) -> str:
 
 def _begin_anew(path: Path, why: str) -> str:
     """Put a new database in the place of an unusable one, with what can be read of a damaged one; return the notice for the user."""
-    fresh = path.with_name(path.name + ".new")
-    aside = path.with_name(f"{path.name}.{why}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z")
+    fresh, log, index = (_beside(path, ending) for ending in (".new", "-wal", "-shm"))
+    aside = _beside(path, f".{why}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z")
     fresh.unlink(missing_ok=True)
     carried = salvage(path, fresh) if why == "damaged" else ""
     schema.make_private(fresh)  # where nothing was carried over
@@ -206,9 +227,8 @@ def _begin_anew(path: Path, why: str) -> str:
         aside.hardlink_to(path)  # so that there is one in its place at any moment
     except OSError:  # no such links on this disk
         path.replace(aside)
-    log, index = (path.with_name(path.name + ending) for ending in ("-wal", "-shm"))
     if log.exists() and log.stat().st_size:
-        log.replace(aside.with_name(aside.name + "-wal"))
+        log.replace(_beside(aside, "-wal"))
     for beside in (log, index):  # made anew by whoever reads the log
         beside.unlink(missing_ok=True)
     fresh.replace(path)
@@ -216,6 +236,10 @@ def _begin_anew(path: Path, why: str) -> str:
     if not carried:
         return f"the database of an early version was set aside as {aside.name}, and a new one begun"
     return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried}"
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
 
 
 def set_aside_beside(database: Path) -> list[Path]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -18,8 +18,8 @@ from tui_host.capture.store.store import CAME, Store
 from tui_host.capture.store.writer import give_pages_back
 from tui_host.errors import TuiHostError
 
-SLICE, SLICE_BYTES = 1000, 512 << 10
-"""Records, and their bytes, deleted in one transaction: what is recorded waits for these, and a full disk must take them in its log."""
+SLICE_BYTES, ROW_BYTES = 512 << 10, 500
+"""Bytes deleted in one transaction, counting some for each row: what is recorded waits, and a full disk must take them in its log."""
 LOG_MILLISECONDS = 1000
 """How long other processes are waited for when the log is emptied: what is recorded meanwhile waits, too."""
 
@@ -117,25 +117,21 @@ def _is_removed(store: Store, thing: Literal["session", "capture"], name: str | 
     if session and not store.sessions.claim(session):
         return False
 
-    def keys_in(connection: sqlite3.Connection) -> Sequence[int]:
+    def keys_in(connection: sqlite3.Connection) -> list[int]:
         if session:
             return doomed_keys(connection, session, store.is_live)
-        sql = f"SELECT key {_OF_THING} capture = ?) ORDER BY key DESC"
-        return [key for (key,) in connection.execute(sql, (name,))]
+        return [key for (key,) in connection.execute(f"SELECT key {_OF_THING} capture = ?) ORDER BY key", (name,))]
 
-    def remove_some(connection: sqlite3.Connection) -> int:
-        size = count = 0
-        for key in keys[at : at + SLICE]:
+    def remove_some(connection: sqlite3.Connection) -> None:
+        size = 0
+        while keys and size < SLICE_BYTES:
+            key = keys.pop()  # the last first: nothing stands against what is gone
             (length,) = connection.execute(_LENGTH, (key,)).fetchone() or (0,)
             connection.execute(_REMOVE, (key,))
-            size += length
-            count += 1
-            if size >= SLICE_BYTES:
-                break
-        return count
+            size += length + ROW_BYTES
 
     def remove_rest(connection: sqlite3.Connection) -> None:
-        connection.executemany(_REMOVE, [(key,) for key in keys_in(connection)])  # what came meanwhile
+        connection.executemany(_REMOVE, [(key,) for key in reversed(keys_in(connection))])  # what came meanwhile
         for table, column in _SESSION_COLUMNS:
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))  # noqa: S608 - ours
         for capture, capture_id, ended, owner in connection.execute(_EMPTY).fetchall():
@@ -144,9 +140,9 @@ def _is_removed(store: Store, thing: Literal["session", "capture"], name: str | 
                 connection.execute("DELETE FROM frame_choices WHERE capture = ?", (capture_id,))
                 connection.execute("DELETE FROM captures WHERE key = ?", (capture,))
 
-    keys, at = store.change(keys_in), 0
-    while at < len(keys):  # in slices, so that recording hardly waits
-        at += store.change(remove_some)
+    keys = store.change(keys_in)
+    while keys:  # in slices, so that recording hardly waits
+        store.change(remove_some)
     store.change(remove_rest)
     return True
 

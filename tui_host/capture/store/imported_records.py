@@ -96,8 +96,6 @@ class Intake(Recording):
             self._store.run(lambda _: None, None)
             self._store.end_capture(self.capture, self._began_ns)
 
-    # For the writer, in its own thread.
-
     @override
     def take(self) -> list[Slot]:
         given, self._given = self._given, []

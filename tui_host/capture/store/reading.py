@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from itertools import islice
 from pathlib import Path
@@ -59,11 +60,10 @@ class ReadableStore:
     def _close_readers(self) -> None:
         with self._lock:
             self._is_closed = True
-            for reader in (*self._readers, self._watching):
-                if reader is not None:
-                    reader.close()
-            self._readers.clear()
-            self._watching = None
+            while self._readers:
+                self._readers.pop().close()
+            if self._watching is not None:
+                self._watching.close()
 
     def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
         """Return all rows of a query."""
@@ -75,14 +75,10 @@ class ReadableStore:
 
     def data_version(self) -> int:
         """Return a number that changes with any write of any process. Costs next to nothing."""
-        with self._lock:
-            self._check_open()
+        with self._lock, self._unreadable():
             if self._watching is None:  # the number is one connection's own
                 self._watching = connect_to_read(self.path)
-            try:
-                version: int = self._watching.execute("PRAGMA data_version").fetchone()[0]
-            except sqlite3.Error as error:
-                raise self._unreadable(error) from error
+            version: int = self._watching.execute("PRAGMA data_version").fetchone()[0]
         return version
 
     def records(
@@ -142,38 +138,38 @@ class ReadableStore:
 
     def query(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that reads in one transaction; again if a text is damaged, with escapes for what is no UTF-8 in it."""
-        with self._lock:
-            self._check_open()
-            reader = self._readers.pop() if self._readers else None
-        reader = connect_to_read(self.path) if reader is None else reader
-        try:
-            while True:
-                reader.execute("BEGIN")
-                try:
-                    return work(reader)
-                except sqlite3.OperationalError:
-                    if reader.text_factory is damaged_text:
-                        raise
-                    reader.text_factory = damaged_text
-                finally:
-                    if reader.in_transaction:  # some errors have ended it
-                        reader.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from error
-        finally:
-            with self._lock:
+        with self._unreadable():
+            try:
+                reader = self._readers.pop()
+            except IndexError:
+                reader = connect_to_read(self.path)
+            try:
+                while True:
+                    reader.execute("BEGIN")
+                    try:
+                        return work(reader)
+                    except sqlite3.OperationalError:
+                        if reader.text_factory is damaged_text:
+                            raise
+                        reader.text_factory = damaged_text
+                    finally:
+                        if reader.in_transaction:  # some errors have ended it
+                            reader.execute("ROLLBACK")
+            finally:
                 self._readers.append(reader)
-            if self._is_closed:  # meanwhile
-                self._close_readers()
+                if self._is_closed:  # meanwhile
+                    self._close_readers()
 
-    def _check_open(self) -> None:
+    @contextmanager
+    def _unreadable(self) -> Generator[None]:
         if self._is_closed:
             raise StoreError("the database is closed", str(self.path))
-
-    def _unreadable(self, error: sqlite3.Error) -> StoreError:
-        if is_damage(error):
-            doubt(self.path)
-        return StoreError(f"the database cannot be read: {error}", str(self.path), "start again")
+        try:
+            yield
+        except sqlite3.Error as error:
+            if is_damage(error):
+                doubt(self.path)
+            raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
 
 
 def _in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:

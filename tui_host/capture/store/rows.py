@@ -49,7 +49,7 @@ def storable(text: Text) -> Text:
 
 
 class RecordTable:
-    """Inserts records with everything they refer to, in the writer's transaction."""
+    """Inserts records with everything they refer to, in the writer's transaction; remembers what stands in the tables."""
 
     def __init__(self, connection: sqlite3.Connection, owner: str) -> None:
         self._connection = connection
@@ -66,12 +66,6 @@ class RecordTable:
         """Begin a transaction: what was there in the one before, another process may have deleted since."""
         self._seen.clear()
         self._captures.clear()
-
-    def forget(self) -> None:
-        """Forget the state of a transaction that was rolled back, or before which rows were deleted."""
-        self._packer.forget()
-        for state in (self._captures, self._places, self._plain, self._parts, self._streamed):
-            state.clear()
 
     def add(self, capture: str, slots: Sequence[Slot]) -> None:
         """Insert records of one capture."""

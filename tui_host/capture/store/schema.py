@@ -160,12 +160,3 @@ def code_of(error: BaseException) -> int:
 def is_damage(error: BaseException) -> bool:
     """Return whether an error means that the file is damaged."""
     return isinstance(error, UnicodeDecodeError) or code_of(error) in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-
-
-def reason_of(error: sqlite3.Error) -> str:
-    """Return for a person why something could not be written."""
-    if is_damage(error):
-        return f"{DAMAGED}; start again, and it is set aside"
-    if code_of(error) in LOCKS:
-        return LOCKED
-    return "the disk is full" if code_of(error) == sqlite3.SQLITE_FULL else f"the database cannot be written: {error}"

@@ -1,13 +1,10 @@
 """Finds the records of a session.
 
-Its own: those whose place names it. With them, of each connection that one of its own was on (a call, or the link of a
-request that offered its tools: they were used then, called or not):
-- the *preamble*: what belongs to no session and came on the connection before the session's first own record on it
-  (the start, the listing of tools);
-- what belongs to no session and came between the session's first and last own record of that capture (a server's own
-  notifications, its standard error).
-What came while another session's turn was running and none of this one's is left out, once anybody had used the connection:
-it may tell of that other turn. Other sessions' records are never among them.
+Its own: those whose place names it. With them, of each connection that one of its own was on (a call, or the link of a request
+that offered its tools), what belongs to no session: the *preamble*, which came before the first own record on the connection (the
+start, the listing of tools), and what came up to the last own record of that capture (notifications, standard error). What came
+while another session's turn was running and none of this one's is left out, once anybody had used the connection: it may tell of
+that other turn. Other sessions' records are never among them.
 """
 
 from __future__ import annotations
@@ -62,7 +59,7 @@ def _within(key: int, spans: _Spans) -> bool:
 
 
 def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[[str | None], bool]) -> list[int]:
-    """Return the keys to delete with a session, last first: its records, and its connections' if unused elsewhere.
+    """Return the keys to delete with a session, in order: its records, and its connections' if unused elsewhere.
 
     A connection of a process that still runs keeps its beginning: a later session may use it.
     """
@@ -71,4 +68,4 @@ def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[
         is_shared, ended, owner = connection.execute(_SHARED, (capture, name, session, capture)).fetchone()
         if not is_shared and (ended is not None or not is_live(owner)):
             keys.update(key for (key,) in connection.execute(_UNPLACED, (capture, name, _LAST_KEY)))
-    return sorted(keys, reverse=True)
+    return sorted(keys)

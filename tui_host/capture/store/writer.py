@@ -17,12 +17,11 @@ from typing import NamedTuple, Self, TypeAlias, TypeVar
 
 from tui_host.capture.recording import Recording, Slot, redact
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store import schema
-from tui_host.capture.store.companion_files import Lock, doubt, doubted
+from tui_host.capture.store.companion_files import Lock, doubt, doubted, is_log_left
 from tui_host.capture.store.database import damage_to_tell, open_to_write
 from tui_host.capture.store.reading import ReadableStore
 from tui_host.capture.store.rows import RecordTable, Row
-from tui_host.capture.store.schema import DAMAGED, is_damage, reason_of
+from tui_host.capture.store.schema import DAMAGED, LOCKED, LOCKS, code_of, is_damage
 from tui_host.errors import StoreError
 
 BATCH = 1024
@@ -51,11 +50,9 @@ class _Batch(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """Work for a waiting caller, outside of any transaction; what makes room is done even where nothing else can be written."""
-
-    perform: Callable[[sqlite3.Connection], None]
+    perform: Callable[[], None]  # outside of any transaction
     refuse: Callable[[BaseException], None]
-    makes_room: bool
+    makes_room: bool  # and is done even where nothing else can be written
 
 
 Statement: TypeAlias = "_Batch | Write"
@@ -85,7 +82,7 @@ class WritableStore(ReadableStore):
         self._connection, lock = opened  # the thread's own from now on
         self._connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchall()
         self.owner = lock.token
-        self._records = RecordTable(self._connection, self.owner)
+        self._forget()
         self._thread.start()
 
     @classmethod
@@ -96,8 +93,12 @@ class WritableStore(ReadableStore):
 
     @classmethod
     def open_to_read(cls, path: Path) -> Self:
-        """Open a database only for reading; known damage is reported in `notices`. Blocks, and raises as `connect_to_read` does."""
-        return cls(path, None, [*filter(None, (damage_to_tell(path),))])
+        """Open a database only for reading, after what a killed process left was brought into it. Raises as `connect_to_read` does."""
+        notices = damage_to_tell(path)
+        if not notices and is_log_left(path):
+            with suppress(StoreError):  # in a read-only folder it stays as it is
+                cls.open(path, notices=notices).close()
+        return cls(path, None, notices)
 
     def close(self, timeout: float = 5.0) -> bool:
         """Write all waiting records and end; give up after the timeout. Returns whether everything was written."""
@@ -140,13 +141,13 @@ class WritableStore(ReadableStore):
         """Run work on the thread's connection, after everything put before or, if it `makes_room`, even if that cannot be written."""
         result: Future[T] = Future()
 
-        def perform(connection: sqlite3.Connection) -> None:
+        def perform() -> None:
             try:
-                with connection:  # what is left open by an error is rolled back
+                with self._connection:  # what is left open by an error is rolled back
                     if makes_room:  # by deleting what may be remembered here
-                        self._records.forget()
-                        connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
-                    value = work(connection)
+                        self._forget()
+                        self._connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
+                    value = work(self._connection)
                 result.set_result(value)
             except BaseException as error:  # noqa: BLE001 - whoever waits gets it
                 result.set_exception(error)
@@ -160,9 +161,7 @@ class WritableStore(ReadableStore):
         except TimeoutError as error:
             raise StoreError("the database did not answer in time", "", "try again") from error
         except sqlite3.Error as error:
-            if is_damage(error):
-                doubt(self.path)
-            raise StoreError(reason_of(error)) from error
+            raise StoreError(self._reason(error)) from error
 
     def change(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work in a transaction of its own, as `run` does, also on a full disk; what fails is rolled back."""
@@ -221,7 +220,7 @@ class WritableStore(ReadableStore):
         while self._pending:
             if isinstance(first := self._pending[0], _Job):
                 self._pending.popleft()
-                first.perform(self._connection)
+                first.perform()
                 continue
             batch: list[Statement] = []
             left = BATCH
@@ -235,10 +234,8 @@ class WritableStore(ReadableStore):
             except sqlite3.Error as error:
                 if self._is_gone():
                     raise StoreError(GONE) from error
-                if is_damage(error):
-                    doubt(self.path)
                 self._retry_at = time.monotonic() + RETRY_SECONDS
-                self._refuse(reason_of(error))
+                self._refuse(self._reason(error))
                 return
             for _ in batch:
                 self._pending.popleft()
@@ -257,7 +254,7 @@ class WritableStore(ReadableStore):
                     else:
                         connection.execute(item.sql, item.row() if callable(item.row) else item.row)
         except BaseException as error:
-            self._records.forget()
+            self._forget()
             if _is_storage(error) or not isinstance(error, (sqlite3.Error, ValueError, TypeError, OverflowError)):
                 raise
             singles: list[Statement] = []
@@ -284,11 +281,25 @@ class WritableStore(ReadableStore):
         self._pending = deque(item for item in self._pending if not isinstance(item, _Job))
         for job in jobs:
             if job.makes_room and not self._has_ended:
-                job.perform(self._connection)
+                job.perform()
                 self._retry_at = 0.0
             else:
                 job.refuse(StoreError(self.fault))
         _settle(self._pending, self.fault)
+
+    def _reason(self, error: sqlite3.Error) -> str:
+        """Return for a person why something could not be written."""
+        if is_damage(error):
+            doubt(self.path)
+            return f"{DAMAGED}; start again, and it is set aside"
+        if code_of(error) in LOCKS:
+            return LOCKED
+        return (
+            "the disk is full" if code_of(error) == sqlite3.SQLITE_FULL else f"the database cannot be written: {error}"
+        )
+
+    def _forget(self) -> None:  # what was rolled back, or may be deleted
+        self._records = RecordTable(self._connection, self.owner)
 
     def _is_gone(self) -> bool:
         try:
@@ -308,7 +319,7 @@ def _settle(items: Iterable[Statement | _Job], fault: str) -> None:
 def _is_storage(error: BaseException) -> bool:
     """Return whether an error comes from the file or disk (full, locked, read-only, damaged), not from the values."""
     if isinstance(error, sqlite3.OperationalError):
-        return schema.code_of(error) != sqlite3.SQLITE_ERROR
+        return code_of(error) != sqlite3.SQLITE_ERROR
     return type(error) is sqlite3.DatabaseError or isinstance(error, sqlite3.InternalError)
 
 
