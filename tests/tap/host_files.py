@@ -18,12 +18,8 @@ CLAUDE_DESKTOP = """\
       "env": { "WEATHER_KEY": "wk-51f0c2aa9b" }
     },
     "remote": { "command": "npx", "args": ["mcp-remote", "--header", "Authorization: Bearer abc.def"] },
-    "alone": {
-      "command": "/opt/server"
-    },
     "bare": {"env": {}, "command":"notes-mcp"},
-    "nothing": { "args": [], "command": "empty-list" },
-    "space": { "command": "spaced", "args": [ ] }
+    "nothing": { "args": [ ], "command": "empty-list" }
   }
 }
 """
@@ -39,7 +35,6 @@ CLAUDE_CODE = """\
         "github": { "type": "http", "url": "https://api.example/mcp/", "headers": { "Authorization": "Bearer ghp_secret" } }
       }
     },
-    "/home/ann/a.b": { "mcpServers": {} },
     "/home/ann/wiki": { "mcpServers": { "db": { "command": "${HOME}/bin/db", "args": ["--ro"] } } }
   },
   "mcpServers": { "memory": { "type": "stdio", "command": "npx", "args": ["-y", "server-memory"], "env": {} } }
@@ -103,25 +98,12 @@ CLINE = """\
   }
 }"""
 
-GEMINI = """\
-{
-  "theme": "GitHub", "selectedAuthType": "oauth-personal",
-  // servers
-  "mcpServers": {
-    "python": { "command": "python", "args": ["-m","my_mcp","--port","8080"], "cwd": "./tools", "trust": false },
-    "stream": { "httpUrl": "https://mcp.example/mcp", "headers": { "Authorization": "$TOKEN" } }
-  },
-  "mcp": { "allowed": ["python"] }
-}
-"""
-
 SAMPLES = (
     ("claude-desktop", CLAUDE_DESKTOP),
     ("claude-code", CLAUDE_CODE),
     ("cursor", CURSOR),
     ("vscode", VSCODE),
     ("cline", CLINE),
-    ("gemini-cli", GEMINI),
 )
 
 SECRETS = ("wk-51f0c2aa9b", "abc.def", "at-very-secret", "ghp_secret", "hunter22", "k3y", "ann@example.org")

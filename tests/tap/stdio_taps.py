@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
+from typing import IO
 
 import pytest
 
@@ -46,12 +47,18 @@ def start(
     return process
 
 
+def pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    return process.stdin, process.stdout, process.stderr
+
+
 def push(process: subprocess.Popen[bytes], data: bytes) -> None:
     """Write all of it."""
-    assert process.stdin is not None
     rest = memoryview(data)
     while rest:
-        rest = rest[os.write(process.stdin.fileno(), rest) :]
+        rest = rest[os.write(pipes(process)[0].fileno(), rest) :]
 
 
 def write(process: subprocess.Popen[bytes], chunks: Sequence[bytes]) -> Thread:
@@ -69,8 +76,7 @@ def write(process: subprocess.Popen[bytes], chunks: Sequence[bytes]) -> Thread:
 
 def close(process: subprocess.Popen[bytes], *, all_pipes: bool = False) -> None:
     """Close its standard input, or, as a host that is gone, all three."""
-    for pipe in (process.stdin, process.stdout, process.stderr) if all_pipes else (process.stdin,):
-        assert pipe is not None
+    for pipe in pipes(process)[: 3 if all_pipes else 1]:
         pipe.close()
 
 
@@ -82,29 +88,25 @@ def trip(process: subprocess.Popen[bytes], number: int) -> None:
 
 def said(process: subprocess.Popen[bytes]) -> bytes:
     """All of its standard output."""
-    assert process.stdout is not None
-    return process.stdout.read()
+    return pipes(process)[1].read()
 
 
 def told(process: subprocess.Popen[bytes]) -> str:
     """All of its standard error."""
-    assert process.stderr is not None
-    return process.stderr.read().decode()
+    return pipes(process)[2].read().decode()
 
 
 def pull(process: subprocess.Popen[bytes], size: int) -> bytes:
     """The next bytes of its standard output, so many."""
-    assert process.stdout is not None
     found = bytearray()
-    while len(found) < size and (chunk := os.read(process.stdout.fileno(), size - len(found))):
+    while len(found) < size and (chunk := os.read(pipes(process)[1].fileno(), size - len(found))):
         found += chunk
     return bytes(found)
 
 
 def line_of(process: subprocess.Popen[bytes]) -> bytes:
     """The next line of its standard output."""
-    assert process.stdout is not None
-    return process.stdout.readline()
+    return pipes(process)[1].readline()
 
 
 def until(is_so: Callable[[], bool], seconds: float = 90) -> None:
@@ -118,14 +120,11 @@ def until(is_so: Callable[[], bool], seconds: float = 90) -> None:
 def runs(pid: int) -> bool:
     """Whether a process does; one that has ended with all its threads and that nobody asked about does not."""
     process = Path(f"/proc/{pid}")
-    try:
-        if process.exists():
-            is_ended = (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-            return not is_ended or len(list((process / "task").iterdir())) > 1
+    with suppress(OSError):
         os.kill(pid, 0)
-    except OSError:
-        return False
-    return sys.platform != "linux"
+        is_ended = sys.platform == "linux" and (process / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return not is_ended or len([*(process / "task").iterdir()]) > 1
+    return False
 
 
 def recorder_of(tap: int) -> int:

@@ -190,19 +190,6 @@ def test_what_is_not_there_is_told_with_what_is(desk: Desk) -> None:
         known_host("zed")
 
 
-def test_files_are_looked_for_where_each_platform_has_them() -> None:
-    cases: tuple[tuple[str, str, dict[str, str], str], ...] = (
-        ("claude-desktop", "linux", {}, "/h/.config/Claude/claude_desktop_config.json"),
-        ("claude-desktop", "linux", {"XDG_CONFIG_HOME": "/c"}, "/c/Claude/claude_desktop_config.json"),
-        ("claude-desktop", "darwin", {}, "/h/Library/Application Support/Claude/claude_desktop_config.json"),
-        ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "/cc"}, "/cc/.claude.json"),
-        ("cline", "linux", {}, "/h/.cline/data/settings/cline_mcp_settings.json"),
-        ("gemini-cli", "linux", {"GEMINI_CLI_HOME": "/g"}, "/g/.gemini/settings.json"),
-    )
-    for name, platform, environment, expected in cases:
-        assert files_of(known_host(name), {"HOME": "/h", **environment}, platform)[0] == Path(expected)
-
-
 def test_what_looks_like_a_secret_is_not_shown() -> None:
     for words, shown in (
         ("npx -y @scope/server-github", "npx -y @scope/server-github"),

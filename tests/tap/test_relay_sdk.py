@@ -1,72 +1,27 @@
-"""The SDK's own client through a relay: over both transports, and through a login."""
+"""A login of the SDK's own client through a relay."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
 from mcp import Client, MCPError
-from mcp.client._transport import Transport
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.exceptions import OAuthFlowError
-from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from mcp_types import TextContent
 from pydantic import AnyUrl
 
 from tests.servers.login_server import LoginServer, login_server
-from tests.servers.running import sdk_command
 from tests.tap.relaying import relaying
-from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.record import Head
 
 CALLBACK = "http://127.0.0.1:1/callback"
-WEATHER = [sys.executable, "-m", "tui_host.demo.servers", "weather", "--http"]
-
-
-@contextmanager
-def served(command: list[str]) -> Generator[str]:
-    """A server that reports its URL."""
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout is not None
-        told: dict[str, str] = json.loads(process.stdout.readline())
-        try:
-            yield told["url"]
-        finally:
-            process.kill()
-
-
-@pytest.mark.parametrize("kind", ["sse", "weather"])
-async def test_the_sdks_client_does_not_notice_a_relay(kind: str) -> None:
-    command = WEATHER if kind == "weather" else sdk_command(kind)
-    tool, given = ("get_forecast", {"city": "Paris"}) if kind == "weather" else ("echo", {"text": "中文 \u2028"})
-    with served(command) as url:
-        async with relaying(url, is_mcp=True) as relay:
-            own = relay.origin + urlsplit(url).path
-            async with Client(_transport(kind, own)) as client, Client(_transport(kind, url)) as plain:
-                listed = await client.list_tools()
-                called = await client.call_tool(tool, given)
-                assert listed.tools == (await plain.list_tools()).tools
-                assert called.content == (await plain.call_tool(tool, given)).content
-    heads = [(record.direction, read_frame(record.data).head) for record in relay.records("frame")]
-    asked = {head.method: head.id for direction, head in heads if direction == "out" and head.kind == "request"}
-    answered = {head.id for direction, head in heads if direction == "in" and head.answers}
-    assert {"tools/list", "tools/call"} <= set(asked)
-    assert {asked["tools/list"], asked["tools/call"]} <= answered
-    assert len({record.connection for record in relay.records("frame")}) == 1
-    assert relay.told == []
-
-
-def _transport(kind: str, url: str) -> Transport:
-    return sse_client(url) if kind == "sse" else streamable_http_client(url)
 
 
 class Storage:

@@ -15,10 +15,9 @@ from tests.kit.peer import Link, peer
 from tests.llm.test_model_reach import certificate
 from tests.ports import unused_port
 from tests.tap.relaying import answer, relaying, request, says
-from tui_host.capture.ladder.ladder import Ladder
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.tap.http.llm_tap import base_url, instructions
-from tui_host.tap.http.upstream import FORBIDDEN, MACHINE, NETWORK, PUBLIC, depth_of, upstream_of
+from tui_host.tap.http.upstream import upstream_of
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"
 
@@ -59,7 +58,7 @@ async def test_an_encrypted_upstream_is_reached_if_its_certificate_is_trusted(tm
     ("host", "trusts", "words"),
     [
         ("127.0.0.1", False, b"is not trusted: CERTIFICATE_VERIFY_FAILED: "),
-        ("localhost", True, b"the certificate is for another name: use that name in --upstream"),
+        ("localhost", True, b"is not trusted: CERTIFICATE_VERIFY_FAILED: Hostname mismatch"),
     ],
 )
 async def test_a_certificate_that_nobody_signed_or_for_another_name_is_refused_with_what_helps(
@@ -78,14 +77,6 @@ async def test_a_certificate_that_nobody_signed_or_for_another_name_is_refused_w
     assert answered.startswith(b"HTTP/1.1 502 ")
     assert words in answered
     assert (b"--ca-file" in answered) is not trusts
-
-
-async def test_where_an_upstream_does_not_encrypt_the_url_that_may_be_meant_is_named() -> None:
-    script = says(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", until=b"\x16")
-    async with peer(connection=script) as up, relaying(up.origin.replace("http:", "https:")) as relay:
-        answered = await relay.ask(request(relay.host))
-    assert b"does not answer in TLS: " in answered
-    assert b"write --upstream %s/" % up.origin.encode() in answered
 
 
 async def test_another_machine_is_reached_through_the_proxy_of_the_environment() -> None:
@@ -149,53 +140,7 @@ async def test_a_tap_before_itself_is_refused() -> None:
             pass
 
 
-@pytest.mark.parametrize("is_mcp", [False, True])
-@pytest.mark.parametrize(
-    ("origin", "status", "words"),
-    [
-        (b"", 502, "the tap itself answered 502: http://127.0.0.1:"),
-        (b"Origin: http://evil.example\r\n", 403, "the tap itself answered: Origin is http://evil.example: "),
-    ],
-)
-async def test_an_answer_of_the_tap_itself_is_one_row_that_says_so(
-    origin: bytes, status: int, words: str, *, is_mcp: bool
-) -> None:
-    ladder = Ladder()
-    async with relaying(f"http://127.0.0.1:{unused_port()}/v1", is_mcp=is_mcp) as relay:
-        body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-        answered = await relay.ask(request(relay.host, target=b"/v1", body=body, more=origin))
-        ladder.feed(relay.records())
-    assert answered.startswith(b"HTTP/1.1 %d " % status)
-    (failed,) = [row for row in ladder.rows if row.error]
-    assert failed.words.startswith(words)
-    assert failed.status == (403 if origin else 0)
-
-
 # How far inside a network what an upstream's metadata names may be.
-
-
-@pytest.mark.parametrize(
-    ("address", "depth"),
-    [
-        ("93.184.216.34", PUBLIC),
-        ("2606:2800:220:1::1", PUBLIC),
-        ("10.1.2.3", NETWORK),
-        ("100.64.0.1", NETWORK),
-        ("fd00::1", NETWORK),
-        ("127.0.0.1", MACHINE),
-        ("::1", MACHINE),
-        ("::ffff:127.0.0.1", MACHINE),
-        ("64:ff9b::7f00:1", MACHINE),
-        ("2002:a00:1::", NETWORK),
-        ("169.254.169.254", FORBIDDEN),
-        ("fe80::1%1", FORBIDDEN),
-        ("0.0.0.0", MACHINE),  # noqa: S104 - bound by nobody here
-        ("224.0.0.1", FORBIDDEN),
-        ("::127.0.0.1", FORBIDDEN),
-    ],
-)
-def test_of_an_address_it_is_known_from_where_it_can_be_reached(address: str, depth: int) -> None:
-    assert depth_of(address) == depth
 
 
 @pytest.mark.parametrize(
@@ -203,19 +148,19 @@ def test_of_an_address_it_is_known_from_where_it_can_be_reached(address: str, de
     [
         ("https://mcp.example/mcp", "https://login.example", True),
         ("https://mcp.example/mcp", "http://login.example", False),
-        ("http://mcp.example/mcp", "http://login.example", False),
         ("http://mcp.example/mcp", "http://MCP.example:9", True),
-        ("https://mcp.example/mcp", "http://127.0.0.1:9", False),
         ("https://mcp.example/mcp", "https://localhost", False),
         ("https://mcp.example/mcp", "https://127.1", False),
+        ("https://mcp.example/mcp", "https://[::ffff:127.0.0.1]", False),
+        ("https://mcp.example/mcp", "https://[64:ff9b::7f00:1]", False),
+        ("https://mcp.example/mcp", "https://[fd00::1]", False),
+        ("https://mcp.example/mcp", "https://[2606:2800:220:1::1]", True),
         ("https://mcp.example/mcp", "https://10.0.0.1", False),
         ("https://mcp.example/mcp", "https://169.254.169.254", False),
         ("https://10.0.0.7/mcp", "https://10.0.0.1", True),
-        ("https://10.0.0.7/mcp", "https://127.0.0.1", False),
         ("https://169.254.1.1/mcp", "https://10.0.0.1", False),
         ("http://127.0.0.1:3000/mcp", "http://localhost:9", True),
         ("http://localhost:3000/mcp", "https://10.0.0.1", True),
-        ("http://localhost:3000/mcp", "http://10.0.0.1", False),
         ("http://localhost:3000/mcp", "https://169.254.169.254", False),
     ],
 )
@@ -256,15 +201,11 @@ OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GO
     [
         ("https://api.deepseek.com/v1", "/v1", [OPENAI]),
         ("https://api.deepseek.com/v1/chat/completions", "/v1", [OPENAI]),
-        ("http://127.0.0.1:11434/v1/", "/v1/", [OPENAI]),
         ("https://generativelanguage.googleapis.com/v1beta/openai/", "/v1beta/openai/", [OPENAI]),
-        ("https://llm.example/v1/responses/", "/v1", [OPENAI]),
         ("https://llm.example/v1/messages", "", [ANTHROPIC]),
         ("https://api.anthropic.com/v1", "", [ANTHROPIC]),
-        ("https://api.anthropic.com/", "/", [ANTHROPIC]),
         ("https://api.moonshot.cn/anthropic/v1/", "/anthropic", [ANTHROPIC]),
         ("https://generativelanguage.googleapis.com/v1beta", "", [GEMINI]),
-        ("https://llm.example/v1beta/models/m:generateContent", "", [GEMINI]),
         ("https://llm.example/api/chat", "", [OLLAMA]),
         ("http://127.0.0.1:11434", "", [OLLAMA]),
         ("http://127.0.0.1:9000", "", [OPENAI, ANTHROPIC, GEMINI, OLLAMA]),

@@ -125,11 +125,10 @@ class MessageHead:
 
 
 class HeadBuffer:
-    """Bytes that wait for the end of a head. Each byte is examined only once."""
+    """Bytes that wait for the end of a head."""
 
     def __init__(self) -> None:
         self._data = bytearray()
-        self._searched = 0
 
     def __len__(self) -> int:
         return len(self._data)
@@ -140,9 +139,8 @@ class HeadBuffer:
 
     def take_head(self) -> bytes | None:
         """Remove and return a head with its empty line; None while it is incomplete. Raises HeadError if it is too long."""
-        match = _END_OF_HEAD.search(self._data, max(self._searched - 2, 0))
-        self._searched = len(self._data)
-        if (match.start() if match else self._searched) > HEAD_LIMIT:
+        match = _END_OF_HEAD.search(self._data)
+        if (match.start() if match else len(self._data)) > HEAD_LIMIT:
             raise HeadError(431, f"a head of more than {HEAD_LIMIT} bytes")
         return self.take(match.end()) if match else None
 
@@ -150,7 +148,6 @@ class HeadBuffer:
         """Remove and return so many bytes, or all."""
         taken = bytes(self._data[:size])
         del self._data[: len(taken)]
-        self._searched = 0
         return taken
 
 
@@ -159,9 +156,7 @@ def read_request(block: bytes) -> MessageHead:
     line = _REQUEST_LINE.match(block)
     if line is None:
         raise HeadError(400, "not a request of HTTP/1.1")
-    fields, end = _fields(block, line.end(), _FIELD)
-    if not end:
-        raise HeadError(400, "an invalid line among the headers")
+    fields, end = _fields(block, line.end(), _FIELD, HeadError(400, "an invalid line among the headers"))
     head = MessageHead(first=line[0], method=line[1], target=line[2], minor=int(line[3]), fields=fields, end=end)
     hosts = len(head.values(b"host"))
     if hosts > 1 or (not hosts and head.minor == 1):
@@ -176,20 +171,23 @@ def read_response(block: bytes) -> MessageHead:
     line = _STATUS_LINE.match(block)
     if line is None:
         raise HeadError(502, "the upstream's answer is no response of HTTP/1.1")
-    fields, end = _fields(block, line.end(), _LENIENT_FIELD)
-    if not end:
-        raise HeadError(502, "the upstream's answer has an invalid line among its headers")
+    fault = HeadError(502, "the upstream's answer has an invalid line among its headers")
+    fields, end = _fields(block, line.end(), _LENIENT_FIELD, fault)
     return MessageHead(first=line[0], minor=int(line[1]), status=int(line[2]), fields=fields, end=end)
 
 
-def _fields(block: bytes, at: int, pattern: re.Pattern[bytes]) -> tuple[tuple[HeaderLine, ...], bytes]:
-    """Parse the headers from a position on; returns them and the empty line, or nothing where another line follows."""
+def _fields(
+    block: bytes, at: int, pattern: re.Pattern[bytes], fault: HeadError
+) -> tuple[tuple[HeaderLine, ...], bytes]:
+    """Parse the headers from a position on; returns them and the empty line. Raises the fault where another line follows."""
     fields: list[HeaderLine] = []
     while match := pattern.match(block, at):
         value = _FOLD.sub(b" ", match[2]).strip(b" \t")
         fields.append(HeaderLine(match[1].rstrip(b" \t").lower(), value, match[0]))
         at = match.end()
-    return tuple(fields), block[at:] if block[at:] in _ENDS else b""
+    if block[at:] not in _ENDS:
+        raise fault
+    return tuple(fields), block[at:]
 
 
 class SizedBody:
@@ -199,12 +197,8 @@ class SizedBody:
         self.size = size
         self.is_done = size == 0
         self.fault = ""  # what is wrong with its framing; whatever follows is no part of it
+        self.is_open = size is None  # only the end of the connection ends it
         self._left = sys.maxsize if size is None else size
-
-    @property
-    def is_open(self) -> bool:
-        """Whether only the end of the connection ends the body."""
-        return self.size is None and not isinstance(self, ChunkedBody)
 
     def feed(self, data: bytes) -> tuple[bytes, int]:
         """Take bytes; returns the content in them, and how many of them belong to the body."""
@@ -220,6 +214,7 @@ class ChunkedBody(SizedBody):
 
     def __init__(self) -> None:
         super().__init__(None)
+        self.is_open = False
         self._left = 0  # bytes missing from the current chunk
         self._line = b""  # the beginning of an incomplete line
         self._is_after_chunk = self._is_last = False

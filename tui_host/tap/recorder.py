@@ -70,7 +70,6 @@ class TapLog:
         self._recorder: Recorder = session.recorder
         beginning = form.begin(session.info, session.recorder.redactor.text)
         self._rest = beginning if session.is_first else b"\n"
-        self._fault = ""
         self._is_closed = False
         self._seq = 0  # of the last record that was worded
 
@@ -80,9 +79,6 @@ class TapLog:
             while not self._is_closed:
                 while self._rest:
                     self._rest = self._rest[os.write(self._descriptor, self._rest[:LOG_BYTES]) :]
-                if self._fault:
-                    self._fault = ""
-                    self._tell("the log continues; nothing is missing in it")
                 records = self._recorder.since(self._seq, limit=LOG_RECORDS)
                 if not records:
                     break
@@ -93,9 +89,10 @@ class TapLog:
         except BrokenPipeError:
             self._is_closed = True
         except OSError as error:
-            self._failed(f"the log {self._name} cannot be written: {error.strerror or error}")
+            fault = error.strerror or error
+            self._tell(f"the log {self._name} cannot be written: {fault}; the tap keeps trying (name another file)")
         except TuiHostError as error:
-            self._failed(f"the log cannot read records back from the database: {error}")
+            self._tell(f"the log cannot read records back from the database: {error}; the tap keeps trying")
         return not self._rest and self._seq == self._recorder.last
 
     def finish(self, patience: float) -> None:
@@ -107,11 +104,6 @@ class TapLog:
             time.sleep(LOG_LOOK_SECONDS)
         if missing := self._recorder.last - self._seq + bool(self._rest):
             self._tell(f"the log lacks the last records: {missing:,}")
-
-    def _failed(self, fault: str) -> None:
-        if fault != self._fault:
-            self._fault = fault
-            self._tell(f"{fault}; the tap keeps trying (name another file with --log)")
 
 
 class _Recording:
@@ -139,7 +131,7 @@ class _Recording:
     def run(self) -> None:
         """Record everything. Raises LostDatabaseError if the database is no longer the one that was opened."""
         ring, session, pause, over_at = self._ring, self._session, SHORTEST_PAUSE, 0.0
-        while not (over_at and self._is_done(time.monotonic() - over_at)):
+        while not over_at or self._goes_on(time.monotonic() - over_at):
             pause = SHORTEST_PAUSE if self._step() else min(2 * pause, LONGEST_PAUSE)
             if over_at:
                 time.sleep(SHORTEST_PAUSE if self._recorder.left else 0)
@@ -177,11 +169,11 @@ class _Recording:
         ring.words[IS_WELL] = session.store is not None and not session.fault
         return bool(items) or ring.has_more
 
-    def _is_done(self, seconds: float) -> bool:
-        """Whether everything is stored, or nothing more can be done, so long after the relay has ended."""
+    def _goes_on(self, seconds: float) -> bool:
+        """Whether something is left to store, so long after the relay has ended, and it can still be."""
         fault = self._session.fault
         patience = LOCKED_SECONDS if fault.endswith(LOCKED) else FAULTY_SECONDS  # a lock may end at any moment
-        return seconds > patience if fault else not (self._ring.has_more or self._recorder.left)
+        return seconds < patience if fault else bool(self._ring.has_more or self._recorder.left)
 
 
 def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:
@@ -193,19 +185,8 @@ def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn |
         signal.signal(number, signal.SIG_IGN)
     ring_file, wire, name, data_dir, log, log_file, began_ns, seed, *command = words
     ring = RingReader(int(ring_file))
-    options = RecorderOptions(
-        wire=wire,
-        name=name,
-        data_dir=data_dir,
-        log=log,
-        log_file=int(log_file),
-        began_ns=int(began_ns),
-        seed=seed,
-        command=command,
-        earlier=ring.earlier,
-        stored_seq=ring.stored_seq,
-        learn=learn,
-    )
+    options = RecorderOptions(wire, name, data_dir, log, int(log_file), int(began_ns), seed, command)
+    options = options._replace(earlier=ring.earlier, stored_seq=ring.stored_seq, learn=learn)
 
     def say(sentence: str) -> None:
         line = visible(f"tui-host tap {name}: {sentence}", newlines=False)
@@ -235,9 +216,6 @@ def _end_server_of_killed_relay(ring: RingReader) -> None:
 
 
 def _share_processor(nice: int) -> None:
-    """Set the niceness of this process's session, which unlike a process's own can be undone.
-
-    Source: sched(7), The autogroup feature.
-    """
+    """Set the niceness of this process's session, which unlike a process's own can be undone: sched(7), autogroup."""
     with suppress(OSError):  # the system lacks this feature, or was asked too often
         Path("/proc/self/autogroup").write_text(str(nice))

@@ -90,7 +90,7 @@ class TapSession:
         self.store: Store | None = None  # until it could be opened
         self._options, self._tell = options, tell
         self._before = "" if self.is_first else captures[-2]
-        self._told: set[str] = set()
+        self._was_faulty = False
         self._notices: list[str] = []
         self._learner = None if options.learn is None else options.learn("{}")
         self._fed = 0
@@ -103,20 +103,18 @@ class TapSession:
         if self.store is None and now >= self._open_at:
             self._open_at = now + REOPEN_SECONDS
             self._open()
-        store = self.store
-        if store is not None:
-            if store.loss:
-                raise LostDatabaseError(f"{store.path}: {store.loss}")
-            self.fault = f"{store.path}: {self.recorder.fault}" if self.recorder.fault else ""
-            self._keep_row(store, now)
+        if self.store is not None:
+            if self.store.loss:
+                raise LostDatabaseError(f"{self.store.path}: {self.store.loss}")
+            self.fault = f"{self.store.path}: {self.recorder.fault}" if self.recorder.fault else ""
+            self._keep_row(self.store, now)
         while self._notices:
             self._tell(self._notices.pop(0))
-        if self.fault and self.fault not in self._told:
-            self._told.add(self.fault)
+        if self.fault:
             self._tell(f"nothing is recorded: {self.fault}; the traffic waits meanwhile")
-        elif self._told and not self.fault:
-            self._told.clear()
+        elif self._was_faulty:
             self._tell("recording continues")
+        self._was_faulty = self.fault != ""
 
     def close(self) -> bool:
         """Store what is left, and end the session; returns whether everything is stored."""
@@ -131,7 +129,6 @@ class TapSession:
         return store.close(grace) and is_kept
 
     def _open(self) -> None:
-        """Open the database, if that is possible now."""
         options = self._options
         folder = data_dir(Path(options.data_dir) if options.data_dir else None, os.environ)
         try:

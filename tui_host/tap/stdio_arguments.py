@@ -82,21 +82,19 @@ def open_log(path: str) -> int:
         descriptor = os.open(path, access | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOCTTY, 0o600)
     except OSError as error:
         raise NoLogError(f"{error.strerror} (name a file that you may write, in a folder that exists)") from error
-    status, fault = os.fstat(descriptor), ""
-    is_file = stat.S_ISREG(status.st_mode)
-    if os.path.samestat(status, os.fstat(1)):
-        fault = "it is standard output, which is the server's"
-    elif os.path.samestat(status, os.fstat(2)):
-        fault = "it is standard error"
-    elif stat.S_ISCHR(status.st_mode) and not os.isatty(descriptor) and status.st_rdev != os.stat(os.devnull).st_rdev:  # noqa: PTH116
-        fault = "it is a device"
-    elif is_file and status.st_uid != os.geteuid():
-        fault = "it belongs to another user"
-    elif is_file and access == os.O_RDWR and status.st_size and os.pread(descriptor, 12, 0) != LOG_BEGINS:
-        fault = "it has other content"
-    if fault:
+    status = os.fstat(descriptor)
+    is_file, is_device = stat.S_ISREG(status.st_mode), stat.S_ISCHR(status.st_mode) and not os.isatty(descriptor)
+    has_content = is_file and access == os.O_RDWR and status.st_size > 0
+    faults = (
+        (os.path.samestat(status, os.fstat(1)), "it is standard output, which is the server's"),
+        (os.path.samestat(status, os.fstat(2)), "it is standard error"),
+        (is_device and status.st_rdev != os.stat(os.devnull).st_rdev, "it is a device"),  # noqa: PTH116
+        (is_file and status.st_uid != os.geteuid(), "it belongs to another user"),
+        (has_content and os.pread(descriptor, 12, 0) != LOG_BEGINS, "it has other content"),
+    )
+    if fault := next((words for is_so, words in faults if is_so), ""):
         os.close(descriptor)
         raise NoLogError(f"{fault} (name a new file, or a log to continue; - prints plain lines on standard error)")
-    if is_file and access == os.O_RDWR and status.st_size and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
+    if has_content and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
         os.write(descriptor, b"\n")  # ends a line that a killed tap left unfinished
     return descriptor

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 
 from tui_host.settings.hosts.host_entries import ServerEntry
@@ -20,6 +21,7 @@ PROGRAMS = ("tui-host", "tui_host")
 """The last word before `tap`: this program's command, or its module after `python -m`."""
 TAPPED = "tapped already"
 _SPACE = " \t\r\n"
+_string = partial(json.dumps, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +54,19 @@ class ChangedFile:
 def install(text: str, servers: Iterable[ServerEntry], names: Collection[str], program: Sequence[str]) -> ChangedFile:
     """Insert a tap before the command of every server, or only of the named ones.
 
-    `program` is the command that starts a stdio tap, without the server's name: `/…/tui-host tap stdio`.
+    `program` is the command that starts a stdio tap, without the server's name: `/…/tui-host tap stdio`. Without one, the
+    taps are removed.
     """
-    return _changed(text, servers, names, lambda entry: _installed(text, entry, program))
+    entries = [entry for entry in servers if not names or entry.place[-1] in names]
+    changes = [_installed(text, entry, program) if program else _uninstalled(text, entry) for entry in entries]
+    edits = [edit for needed in changes if isinstance(needed, list) for edit in needed]
+    skipped = [needed for needed in changes if isinstance(needed, SkippedServer)]
+    return ChangedFile(text=edited(text, edits), skipped=tuple(skipped))
 
 
 def uninstall(text: str, servers: Iterable[ServerEntry], names: Collection[str]) -> ChangedFile:
     """Remove the taps of all servers, or only of the named ones."""
-    return _changed(text, servers, names, lambda entry: _uninstalled(text, entry))
+    return install(text, servers, names, ())
 
 
 def differences(before: Iterable[ServerEntry], after: Iterable[ServerEntry]) -> tuple[ChangedServer, ...]:
@@ -70,18 +77,6 @@ def differences(before: Iterable[ServerEntry], after: Iterable[ServerEntry]) -> 
         for entry in before
         if later.get(entry.place, entry.words or ()) != (entry.words or ())
     )
-
-
-def _changed(
-    text: str,
-    servers: Iterable[ServerEntry],
-    names: Collection[str],
-    change: Callable[[ServerEntry], SkippedServer | list[Edit]],
-) -> ChangedFile:
-    changes = [change(entry) for entry in servers if not names or entry.place[-1] in names]
-    edits = [edit for needed in changes if isinstance(needed, list) for edit in needed]
-    skipped = [needed for needed in changes if isinstance(needed, SkippedServer)]
-    return ChangedFile(text=edited(text, edits), skipped=tuple(skipped))
 
 
 def _tapped_from(words: Sequence[str]) -> int | None:
@@ -168,7 +163,3 @@ def _is_like_ours(text: str, words: Sequence[str], arguments: PlacedValue, comma
 def _lead(text: str, at: int) -> str:
     """Return the whitespace that begins at a position."""
     return text[at : len(text) - len(text[at:].lstrip(_SPACE))]
-
-
-def _string(word: str) -> str:
-    return json.dumps(word, ensure_ascii=False)

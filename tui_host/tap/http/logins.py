@@ -25,7 +25,7 @@ PREFIX = b"/tui-host-authorization/"
 RESOURCE = b"/.well-known/oauth-protected-resource"
 SERVERS = (b"/.well-known/oauth-authorization-server", b"/.well-known/openid-configuration")
 FORM_LIMIT, EVENT_LIMIT = 32 << 10, 8 << 10  # bytes of what is read whole before it is passed on
-REMEMBERED = 100  # URLs of each kind; further ones are left as they are
+REMEMBERED = 100  # authorization servers; further ones are left as they are
 LOG_IN_AGAIN = (
     "%s names itself in its answers, so no tap can stand for it: let the host log in again, and the tap leaves logins"
     " there to the host; if the server then refuses the token, log in once without the tap"
@@ -103,7 +103,6 @@ class TapPlaces:
         self._is_mcp = is_mcp
         self._origin = _split(upstream.url.scheme.encode() + b"://" + upstream.host)[0]
         self._resource_origin = upstream.origin.encode()  # in the server's own spelling
-        self._metadata: set[bytes] = set()  # targets that challenges have named
         self._others: dict[bytes, Upstream | None] = {}
         self._left_alone: set[str] = set()  # issuers that name themselves
 
@@ -132,12 +131,10 @@ class TapPlaces:
 
     def form_size(self, head: MessageHead) -> int:
         """Return how many bytes to read before passing a request on, because `resource` may stand in them: 0 for most."""
-        if (
-            not self._is_mcp or not _is_form(head) or head.values(b"expect")
-        ):  # which sends a body only when told to go on
-            return 0
         size = head.value(b"content-length")
-        return int(size) if len(size) < 6 and size.isdigit() and int(size) <= FORM_LIMIT else 0
+        # One that expects to be told to go on sends no body before.
+        is_read = self._is_mcp and _is_form(head) and not head.values(b"expect")
+        return int(size) if is_read and len(size) < 6 and size.isdigit() and int(size) <= FORM_LIMIT else 0
 
     def with_server_url(self, form: bytes) -> bytes:
         """Put the server's URL back in place of the tap's in the `resource` of a form or query."""
@@ -153,7 +150,7 @@ class TapPlaces:
         """Return a request's head with the target of its route; where the answer must be read, not compressed."""
         gone = {b"cookie"} if route.foreign_url else set[bytes]()  # to the client, all servers have the same origin
         is_stream = any(b"text/event-stream" in value.lower() for value in head.values(b"accept"))
-        if self._is_mcp and head.method == b"GET" and (is_stream or self._is_metadata(head.target)):
+        if self._is_mcp and head.method == b"GET" and (is_stream or _is_metadata(head.target)):
             gone.add(b"accept-encoding")
         head = replace(head, fields=tuple(field for field in head.fields if field.key not in gone))
         return head if head.target == route.target else head.with_target(route.target)
@@ -167,9 +164,8 @@ class TapPlaces:
         is_form, status = _is_form(request), response.status
         if self._is_mcp and is_form and status in {400, 401}:
             self._tell(LOGIN_REFUSED)
-        fields = [self._field(field, route.foreign_url) for field in response.fields]
-        if route.foreign_url:
-            fields = [field for field in fields if field.key != b"set-cookie"]
+        gone = b"set-cookie" if route.foreign_url else b""
+        fields = (self._field(field, route.foreign_url) for field in response.fields if field.key != gone)
         head = replace(response, fields=tuple(fields))
         kind = response.value(b"content-type").lower()
         is_plain = response.value(b"content-encoding").lower() in {b"", b"identity"}
@@ -177,7 +173,7 @@ class TapPlaces:
             return head, None
         if kind.startswith(b"text/event-stream") and not response.values(b"content-length") and request.minor:
             return head, EndpointEvent(self._at_tap)
-        return head, self.document if self._is_metadata(request.target) and b"json" in kind else None
+        return head, self.document if _is_metadata(request.target) and b"json" in kind else None
 
     def _field(self, field: HeaderLine, foreign: bytes) -> HeaderLine:
         value = field.value
@@ -186,15 +182,8 @@ class TapPlaces:
                 value = urljoin(foreign.decode("latin-1"), value.decode("latin-1")).encode("latin-1")
             value = self._at_tap(value)
         elif field.key == b"www-authenticate" and self._is_mcp and (challenge := _IN_CHALLENGE.search(value)):
-            url = self._through_tap(challenge[2])
-            if url.startswith(self._own) and len(self._metadata) < REMEMBERED:
-                self._metadata.add(url.removeprefix(self._own))
-            value = value[: challenge.start(2)] + url + value[challenge.end(2) :]
+            value = value[: challenge.start(2)] + self._through_tap(challenge[2]) + value[challenge.end(2) :]
         return field.with_value(value)
-
-    def _is_metadata(self, target: bytes) -> bool:
-        is_foreign = target.startswith(PREFIX) and target.endswith(SERVERS[1])
-        return is_foreign or target in self._metadata or target.startswith((RESOURCE, *SERVERS))
 
     def document(self, data: bytes) -> bytes:
         """Return a metadata document with its URLs changed to the tap's."""
@@ -210,12 +199,9 @@ class TapPlaces:
             self._left_alone.add(issuer.rstrip("/"))
             self._tell(LOG_IN_AGAIN % issuer)
             return data
-        for name in ("issuer", "authorization_endpoint", "token_endpoint", "authorization_servers"):
-            named = value.get(name)
-            if isinstance(named, list):
-                value[name] = [self._place_of(url) for url in named]
-            elif name in value:
-                value[name] = self._place_of(named)
+        for name in {"issuer", "authorization_endpoint", "token_endpoint", "authorization_servers"} & value.keys():
+            named = value[name]
+            value[name] = [*map(self._place_of, named)] if isinstance(named, list) else self._place_of(named)
         resource = value.get("resource")
         if isinstance(resource, str):
             url = resource.encode("utf-8", "surrogatepass")
@@ -247,6 +233,11 @@ class TapPlaces:
                 self._others[origin] = None
         scheme, _, host = origin.partition(b"://")
         return self._own + PREFIX + scheme + b"/" + host + rest if self._others.get(origin) else url
+
+
+def _is_metadata(target: bytes) -> bool:
+    is_foreign = target.startswith(PREFIX) and target.endswith(SERVERS[1])
+    return is_foreign or target.startswith((RESOURCE, *SERVERS))
 
 
 def _is_form(head: MessageHead) -> bool:

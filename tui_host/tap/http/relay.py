@@ -31,7 +31,7 @@ from tui_host.tap.http.logins import Route, TapPlaces
 from tui_host.tap.http.relayed_exchange import RelayedExchange, Report, for_next_hop
 from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.http.sides import Side
-from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.http.upstream import MACHINE, Upstream, depth_of_name
 from tui_host.tap.http_messages import HeadBuffer, HeadError, MessageHead, SizedBody, new_field
 
 READ_BYTES = 1 << 20  # to read at once at most; larger reads make large bodies cheaper
@@ -181,7 +181,7 @@ class ClientLink:
         else:
             self._drop_upstream("close" if exchange is None else "abort")
         if exchange is not None:
-            exchange.close()
+            exchange.finish(kinds.CLOSED)
 
     # Requests.
 
@@ -213,7 +213,7 @@ class ClientLink:
     def _begin(self, head: MessageHead, body: SizedBody, route: Route, form: bytes) -> None:
         relay, server, previous = self._relay, route.upstream, self._route
         if route.redirect_url:  # send a browser to the real page
-            answer = redirection(route.redirect_url)
+            answer = own_answer(302, Location=route.redirect_url, Cache_Control=b"no-store", Content_Length=b"0")
             relay.record_answer(head, answer, b"")
             self._say(answer, b"")
             return
@@ -343,7 +343,7 @@ class ClientLink:
         exchange, self._exchange = self._exchange, None
         self._drop_upstream("abort")
         if exchange is not None and self._has_ended and reason == "cut by peer":
-            exchange.close()  # the client closed first, and the upstream then closed the whole connection
+            exchange.finish(kinds.CLOSED)  # the client closed first, and the upstream then the whole connection
         elif exchange is not None:
             exchange.fail(words, reason)
         self.client.end("reset" if was_reset else "close")
@@ -378,22 +378,17 @@ class ClientLink:
         self.client.end("linger")
 
 
-def redirection(url: bytes) -> MessageHead:
-    """Make a redirect for a browser. The connection is closed afterwards. Raises HeadError for a line break in the URL."""
-    return _response(302, Location=url, Cache_Control=b"no-store", Content_Length=b"0")
-
-
 def refusal(status: int, words: str, method: bytes) -> tuple[MessageHead, bytes]:
     """Make an error answer in the usual JSON form. Both head and body say that they do not come from the upstream."""
     error: dict[str, JSON] = {"message": f"{TAP}: {words}", "type": TAP, "code": status}
     body = json.dumps({"error": error}, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
     reason = b"refused" if status != 502 else b"no valid answer from the upstream"
-    head = _response(status, X_Tui_Host_Tap=reason, Content_Type=b"application/json", Content_Length=b"%d" % len(body))
+    head = own_answer(status, X_Tui_Host_Tap=reason, Content_Type=b"application/json", Content_Length=b"%d" % len(body))
     return head, b"" if method == b"HEAD" else body
 
 
-def _response(status: int, **fields: bytes) -> MessageHead:
-    """Make a head. The connection is closed after it; `Content_Type` is a header."""
+def own_answer(status: int, **fields: bytes) -> MessageHead:
+    """Make the head of an answer that ends the connection; `Content_Type` is a header. Raises HeadError for a line break."""
     first = b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
     named = {"Server": TAP.encode(), **fields, "Connection": b"close"}
     lines = tuple(new_field(name.replace("_", "-").encode(), value) for name, value in named.items())
@@ -412,7 +407,10 @@ def bound(port: int, upstream: Upstream) -> socket.socket:
         taken = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror or error}"
         remedy = "choose another with --port N, or any free one with --port 0"
         raise TuiHostError(f"port {port} {taken}", "--port", remedy) from error
-    if upstream.is_at(listener.getsockname()[1]):  # a request would be sent to the relay itself again and again
+    is_here = depth_of_name(upstream.url.hostname or "") == MACHINE
+    if (
+        is_here and upstream.url.port == listener.getsockname()[1]
+    ):  # a request would be sent to the relay itself again and again
         listener.close()
         raise TuiHostError(f"{upstream.origin} is this tap itself", "--upstream", "name the upstream server")
     return listener

@@ -95,7 +95,7 @@ class RelayedExchange:
             self._passed = None
             self.has_begun = True
         if answer.is_done:
-            self._finish(kinds.COMPLETE)
+            self.finish(kinds.COMPLETE)
         return out, rest
 
     def _changed(self, change: BodyChange, answer: SizedBody, content: bytes) -> bytes:
@@ -120,11 +120,7 @@ class RelayedExchange:
 
     def fail(self, words: str, reason: Reason) -> None:
         """Report that the exchange failed."""
-        self._finish(kinds.FAILED, Ending(reason=reason, error=words).to_bytes())
-
-    def close(self) -> None:
-        """Report that the host has stopped reading."""
-        self._finish(kinds.CLOSED)
+        self.finish(kinds.FAILED, Ending(reason=reason, error=words).to_bytes())
 
     def _end_request(self) -> None:
         """Report the end of the request, or that no more of it is reported because the answer has begun."""
@@ -132,7 +128,8 @@ class RelayedExchange:
             self._is_asked = True
             self._report(kinds.ASKED, self._number, b"")
 
-    def _finish(self, kind: bytes, data: bytes = b"") -> None:
+    def finish(self, kind: bytes, data: bytes = b"") -> None:
+        """Report the exchange's end, unless that has been done."""
         if not self._is_over:
             self._end_request()
             self._is_over = True

@@ -41,18 +41,15 @@ class Gate:
     def check(self, head: MessageHead, *, is_redirect: bool = False) -> None:
         """Return if the request is accepted; otherwise raise HeadError. Every web page may have a browser redirected."""
         host, origins = head.value(b"host"), head.values(b"origin")
-        is_old = head.minor == 0 and not host  # HTTP/1.0 without Host, which no browser sends
-        if host.lower() not in self._own_hosts and not is_old:
+        if host.lower() not in self._own_hosts:
             name, _, number = host.rpartition(b":")
-            words = f"Host is {_shown(host)}, which is not this port: the host name must end in :{self._port}"
+            words = f"not this port: the host name must end in :{self._port}"
             if number == b"%d" % self._port:
                 words = (
-                    f"Host is {_shown(host)}, which is not this machine: a web page may have sent this; if your host"
+                    "not this machine: a web page may have sent this; if your host must use this name, start the tap"
                 )
-                words += f" must use this name, start the tap with --allow-host {_shown(name)}"
-            elif name in _OWN_NAMES and number.isdigit():
-                words += f"; if you forward that port to here, start the tap with --port {_shown(number)}"
-            raise HeadError(403, words)
+                words += f" with --allow-host {_shown(name)}"
+            raise HeadError(403, f"Host is {_shown(host)}, which is {words}")
         if is_redirect:
             return
         if not self._origins.issuperset(origins):

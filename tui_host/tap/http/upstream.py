@@ -28,10 +28,7 @@ Protocols = Callable[[], asyncio.BaseProtocol]
 _NEXT_ADDRESS_SECONDS = 0.25
 """Seconds until the next address of a host is tried as well. Source: RFC 8305, section 8."""
 _ADDRESS_SECONDS = 10.0
-_OTHER_TIME = "check this machine's clock; if it is right, the certificate has to be renewed"
-_OTHER_NAME = "the certificate is for another name: use that name in --upstream"
-# Certificate errors that `--ca-file` does not solve. Source: OpenSSL, x509_vfy.h, X509_V_ERR_*.
-_OF_CERTIFICATES = {9: _OTHER_TIME, 10: _OTHER_TIME, 62: _OTHER_NAME, 64: _OTHER_NAME}
+_OF_UNKNOWN_ISSUER = range(18, 22)  # X509_V_ERR_* of OpenSSL's x509_vfy.h
 # OpenSSL's names, in several versions, for an answer without TLS.
 _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
 
@@ -59,8 +56,9 @@ class Upstream:
         self.trust = make_trust() if self.url.scheme == "https" else None
         self._proxy = _proxy(url, environment)
         self._environment, self._make_trust, self._named_by = environment, make_trust, named_by
-        spelled = depth_of_name(self.url.hostname or "")
-        self._depth = None if spelled is None else _as_reached(spelled)
+        self._depth = depth_of_name(self.url.hostname or "")
+        if self._depth == FORBIDDEN:  # the user may name it, which gives it no rights
+            self._depth = PUBLIC
 
     def other(self, origin: str) -> Upstream:
         """Return another server, which this one's metadata has named. Raises SettingsError if that is forbidden."""
@@ -74,11 +72,6 @@ class Upstream:
             raise SettingsError("metadata may not lead to this URL")
         return named
 
-    def is_at(self, port: int) -> bool:
-        """Whether the upstream's URL is a port of this machine."""
-        host, own = _address(self.url)
-        return own == port and depth_of_name(host) == MACHINE
-
     def head_bytes(self, head: MessageHead) -> bytes:
         """Return a request's head as bytes. A proxy gets a whole URL, and for `*` one without a path (RFC 9112, 3.2.4)."""
         if self._proxy is None or self.trust is not None:
@@ -89,8 +82,9 @@ class Upstream:
     def failure_words(self, error: Exception) -> str:
         """Describe why a connection failed."""
         if isinstance(error, ssl.SSLCertVerificationError):
-            remedy = _OF_CERTIFICATES.get(error.verify_code, "if it is your own, start the tap with --ca-file FILE")
-            return f"{self.origin} is not trusted: {error.reason}: {error.verify_message} ({remedy})"
+            is_unknown = error.verify_code in _OF_UNKNOWN_ISSUER
+            remedy = " (if it is your own, start the tap with --ca-file FILE)" if is_unknown else ""
+            return f"{self.origin} is not trusted: {error.reason}: {error.verify_message}{remedy}"
         if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
             plain = self.origin.replace("https:", "http:", 1)
             return f"{self.origin} does not answer in TLS: {error.reason} (if it has none, write --upstream {plain}/…)"
@@ -110,9 +104,11 @@ class Upstream:
             transport = await self._connect_to(self.url.hostname or "", protocol)
             peer = transport.get_extra_info("peername")
             if peer is not None:  # the connection is still open
-                depth = _as_reached(depth_of(str(peer[0])))
+                depth = depth_of(str(peer[0]))
                 # It counts as the outermost address at which it was reached, since a name may change its addresses.
-                self._depth = depth if self._depth is None else min(self._depth, depth)
+                self._depth = min(
+                    PUBLIC if depth == FORBIDDEN else depth, depth if self._depth is None else self._depth
+                )
 
     async def _connect_to(self, host: str, protocol: Protocols) -> asyncio.Transport:
         name = self.url.hostname if self.trust is not None else None
@@ -204,11 +200,6 @@ def depth_of_name(host: str) -> int | None:
     except (OSError, UnicodeError):
         return None
     return depth_of(str(infos[0][4][0]))
-
-
-def _as_reached(depth: int) -> int:
-    """Return the depth of a server that the user chose: an address that nobody may name gives it no rights."""
-    return depth if depth <= MACHINE else PUBLIC
 
 
 def _address(url: SplitResult) -> tuple[str, int]:
