@@ -29,7 +29,6 @@ CLAUDE_CODE = """\
   "oauthAccount": { "emailAddress": "ann@example.org", "accessToken": "at-very-secret" },
   "projects": {
     "/home/ann/shop": {
-      "history": [ { "display": "what is \\u00e9 \\ud83d\\ude00?" } ],
       "mcpServers": {
         "db": { "type": "stdio", "command": "uvx", "args": ["mcp-server-sqlite", "--db-path", "/srv/shop.db"], "env": {} },
         "github": { "type": "http", "url": "https://api.example/mcp/", "headers": { "Authorization": "Bearer ghp_secret" } }
@@ -72,10 +71,7 @@ VSCODE = """\
       "env": { "PERPLEXITY_API_KEY": "${input:key}" },
     },
     "fetch": {
-      "args": [
-        // from PyPI
-        "mcp-server-fetch",
-      ],
+      "args": [ "mcp-server-fetch", ], // from PyPI
       "command": "uvx",
     },
     "just":
@@ -84,7 +80,6 @@ VSCODE = """\
         // no arguments
         "command": "${userHome}/bin/my server"
       },
-    "playwright": { "type": "http", "url": "http://127.0.0.1:8931/mcp" },
   },
 }
 """

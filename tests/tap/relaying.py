@@ -49,7 +49,6 @@ class Relaying:
         return b"".join(record.data for record in self.records("chunk"))
 
     def ending(self) -> Ending:
-        """How the only exchange ended."""
         (record,) = [record for record in self.records() if record.kind in {"end", "error"}]
         return read_ending(record.data)
 
@@ -57,7 +56,6 @@ class Relaying:
         return await anyio.connect_tcp("127.0.0.1", self.port)
 
     async def ask(self, request: bytes) -> bytes:
-        """Send so many bytes, and read until the other side ends."""
         async with await self.client() as stream:
             await stream.send(request)
             return await rest_of(stream)
@@ -94,7 +92,6 @@ async def relaying(
     exchanges = TappedExchanges(recorder, connections, PLACE)
 
     def report(kind: bytes, number: int, data: bytes) -> None:
-        """Have what passes recorded in this process, and at once."""
         exchanges.take(Item(kind, number, time.monotonic_ns(), data))
 
     server = upstream_of(upstream, environment or {}, ca_file)
@@ -113,7 +110,6 @@ async def relaying(
 
 
 async def rest_of(stream: ByteStream) -> bytes:
-    """What comes until the other side ends."""
     data = bytearray()
     with anyio.fail_after(PATIENCE):
         try:
@@ -124,7 +120,6 @@ async def rest_of(stream: ByteStream) -> bytes:
 
 
 async def until(claim: Callable[[], bool]) -> None:
-    """Wait until something holds."""
     with anyio.fail_after(PATIENCE):
         while not claim():
             await asyncio.sleep(0.002)
@@ -157,6 +152,5 @@ def origin_of(asked: bytes) -> bytes:
 
 
 def answer(body: bytes = b"{}", *, status: bytes = b"200 OK", more: bytes = b"") -> bytes:
-    """A response with a length."""
     head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n"
     return head % (status, more, len(body)) + body

@@ -55,14 +55,12 @@ def pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[by
 
 
 def push(process: subprocess.Popen[bytes], data: bytes) -> None:
-    """Write all of it."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(pipes(process)[0].fileno(), rest) :]
 
 
 def write(process: subprocess.Popen[bytes], chunks: Sequence[bytes]) -> Thread:
-    """Write chunk by chunk, then close; in a thread, since nobody may read."""
 
     def run() -> None:
         for chunk in chunks:
@@ -75,29 +73,24 @@ def write(process: subprocess.Popen[bytes], chunks: Sequence[bytes]) -> Thread:
 
 
 def close(process: subprocess.Popen[bytes], *, all_pipes: bool = False) -> None:
-    """Close its standard input, or, as a host that is gone, all three."""
     for pipe in pipes(process)[: 3 if all_pipes else 1]:
         pipe.close()
 
 
 def trip(process: subprocess.Popen[bytes], number: int) -> None:
-    """A message there and back."""
     push(process, PING % number)
     assert pull(process, len(PING % number)) == PING % number
 
 
 def said(process: subprocess.Popen[bytes]) -> bytes:
-    """All of its standard output."""
     return pipes(process)[1].read()
 
 
 def told(process: subprocess.Popen[bytes]) -> str:
-    """All of its standard error."""
     return pipes(process)[2].read().decode()
 
 
 def pull(process: subprocess.Popen[bytes], size: int) -> bytes:
-    """The next bytes of its standard output, so many."""
     found = bytearray()
     while len(found) < size and (chunk := os.read(pipes(process)[1].fileno(), size - len(found))):
         found += chunk
@@ -105,12 +98,10 @@ def pull(process: subprocess.Popen[bytes], size: int) -> bytes:
 
 
 def line_of(process: subprocess.Popen[bytes]) -> bytes:
-    """The next line of its standard output."""
     return pipes(process)[1].readline()
 
 
 def until(is_so: Callable[[], bool], seconds: float = 90) -> None:
-    """Wait until it is so."""
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end
@@ -175,5 +166,4 @@ def recorded(folder: Path) -> list[Record]:
 
 
 def data(found: Sequence[Record], direction: str, wire: str = "mcp") -> bytes:
-    """The bytes of one direction, in order."""
     return b"".join(record.data for record in found if record.wire == wire and record.direction == direction)

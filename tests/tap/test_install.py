@@ -81,9 +81,7 @@ def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> N
     ("name", "old", "new"),
     [
         ("vscode", "// not node", "// never node"),
-        ("vscode", '"perplexity": {', '"perplexity": { "dev": {},'),
         ("claude-desktop", '"WEATHER_KEY": "wk-51f0c2aa9b"', '"WEATHER_KEY": "another", "B": "1"'),
-        ("claude-desktop", '"weather.py"', '"weather.py", "--verbose"'),
         ("cursor", "\t\t\t\t", "        "),
     ],
 )

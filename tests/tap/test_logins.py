@@ -118,11 +118,7 @@ def test_a_head_with_more_than_its_lines_is_never_written() -> None:
     with pytest.raises(HeadError):
         head.with_target(b"/a b")
     for bad in (b"/ HTTP/1.1\r\nX: y", b"/\n", b"/\r", b"/\0"):
-        for write in (
-            head.with_target,
-            head.fields[0].with_value,
-            partial(new_field, b"Host"),
-        ):
+        for write in (head.with_target, head.fields[0].with_value, partial(new_field, b"Host")):
             with pytest.raises(HeadError):
                 write(bad)
 
@@ -132,6 +128,7 @@ async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_a
         asked = await stream.head()
         origin = origin_of(asked)
         if b"authorization-server" in asked:
+            assert b"Accept-Encoding" not in asked
             await stream.send(answer(b'{"issuer": "%s", "token_endpoint": "%s/t/give"}' % (origin, origin)))
             return
         more = b"Location: ../moved?a=b\r\nSet-Cookie: theirs=1; Path=/\r\nX-Link: 1\r\n"
@@ -150,10 +147,12 @@ async def test_an_authorization_server_elsewhere_sends_nobody_on_to_the_server_a
         target = place + b"/t/give"
         unknown = await relay.ask(request(relay.host, target=target))
         for known in (b"/.well-known/oauth-protected-resource", b"/.well-known/oauth-authorization-server" + place):
-            await relay.ask(b"GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (known, relay.host))
+            more = b"Accept-Encoding: br\r\nConnection: close\r\n\r\n"
+            await relay.ask(b"GET %s HTTP/1.1\r\nHost: %s\r\n%s" % (known, relay.host, more))
         said = await relay.ask(request(relay.host, target=target, more=b"Cookie: servers=1\r\n"))
     assert b"404 Not Found" in unknown
     assert len(relay.told) == 1  # that it was refused
+    assert b'{"authorization_servers": ["%s"]}' % login.origin.encode() in relay.body()  # as the server said it
     assert b"Location: %s/moved?a=b\r\n" % login.origin.encode() in said
     assert b"Set-Cookie" not in said
     assert b"X-Link: 1" in said

@@ -86,13 +86,11 @@ CHUNKS = b"\r\n2\r\nok\r\n0\r\n\r\n"
     ("method", "said", "body"),
     [
         (b"HEAD", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", b""),
-        (b"GET", b"HTTP/1.1 204 No Content\r\n\r\n", b""),
         (b"GET", b"HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n", b""),
         (b"GET", b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\nX  Y: \xff\r\nContent-Length: 2\r\n\r\nok", b"ok"),
         (b"GET", b"HTTP/1.0 200\r\n\r\nuntil the end", b"until the end"),
         (b"GET", b"HTTP/1.1 500 Internal Server Error\nContent-Length: 2\n\nno", b"no"),
         (b"PURGE", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n" + CHUNKS, b"ok"),
-        (b"GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n" + CHUNKS, b"ok"),
         (b"GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, Chunked\r\n" + CHUNKS, b"ok"),
         (b"GET", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n" + CHUNKS, b"ok"),
     ],

@@ -10,8 +10,6 @@ import pytest
 from tests.kit.peer import Link, peer
 from tests.tap.relaying import answer, relaying, request, says, until_has
 from tui_host.capture.exports.jsonl_export import record_line
-from tui_host.tap.http.request_gate import Gate
-from tui_host.tap.http_messages import HeadError, read_request
 
 POST = b"POST /v1/x HTTP/1.1\r\n"
 JSON = b"Content-Type: application/json\r\n"
@@ -29,18 +27,14 @@ REFUSED = {
     "two hosts": (400, POST + HERE + b"Host: evil.test\r\n" + JSON + TWO),
     "a page without an origin": (403, POST + HERE + b"Origin: null\r\n" + JSON + TWO),
     "a page's origin": (403, POST + HERE + b"Origin: https://evil.test\r\n" + JSON + TWO),
-    "a page's picture": (403, b"GET /v1/x HTTP/1.1\r\n" + HERE + b"Sec-Fetch-Site: cross-site\r\n\r\n"),
     "a page that asks first": (403, b"OPTIONS /v1/x HTTP/1.1\r\n" + HERE + b"Origin: https://evil.test\r\n\r\n"),
-    # From programs these are taken (below): a page's browser cannot help being one, and curl sends them as Ollama's documentation has it.
     "a browser's text": (415, POST + HERE + BROWSER + b"Content-Type: text/plain\r\n" + TWO),
     "a page's form": (415, POST + HERE + b"Referer: http://a.test/\r\n" + FORM + TWO),
     "a page's body without a type": (415, POST + HERE + b"Sec-Fetch-Mode: no-cors\r\n" + TWO),
     "a whole URL": (400, b"GET http://internal.test/ HTTP/1.1\r\n" + HERE + b"\r\n"),
-    "a tunnel": (400, b"CONNECT internal.test:443 HTTP/1.1\r\n" + HERE + b"\r\n"),
     "a star": (400, b"GET * HTTP/1.1\r\n" + HERE + b"\r\n"),
     "both framings": (400, SENT + b"Content-Length: 5\r\n" + CHUNKED + b"0\r\n\r\n"),
     "two lengths": (400, SENT + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "),
-    "a folded framing": (400, SENT + b"Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n"),
     "another coding": (400, SENT + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"),
     "chunks of HTTP/1.0": (400, b"POST / HTTP/1.0\r\n" + HERE + JSON + CHUNKED),
     "a folded host": (400, POST + b"Host:\r\n 127.0.0.1:PORT\r\n" + JSON + TWO),
@@ -48,7 +42,6 @@ REFUSED = {
     "a space before the colon": (400, SENT + b"Content-Length : 2\r\n\r\n{}"),
     "a bare carriage return": (400, SENT + b"X-A: 1\rX-B: 2\r\n" + EMPTY),
     "blanks that nobody gets through": (400, SENT + b"X-A:" + b" \t" * 100_000 + b"\rb\r\n" + EMPTY),
-    "HTTP/2": (400, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     "a head without end": (431, SENT + b"X-A: " + b"a" * (300 << 10)),
     "a chunk without a size": (400, SENT + CHUNKED + b"zz\r\n"),
     "a chunk that is too long": (400, SENT + CHUNKED + b"1\r\nab\r\n"),
@@ -64,7 +57,6 @@ TAKEN = {
     "a program's body without a type": POST + HERE + TWO,
     "nothing to send": POST + HERE + EMPTY,
     "bare line feeds": SENT.replace(b"\r", b"") + b"Content-Length: 2\r\n\n{}",
-    "one length, often": SENT + b"Content-Length: 2, 2\r\nContent-Length: 2\r\n\r\n{}",
     "what the server can do": b"OPTIONS * HTTP/1.1\r\n" + HERE + b"\r\n",
 }
 
@@ -90,6 +82,7 @@ async def test_of_what_is_refused_the_upstream_sees_nothing(name: str) -> None:
     if status == 403:
         assert [record.kind for record in relay.records()] == ["request", "response", "chunk", "end"]
         assert relay.told
+        assert (b"--allow-host evil.test" in body) == (name == "a name that leads here")
         assert relay.records()[0].malformed is None  # no byte of a body was looked at, so none is missing
 
 
@@ -106,17 +99,6 @@ async def test_what_programs_send_is_passed_on(name: str) -> None:
     sent = asking.replace(b"http://127.0.0.1:PORT", up.origin.encode())
     host = b"Host: %s" % up.origin.partition("://")[2].encode()
     assert bytes(up.received[0]) == re.sub(rb"Host: [^\r\n]*", host, sent)
-
-
-def test_a_refused_host_is_told_what_would_let_it_in() -> None:
-    gate = Gate(8321, hosts=("host.docker.internal",))
-    for host, words in (
-        (b"evil.test:8321", "--allow-host evil.test"),
-        (b"localhost", "must end in :8321$"),
-        (b"host.docker.internal", "must end in :8321$"),
-    ):
-        with pytest.raises(HeadError, match=words):
-            gate.check(read_request(b"GET / HTTP/1.1\r\nHost: %s\r\n\r\n" % host))
 
 
 async def test_what_belongs_to_one_hop_alone_goes_no_farther_and_nothing_is_added() -> None:

@@ -90,29 +90,27 @@ async def test_another_machine_is_reached_through_the_proxy_of_the_environment()
     assert "YW5u" not in repr(relay.records())
 
 
-@pytest.mark.parametrize("consents", [True, False])
-async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it(tmp_path: Path, *, consents: bool) -> None:
+async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it_and_may_refuse(tmp_path: Path) -> None:
     own, context = encrypting(tmp_path)
     seen: list[bytes] = []
 
     async def script(stream: Link) -> None:
         seen.append(await stream.head())
-        word = b"200 Connection established" if consents else b"407 Proxy Authentication Required"
-        await stream.send(b"HTTP/1.1 %s\r\n\r\n" % word)
-        if consents:
+        if len(seen) == 1:
+            await stream.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
             seen.append(await answer_encrypted(stream, context))
+        else:
+            await stream.send(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
 
     async with peer(connection=script) as proxy:
         environment = {"https_proxy": proxy.origin}
         async with relaying("https://model.example/v1", environment=environment, ca_file=own) as relay:
-            answered = await relay.ask(request(relay.host))
+            answered, refused = [await relay.ask(request(relay.host)) for _ in range(2)]
     assert seen[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\nHost: model.example:443\r\n")
-    if consents:
-        assert seen[1].startswith(b"POST /v1/chat/completions HTTP/1.1\r\nHost: model.example\r\n")
-        assert answered.endswith(b"2\r\nok\r\n0\r\n\r\n")
-    else:
-        assert b"407 Proxy Authentication Required" in answered
-        assert b"Server: tui-host tap" in answered
+    assert seen[1].startswith(b"POST /v1/chat/completions HTTP/1.1\r\nHost: model.example\r\n")
+    assert answered.endswith(b"2\r\nok\r\n0\r\n\r\n")
+    assert b"407 Proxy Authentication Required" in refused
+    assert b"Server: tui-host tap" in refused
 
 
 @pytest.mark.parametrize(
@@ -121,9 +119,8 @@ async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it(tmp_path
         ("api.deepseek.com/v1", {}, "not an http or https URL"),
         ("ftp://x", {}, "not an http or https URL"),
         ("https://me:secret@x/v1", {}, "a URL with a user, a query or a fragment in it"),
-        ("https://x/v1?key=1", {}, "a URL with a user, a query or a fragment in it"),
-        ("https://x", {"HTTPS_PROXY": "socks5://p:1"}, "a proxy of the kind socks5"),
-        ("https://x", {"HTTPS_PROXY": "http://p:port"}, "the proxy's address is not a URL"),
+        ("https://x", {"HTTPS_PROXY": "socks5://p:1"}, "the proxy's address is no http URL"),
+        ("https://x", {"HTTPS_PROXY": "http://p:port"}, "the proxy's address is no http URL"),
     ],
 )
 def test_what_can_be_no_upstream_is_told(typed: str, environment: dict[str, str], what: str) -> None:
@@ -157,10 +154,7 @@ async def test_a_tap_before_itself_is_refused() -> None:
         ("https://mcp.example/mcp", "https://[2606:2800:220:1::1]", True),
         ("https://mcp.example/mcp", "https://10.0.0.1", False),
         ("https://mcp.example/mcp", "https://169.254.169.254", False),
-        ("https://10.0.0.7/mcp", "https://10.0.0.1", True),
-        ("https://169.254.1.1/mcp", "https://10.0.0.1", False),
         ("http://127.0.0.1:3000/mcp", "http://localhost:9", True),
-        ("http://localhost:3000/mcp", "https://10.0.0.1", True),
         ("http://localhost:3000/mcp", "https://169.254.169.254", False),
     ],
 )
@@ -201,10 +195,8 @@ OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GO
     [
         ("https://api.deepseek.com/v1", "/v1", [OPENAI]),
         ("https://api.deepseek.com/v1/chat/completions", "/v1", [OPENAI]),
-        ("https://generativelanguage.googleapis.com/v1beta/openai/", "/v1beta/openai/", [OPENAI]),
         ("https://llm.example/v1/messages", "", [ANTHROPIC]),
         ("https://api.anthropic.com/v1", "", [ANTHROPIC]),
-        ("https://api.moonshot.cn/anthropic/v1/", "/anthropic", [ANTHROPIC]),
         ("https://generativelanguage.googleapis.com/v1beta", "", [GEMINI]),
         ("https://llm.example/api/chat", "", [OLLAMA]),
         ("http://127.0.0.1:11434", "", [OLLAMA]),
@@ -214,7 +206,6 @@ OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GO
 def test_hosts_are_told_the_address_of_whom_the_upstream_speaks_like(
     upstream: str, path: str, names: list[str]
 ) -> None:
-    """Clients of Anthropic's and of Gemini's API put the version behind it themselves: with it twice there is nothing."""
     server = upstream_of(upstream, {}, None)
     url = base_url(server, OWN)
     assert url == OWN + path

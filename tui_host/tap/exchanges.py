@@ -21,10 +21,9 @@ REMEMBERED = 1000  # sessions of clients
 
 
 class Connections:
-    """Finds the observer of each exchange.
+    """Finds the observer of each exchange: one for a model's API and for logins, and one for each client of an MCP server.
 
-    There is one for a model's API and for logins. Before an MCP server (`is_mcp`), clients' connections have their own: they
-    are told apart by session id or by announced endpoint, else by the clients' names. `is_whole` tells whether connections
+    Clients are told apart by session id or by announced endpoint, else by their names. `is_whole` tells whether connections
     are recorded from their beginning.
     """
 
@@ -47,24 +46,19 @@ class Connections:
         agent = head.value(b"user-agent")
         observer = self._by_agent.get(agent)
         if begins or observer is None:
+            peer, is_whole = self._peer, self._is_whole or begins
+            connection = self._recorder.new_connection(peer)
             observer = Observer(
-                self._recorder,
-                wire="mcp",
-                peer=self._peer,
-                connection=self._recorder.new_connection(self._peer),
-                is_whole=self._is_whole or begins,
-                logins="some",
+                self._recorder, wire="mcp", peer=peer, connection=connection, is_whole=is_whole, logins="some"
             )
             _remember(self._by_agent, agent, observer)
         return observer
 
-    def answered(self, observer: Observer, head: MessageHead, response: MessageHead) -> None:
-        """Take in the head of a response, which may begin or end a client's session."""
+    def answered(self, observer: Observer, response: MessageHead) -> None:
+        """Take in the head of a response, which may begin a client's session."""
         session = response.value(b"mcp-session-id")
         if self._is_mcp and session:
             _remember(self._by_session, session, observer)
-        if head.method == b"DELETE" and response.status < 300:
-            self._by_session.pop(head.value(b"mcp-session-id"), None)
 
     def announced(self, observer: Observer, url: str) -> None:
         """Take in the URL to which a client will send its messages, as an event stream announces it."""
@@ -139,7 +133,7 @@ class _TappedExchange:
         elif kind == kinds.RESPONSE:
             response = read_response(data)
             observed.response(response.status, header_pairs(response.pairs))
-            self._connections.answered(observer, self._head, response)
+            self._connections.answered(observer, response)
         elif kind == kinds.ANNOUNCED:
             with suppress(ValueError):  # it is no URL: no client sends messages there
                 self._connections.announced(observer, urljoin(self._url, data.decode("latin-1")))

@@ -18,6 +18,11 @@ from typing_extensions import override
 HEAD_LIMIT = 256 << 10  # bytes; a larger head is refused
 CHUNK_LINE_LIMIT = 16 << 10
 
+# Keep-Alive passes, since both connections last equally long. Source: RFC 9110, section 7.6.1.
+_OF_ONE_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
+# The message depends on these, even if `Connection` names them; and both connections end alike.
+FRAMES = frozenset((b"content-length", b"transfer-encoding"))
+_OF_ALL_HOPS = FRAMES | {b"host", b"content-type", b"content-encoding", b"close", b"keep-alive"}
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TEXT = rb"[^\r\n\x00]*"
 _REQUEST_LINE = re.compile(rb"(" + _TOKEN + rb") ([^\x00-\x20\x7f]+) HTTP/1\.([01])\r?\n")
@@ -122,6 +127,21 @@ class MessageHead:
         if _REQUEST_LINE.fullmatch(first) is None:
             raise HeadError(502, "an invalid request target")
         return replace(self, first=first, target=target)
+
+
+def for_next_hop(head: MessageHead, *, upgrades: bool = False) -> MessageHead:
+    """Return a head without what belongs to one connection. `Connection` keeps what is true for the next one too."""
+    gone = (_OF_ONE_HOP | head.options) - _OF_ALL_HOPS - ({b"upgrade"} if upgrades else set[bytes]())
+    fields: list[HeaderLine] = []
+    for field in head.fields:
+        if field.key == b"connection":
+            options = [option.strip() for option in field.value.split(b",")]
+            left = [option for option in options if option.lower() not in gone]
+            if left:
+                fields.append(field if left == options else field.with_value(b", ".join(left)))
+        elif field.key not in gone:
+            fields.append(field)
+    return replace(head, fields=tuple(fields))
 
 
 class HeadBuffer:

@@ -36,7 +36,7 @@ KEEP_SECONDS = 1.0  # for one batch of records to be stored, before looking afte
 MOST_UNSTORED = 4 << 20  # bytes to take from the ring beyond those that are stored; the others wait there
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.02, 0.25  # seconds between looks at the ring, after bytes and a while without any
 LOCKED_SECONDS, FAULTY_SECONDS, LOG_SECONDS = 300.0, 1.0, 5.0
-"""Seconds to wait at the end for a locked database, for one that cannot be written, and for a log without progress."""
+"""Seconds to wait at the end for a locked database, which may be free at any moment, a faulty one, and a log without progress."""
 LOG_BYTES, LOG_RECORDS, LOG_LOOK_SECONDS = 1 << 20, 20, 0.02  # to write and to word at once; between looks at the end
 
 
@@ -54,10 +54,7 @@ class LogForm:
 
 
 class TapLog:
-    """`--log`, an export that follows: appends to a file as far as its reader takes it, and never waits for him.
-
-    A later recorder (`is_first` is false) only ends the line that the one before it left unfinished.
-    """
+    """`--log`, an export that follows: appends to a file as far as its reader takes it, and never waits for him."""
 
     def __init__(
         self, form: LogForm, descriptor: int, name: str, session: TapSession, tell: Callable[[str], None]
@@ -69,7 +66,7 @@ class TapLog:
         self._tell = tell
         self._recorder: Recorder = session.recorder
         beginning = form.begin(session.info, session.recorder.redactor.text)
-        self._rest = beginning if session.is_first else b"\n"
+        self._rest = beginning if session.is_first else b"\n"  # ends what the recorder before left unfinished
         self._is_closed = False
         self._seq = 0  # of the last record that was worded
 
@@ -131,7 +128,10 @@ class _Recording:
     def run(self) -> None:
         """Record everything. Raises LostDatabaseError if the database is no longer the one that was opened."""
         ring, session, pause, over_at = self._ring, self._session, SHORTEST_PAUSE, 0.0
-        while not over_at or self._goes_on(time.monotonic() - over_at):
+        while not over_at or ring.has_more or self._recorder.left or session.fault:
+            patience = LOCKED_SECONDS if session.fault.endswith(LOCKED) else FAULTY_SECONDS
+            if over_at and session.fault and time.monotonic() - over_at > patience:
+                break
             pause = SHORTEST_PAUSE if self._step() else min(2 * pause, LONGEST_PAUSE)
             if over_at:
                 time.sleep(SHORTEST_PAUSE if self._recorder.left else 0)
@@ -168,12 +168,6 @@ class _Recording:
             ring.free(self._recorder.reached)
         ring.words[IS_WELL] = session.store is not None and not session.fault
         return bool(items) or ring.has_more
-
-    def _goes_on(self, seconds: float) -> bool:
-        """Whether something is left to store, so long after the relay has ended, and it can still be."""
-        fault = self._session.fault
-        patience = LOCKED_SECONDS if fault.endswith(LOCKED) else FAULTY_SECONDS  # a lock may end at any moment
-        return seconds < patience if fault else bool(self._ring.has_more or self._recorder.left)
 
 
 def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:

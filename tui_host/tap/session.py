@@ -136,7 +136,8 @@ class TapSession:
         except (TuiHostError, OSError) as error:
             self.fault = LOCKED if isinstance(error, TuiHostError) and error.what == LOCKED else str(error)
             return
-        self._touch(store)  # first: on an almost full disk, records without a session are not stored
+        # First of all: on an almost full disk, records without a session are not stored.
+        store.sessions.save(replace(self.info, updated_ns=time.time_ns()))
         store.sessions.claim(self._id)  # a recorder that died may be its owner
         if self._before:
             left = store.records(capture=self._before, after=options.stored_seq)
@@ -160,7 +161,4 @@ class TapSession:
         if now >= self._touch_at and self.recorder.revision != self._touched:
             self._touch_at = now + TOUCH_SECONDS
             self._touched = self.recorder.revision
-            self._touch(store)
-
-    def _touch(self, store: Store) -> None:
-        store.sessions.save(replace(self.info, updated_ns=time.time_ns()))
+            store.sessions.save(replace(self.info, updated_ns=time.time_ns()))

@@ -10,11 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-WRONG = 2
-"""The exit code for wrong arguments."""
+WRONG = 2  # exit code for wrong arguments
 OPTIONS = ("--data-dir", "--log", "--config")
-LOG_BEGINS = b'{"tui_host":'
-"""The first bytes of a log."""
+LOG_BEGINS = b'{"tui_host":'  # the first bytes of a log
 
 
 class StdioArguments:

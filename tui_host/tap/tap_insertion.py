@@ -52,11 +52,7 @@ class ChangedFile:
 
 
 def install(text: str, servers: Iterable[ServerEntry], names: Collection[str], program: Sequence[str]) -> ChangedFile:
-    """Insert a tap before the command of every server, or only of the named ones.
-
-    `program` is the command that starts a stdio tap, without the server's name: `/…/tui-host tap stdio`. Without one, the
-    taps are removed.
-    """
+    """Insert a tap (`/…/tui-host tap stdio`) before the command of every server, or of the named ones; without one, remove it."""
     entries = [entry for entry in servers if not names or entry.place[-1] in names]
     changes = [_installed(text, entry, program) if program else _uninstalled(text, entry) for entry in entries]
     edits = [edit for needed in changes if isinstance(needed, list) for edit in needed]
@@ -92,16 +88,14 @@ def _installed(text: str, entry: ServerEntry, program: Sequence[str]) -> Skipped
     """Return the edits that put a tap before a server, or why it cannot be."""
     place, words, members = entry.place, entry.words, entry.node.members
     command, arguments, dev = members.get("command"), members.get("args"), members.get("dev")
+    value = None if command is None else command.value
     if entry.url:
         return SkippedServer(place=place, url=entry.url)
     first, _, rest = (words or ("",))[0].partition(" ")
     is_line = words is not None and len(words) == 1 and rest.strip() and not re.search(r"[/\\$]", first)
     faults = (  # the first one counts; a command with a space may be a path
         (command is None, "neither a command nor a URL"),
-        (
-            command is not None and not (isinstance(command.value, str) and command.value),
-            "its command is not text, or is empty",
-        ),
+        (value == "" or not isinstance(value, str), "its command is not text, or is empty"),
         (words is None, "its arguments are not a list of strings"),
         (_tapped_from(words or ()) is not None, TAPPED),
         (is_line, "its command is a line for a shell; split it into command and args first"),

@@ -1,10 +1,9 @@
 """Places: the URLs in an upstream's answers that would lead a client past the tap, and logins, which need that most.
 
-A client asks an authorization server for a token for the URL that it was given, which is the tap's (`resource`, RFC
-8707), and a server accepts only tokens for its own URL. So one rule: an absolute URL in a login's metadata is replaced by
-a place at the tap. One at the upstream's origin keeps its path; one elsewhere stands behind PREFIX, as
-`/tui-host-authorization/scheme/host/path`. What is sent there goes on with the server's own URL as `resource`, and a
-browser is sent to the real page. Nothing leads to an origin that no metadata has named.
+A client asks for a token for the URL that it was given, which is the tap's (`resource`, RFC 8707), and a server accepts
+only tokens for its own. So an absolute URL in a login's metadata is replaced by a place at the tap: one at the upstream's
+origin keeps its path, one elsewhere stands behind PREFIX, as `/tui-host-authorization/scheme/host/path`. What is sent
+there goes on with the server's own URL as `resource`, and a browser is sent to the real page.
 Source: MCP 2025-11-25, Authorization; RFC 8414, section 3; RFC 9728, section 3; MCP 2024-11-05, HTTP with SSE.
 """
 
@@ -12,14 +11,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 from urllib.parse import quote, unquote_plus, unquote_to_bytes, urljoin
 
 from tui_host.errors import JSON, SettingsError
 from tui_host.tap.http.upstream import Upstream
-from tui_host.tap.http_messages import HeaderLine, HeadError, MessageHead
+from tui_host.tap.http_messages import HeaderLine, HeadError, MessageHead, for_next_hop
 
 PREFIX = b"/tui-host-authorization/"
 RESOURCE = b"/.well-known/oauth-protected-resource"
@@ -56,14 +55,11 @@ class Route:
 
 
 class EndpointEvent:
-    """Changes the URL in the `endpoint` event that begins a stream of the older transport, HTTP with SSE.
-
-    Only the first event is held back, and only until it is whole: no client acts on it before. `url` is the original.
-    """
+    """Changes the URL in the `endpoint` event that begins a stream of HTTP with SSE, which is held back until it is whole."""
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
         self._change = change
-        self._held = self.url = b""
+        self._held = self.url = b""  # the URL as it was
         self._is_over = False
 
     def feed(self, data: bytes, *, is_last: bool) -> bytes:
@@ -91,10 +87,7 @@ BodyChange: TypeAlias = Callable[[bytes], bytes] | EndpointEvent
 
 
 class TapPlaces:
-    """Knows which URL at the tap, whose origin is `own`, stands for which one of a server.
-
-    Before a model's API (`is_mcp` is false) only redirects to the upstream's own origin are changed.
-    """
+    """Knows which URL at the tap, whose origin is `own`, stands for which one of a server; of a model's API only redirects."""
 
     def __init__(self, upstream: Upstream, own: str, tell: Callable[[str], None], *, is_mcp: bool = True) -> None:
         self._upstream = upstream
@@ -146,14 +139,18 @@ class TapPlaces:
                 fields[number] = b"resource=" + quote(self._resource_origin + rest, safe="").encode()
         return b"&".join(fields)
 
-    def for_upstream(self, head: MessageHead, route: Route) -> MessageHead:
-        """Return a request's head with the target of its route; where the answer must be read, not compressed."""
+    def for_upstream(self, head: MessageHead, route: Route, own_origins: Collection[bytes]) -> MessageHead:
+        """Return a request's head for its route, as the next hop gets it; where the answer must be read, not compressed."""
         gone = {b"cookie"} if route.foreign_url else set[bytes]()  # to the client, all servers have the same origin
         is_stream = any(b"text/event-stream" in value.lower() for value in head.values(b"accept"))
         if self._is_mcp and head.method == b"GET" and (is_stream or _is_metadata(head.target)):
             gone.add(b"accept-encoding")
-        head = replace(head, fields=tuple(field for field in head.fields if field.key not in gone))
-        return head if head.target == route.target else head.with_target(route.target)
+        fields = tuple(field for field in head.fields if field.key not in gone)
+        passed = for_next_hop(replace(head, fields=fields), upgrades=head.wants_websocket)
+        passed = passed.with_value(b"host", route.upstream.host)
+        if head.value(b"origin") in own_origins:
+            passed = passed.with_value(b"origin", route.upstream.origin.encode())
+        return passed if head.target == route.target else passed.with_target(route.target)
 
     # Answers.
 

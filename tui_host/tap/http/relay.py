@@ -1,8 +1,7 @@
 """The relay of an HTTP tap: what it decides about requests, and a link for each client, through which exchanges pass.
 
-A client's connection and the one to the upstream last equally long and end alike: closed, half closed or reset. The
-relay holds back only incomplete heads, forms and metadata of logins, and bytes that the other side does not accept; it
-then stops reading.
+Both connections last equally long and end alike: closed, half closed or reset. Only incomplete heads, forms and metadata
+of logins are held back, and bytes that the other side does not accept, which is then not read.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.tap import http_messages as messages
 from tui_host.tap import relay as kinds
 from tui_host.tap.http.logins import Route, TapPlaces
-from tui_host.tap.http.relayed_exchange import RelayedExchange, Report, for_next_hop
+from tui_host.tap.http.relayed_exchange import RelayedExchange, Report
 from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.http.sides import Side
 from tui_host.tap.http.upstream import MACHINE, Upstream, depth_of_name
-from tui_host.tap.http_messages import HeadBuffer, HeadError, MessageHead, SizedBody, new_field
+from tui_host.tap.http_messages import HeadBuffer, HeadError, MessageHead, SizedBody, for_next_hop, new_field
 
 READ_BYTES = 1 << 20  # to read at once at most; larger reads make large bodies cheaper
 LOOPBACK = "127.0.0.1"
@@ -41,11 +40,7 @@ CUT = "the upstream ended the connection before its answer was complete"
 
 
 class Relay:
-    """Decides about requests to the port on which `listener` is to listen, and counts exchanges.
-
-    `report` takes what is to be recorded, `tell` messages for the user. The user may allow origins of web pages, and further
-    names of this machine.
-    """
+    """Decides about requests to the port of `listener`: `report` takes what is to be recorded, `tell` messages for the user."""
 
     def __init__(
         self,
@@ -66,7 +61,7 @@ class Relay:
         self.buffer = memoryview(bytearray(READ_BYTES))
         self._listener = listener
         self.report = report
-        self._gate = Gate(port, allowed_origins, allowed_hosts, allows_forms=is_mcp)
+        self.gate = Gate(port, allowed_origins, allowed_hosts, allows_forms=is_mcp)
         self.numbers = count(1)  # of exchanges
 
     @asynccontextmanager
@@ -76,7 +71,6 @@ class Relay:
         server = await loop.create_server(lambda: ClientLink(self).client, sock=self._listener, backlog=BACKLOG)
 
         def tell(_loop: asyncio.AbstractEventLoop, context: Mapping[str, object]) -> None:
-            """Print one short sentence for each kind of failure, and no traceback."""
             if server.is_serving():  # a closed server may still get callbacks that were already scheduled
                 self.tell(f"a connection broke: {context.get('exception') or context.get('message')!r}")
 
@@ -105,22 +99,13 @@ class Relay:
         """Return where a request goes. Raises HeadError if it is refused, which has been recorded and told."""
         try:
             route = self.places.route(head)
-            self._gate.check(head, is_redirect=bool(route.redirect_url))
+            self.gate.check(head, is_redirect=bool(route.redirect_url))
         except HeadError as error:
             self.record_answer(head, *refusal(error.status, error.words, head.method))
             path = head.target.partition(b"?")[0].decode("latin-1")  # the query may contain the client's credential
             self.tell(f"refused {head.method.decode()} {path}: {error.words}")
             raise
         return route
-
-    def head_for(self, head: MessageHead, route: Route) -> MessageHead:
-        """Return a request's head for the upstream: only Host, Origin, and what belongs to one hop differ."""
-        upstream = route.upstream
-        passed = for_next_hop(self.places.for_upstream(head, route), upgrades=head.wants_websocket)
-        passed = passed.with_value(b"host", upstream.host)
-        if head.value(b"origin") in self._gate.own_origins:
-            passed = passed.with_value(b"origin", upstream.origin.encode())
-        return passed
 
     def record_answer(self, head: MessageHead, response: MessageHead, body: bytes) -> None:
         """Record an answer made by the relay, under the host that the request names."""
@@ -176,10 +161,8 @@ class ClientLink:
     def _client_lost(self, exc: Exception | None) -> None:
         self._relay.links.discard(self)
         exchange, self._exchange = self._exchange, None
-        if exc is not None:
-            self._drop_upstream("reset")
-        else:
-            self._drop_upstream("close" if exchange is None else "abort")
+        in_order = "close" if exchange is None else "abort"
+        self._drop_upstream(in_order if exc is None else "reset")
         if exchange is not None:
             exchange.finish(kinds.CLOSED)
 
@@ -217,7 +200,7 @@ class ClientLink:
             relay.record_answer(head, answer, b"")
             self._say(answer, b"")
             return
-        passed = relay.head_for(head, route)
+        passed = relay.places.for_upstream(head, route, relay.gate.own_origins)
         if self._upstream is None or previous is None or previous.upstream is not server:
             self._drop_upstream("abort")
             side = Side(relay.buffer, take=self._from_upstream, lost=lambda exc: self._upstream_lost(side, exc))

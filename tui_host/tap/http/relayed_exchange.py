@@ -14,32 +14,12 @@ from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.tap import http_messages as messages
 from tui_host.tap import relay as kinds
 from tui_host.tap.http.logins import BodyChange
-from tui_host.tap.http_messages import ChunkedBody, HeaderLine, HeadError, MessageHead, SizedBody, new_field
+from tui_host.tap.http_messages import ChunkedBody, HeadError, MessageHead, SizedBody, new_field
 
 Report: TypeAlias = Callable[[bytes, int, bytes], None]
 """Takes what the recorder is to know, without waiting: its kind, the exchange's number, its data."""
 
-# Keep-Alive passes, since both connections last equally long. Source: RFC 9110, section 7.6.1.
-_OF_ONE_HOP = frozenset((b"proxy-connection", b"proxy-authorization", b"proxy-authenticate", b"te", b"upgrade"))
-# The message depends on these, even if `Connection` names them; and both connections end alike.
-_FRAMES = frozenset((b"content-length", b"transfer-encoding"))
-_OF_ALL_HOPS = _FRAMES | {b"host", b"content-type", b"content-encoding", b"close", b"keep-alive"}
 DOCUMENT_LIMIT = 1 << 20  # bytes of a login's metadata
-
-
-def for_next_hop(head: MessageHead, *, upgrades: bool = False) -> MessageHead:
-    """Return a head without what belongs to one connection. `Connection` keeps what is true for the next one too."""
-    gone = (_OF_ONE_HOP | head.options) - _OF_ALL_HOPS - ({b"upgrade"} if upgrades else set[bytes]())
-    fields: list[HeaderLine] = []
-    for field in head.fields:
-        if field.key == b"connection":
-            options = [option.strip() for option in field.value.split(b",")]
-            left = [option for option in options if option.lower() not in gone]
-            if left:
-                fields.append(field if left == options else field.with_value(b", ".join(left)))
-        elif field.key not in gone:
-            fields.append(field)
-    return replace(head, fields=tuple(fields))
 
 
 class RelayedExchange:
@@ -106,7 +86,7 @@ class RelayedExchange:
             if not answer.is_done or self._passed is None:
                 return b""
             out = change(self._held)
-            kept = [field for field in self._passed.fields if field.key not in _FRAMES]
+            kept = [field for field in self._passed.fields if field.key not in messages.FRAMES]
             self._passed = replace(self._passed, fields=(*kept, new_field(b"Content-Length", b"%d" % len(out))))
             return out
         out = change.feed(content, is_last=answer.is_done)

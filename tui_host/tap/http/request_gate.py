@@ -1,9 +1,8 @@
 """Decides which requests a relay accepts: requests of programs, but not of web pages.
 
-A web page can send requests to a port of this machine, by address or by a name of its own. `Host`, `Origin` or
-`Sec-Fetch-Site` reveal it, and without a preflight it can post only a few content types. Some browsers omit `Origin`,
-so these types are refused from anything that looks like a browser. curl, whose `-d` always sends a form's type, does
-not. Source: Fetch standard, CORS-safelisted request-headers.
+A web page can send requests to a port of this machine, which `Host`, `Origin` or `Sec-Fetch-Site` reveal, and without a
+preflight it can post only a few content types. Some browsers omit `Origin`, so these types are refused from anything that
+looks like a browser; curl's `-d`, which sends a form's type, does not. Source: Fetch, CORS-safelisted request-headers.
 """
 
 from __future__ import annotations

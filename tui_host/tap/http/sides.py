@@ -17,8 +17,8 @@ LINGER_SECONDS = 2.0  # in which a refused client may still send, so that it rea
 class Side(asyncio.BufferedProtocol):
     """A connection that pauses its peer when it takes no more bytes, and can end in each way that a peer can tell.
 
-    `take` gets the bytes that arrive. `ended` is called when the other end has closed its sending side, and returns whether
-    the connection is to stay; `lost` when the connection has ended, with the error if it did not end in order.
+    `take` gets what arrives. `ended` returns whether the connection is to stay when the other end has closed its sending
+    side; `lost` is called when it has ended, with the error if it did not end in order.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class Side(asyncio.BufferedProtocol):
     def end(self, how: Literal["close", "linger", "abort", "reset"]) -> None:
         """End the connection, and take no more of what arrives.
 
-        `close` is when all bytes are sent, `linger` when the other end had time to read them although it may still be
-        sending, `abort` at once, and `reset` so that the other end cannot take what it has got for complete.
+        `close` once all is sent, `linger` once the other end had time to read it although it may still be sending, `abort`
+        at once, `reset` so that the other end cannot take what it has got for complete.
         """
         self.is_closed, self._take = True, len
         transport = self._transport

@@ -11,6 +11,7 @@ import socket
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
@@ -25,9 +26,7 @@ PUBLIC, NETWORK, MACHINE, FORBIDDEN = range(4)
 """How deep inside a network an address is: who can reach it; nobody may name the last ones."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")  # RFC 6052: the last bytes are an IPv4 address
 Protocols = Callable[[], asyncio.BaseProtocol]
-_NEXT_ADDRESS_SECONDS = 0.25
-"""Seconds until the next address of a host is tried as well. Source: RFC 8305, section 8."""
-_ADDRESS_SECONDS = 10.0
+_NEXT_ADDRESS_SECONDS = 0.25  # until the next address of a host is tried as well: RFC 8305, section 8
 _OF_UNKNOWN_ISSUER = range(18, 22)  # X509_V_ERR_* of OpenSSL's x509_vfy.h
 # OpenSSL's names, in several versions, for an answer without TLS.
 _NO_TLS = frozenset(("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"))
@@ -127,11 +126,11 @@ class Upstream:
         for address in [str(info[4][0]) for info in infos]:
             if depth_of(address) <= (named_by._depth or PUBLIC):
                 try:
-                    async with asyncio.timeout(_ADDRESS_SECONDS):
-                        await self._connect_to(address, protocol)
-                        return
-                except OSError as error:  # a timeout is one too
+                    await self._connect_to(address, protocol)
+                except OSError as error:
                     fault = error
+                else:
+                    return
         raise fault
 
     async def _tunnel(self, proxy: SplitResult) -> socket.socket:
@@ -218,13 +217,9 @@ def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
     typed_proxy = proxy_for(typed, environment)
     if not typed_proxy:
         return None
-    what = "the proxy's address is not a URL"
-    try:
+    with suppress(ValueError):  # of a port that is no number
         proxy = urlsplit(typed_proxy)
-        if proxy.hostname and proxy.port != 0:
-            if proxy.scheme == "http":
-                return proxy
-            what = f"a proxy of the kind {proxy.scheme}"
-    except ValueError:
-        pass  # of a port that is no number
-    raise SettingsError(what, "the environment", "correct or unset it, or name the upstream's host in NO_PROXY")
+        if proxy.scheme == "http" and proxy.hostname and proxy.port != 0:
+            return proxy
+    remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
+    raise SettingsError("the proxy's address is no http URL", "the environment", remedy)
