@@ -260,20 +260,14 @@ def test_an_export_is_byte_for_byte_what_it_was(name: str, file: str) -> None:
     assert b"".join(FORMATS[name].export(everything(), INFO)) == (GOLDEN / file).read_bytes()
 
 
-def har(kept: Kept) -> dict[str, list[dict[str, JSON]]]:
-    archive = json.loads(kept.told("har"))
-    schemas = [json.loads(path.read_bytes()) for path in SCHEMA.glob("*.json")]
-    validator = Draft6Validator(
-        {"allOf": [{"$ref": "har.json#"}], "definitions": {each["$id"]: each for each in schemas}}
-    )
-    assert [error.message for error in validator.iter_errors(archive)] == []  # pyright: ignore[reportUnknownMemberType]
-    return archive["log"]
-
-
 def test_an_archive_of_both_lanes_is_valid_by_the_schema_of_others() -> None:
     """The schema is `har-schema` 2.0.0 from npm."""
     kept = Kept([*exchange("x1", "{'é'}".encode(), b"data: 1\xff\n\n"), *over_http(), *two_turns().drafts[:2]])
-    log = har(kept)
+    log = json.loads(kept.told("har"))["log"]
+    schemas = {schema["$id"]: schema for schema in (json.loads(path.read_bytes()) for path in SCHEMA.glob("*.json"))}
+    validator = Draft6Validator({"allOf": [{"$ref": "har.json#"}], "definitions": schemas})
+    faults = validator.iter_errors({"log": log})  # pyright: ignore[reportUnknownMemberType]
+    assert [fault.message for fault in faults] == []
     model, server = log["entries"]
     request, response = mapping(model["request"]), mapping(model["response"])
     assert request["postData"] == {"mimeType": "application/json", "text": "{'é'}"}
@@ -386,10 +380,8 @@ def test_texts_that_look_like_keys_are_counted_and_masked_in_every_format() -> N
     bare = frame(f'{{"key":"{key}"}}\xff\n'.encode("latin-1"), session=SESSION)
     kept = Kept([*exchange("x1", b"{}", cut), bare], [{"item": "user", "turn": 1, "text": f"it is {key}"}])
     assert keys_in_words(Kept([]), SESSION) == ""
-    assert keys_in_words(Kept(kept.drafts[-1:]), SESSION) == (
-        "1 text looks like a key of a vendor: ⟨secret:vendor-key⟩ is written instead"
-    )
-    assert "1 of them stand in compressed or cut bodies" in keys_in_words(kept, SESSION)
+    for some in (kept, Kept(kept.drafts[-1:]), Kept(kept.drafts[:-1])):
+        assert keys_in_words(some, SESSION).startswith("1 text looks like a key of a vendor: ⟨secret:vendor-key⟩ is")
     for name in FORMATS:
         left = kept.told(name).count(key.encode())
         assert left == (1 if name == "raw" else 0), name

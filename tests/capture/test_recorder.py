@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -81,26 +80,15 @@ def test_a_clock_that_is_turned_back_changes_no_order_and_no_duration(
 NOON = 1_760_000_000_000_000_000
 
 
-@pytest.mark.parametrize(
-    ("stamps", "times"),
-    [
-        ([("a", NOON, 5), ("a", NOON - 9_000_000_000, 70)], [NOON, NOON + 65]),  # the wall clock was set meanwhile
-        ([("a", NOON, 5), ("b", NOON + 2000, 900)], [NOON, NOON + 2000]),
-        ([("a", NOON + 1999, 5)], [NOON + 1000]),  # lines have microseconds
-        ([("a", NOON, None), ("a", NOON + 1000, 5), ("a", NOON + 70, None)], [NOON, NOON + 1000, NOON + 70]),
-    ],
-)
-def test_a_captures_own_clock_counts_from_where_the_wall_clock_stood_when_it_began(
-    stamps: Sequence[tuple[str, int, int | None]], times: Sequence[int]
-) -> None:
+def test_a_captures_own_clock_counts_from_where_the_wall_clock_stood_when_it_began() -> None:
     clock, draft = WallClock(), Record(wire="mcp", kind="frame")
-    records = [
-        replace(draft, capture=capture, seq=number, time_ns=time_ns, mono_ns=mono_ns)
-        for number, (capture, time_ns, mono_ns) in enumerate(stamps, 1)
-    ]
+    stamps = [("a", NOON, 5), ("a", NOON - 9_000_000_000, 70), ("b", NOON + 2000, 900), ("c", NOON + 1999, 5)]
+    records = [replace(draft, capture=name, time_ns=time_ns, mono_ns=mono_ns) for name, time_ns, mono_ns in stamps]
+    times = [NOON, NOON + 65, NOON + 2000, NOON + 1000]  # the wall clock was set meanwhile, and lines have microseconds
     assert [clock.at_ns(record) for record in records] == times
-    told = [None if mono_ns is None else time for (_, _, mono_ns), time in zip(stamps, times, strict=True)]
-    assert [clock.on_it(record).mono_ns for record in records] == told
+    assert [clock.on_it(record).mono_ns for record in records] == times
+    without_time = replace(draft, capture="a", time_ns=NOON + 70)
+    assert (clock.at_ns(without_time), clock.on_it(without_time)) == (NOON + 70, without_time)
 
 
 def test_records_that_left_memory_come_from_the_store(store: Store) -> None:

@@ -8,8 +8,7 @@ from tui_host.capture.json.narrowing import WORDS, text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import NOWHERE, Place, Record
 
-CLOSED = "closed by tui-host"
-"""The reason where the host disconnected."""
+CLOSED = "closed by tui-host"  # the reason where the host disconnected
 
 
 def connection_end(peer: str, connection: str, reason: str, place: Place = NOWHERE) -> Record:

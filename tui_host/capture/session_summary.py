@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
+# The stored values of a `SessionInfo`, in its order.
 SessionFields: TypeAlias = "tuple[str, str, Source, int, int, int, str, str, str, str, str, str]"
-"""The stored values of a `SessionInfo`, in its order."""
 DIRECT = "direct"  # the name among the stored options of a session that has asked no model; no model option
 LOCAL_MARK = "~"  # before the number in a name under which imported content is stored because its own was taken
 

@@ -11,8 +11,7 @@ import unicodedata
 from collections.abc import Callable
 from itertools import groupby
 
-MARKS = 16
-"""Combining marks that are drawn on one character; more would smear over the lines around it."""
+MARKS = 16  # combining marks that are drawn on one character; more would smear over the lines around it
 
 # What a terminal obeys, what turns reading around, and what is not drawn although it is there (for a model to read). Of the
 # format characters only the Arabic and Kaithi number signs, which are drawn, are left as they are.

@@ -79,14 +79,10 @@ def _quoted(text: str, marks: Mapping[str, str]) -> str:
 
 def _printed(body: bytes, marks: Mapping[str, str]) -> bytes:
     """Return a command that prints a body. Bytes that a terminal obeys or hides, or that are no text, become escapes."""
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        text = "\x00"
-    if visible(text) == text:
+    text = body.decode("utf-8", "replace")
+    if text.encode() == body and visible(text) == text:
         return f"printf %s {_quoted(text, marks)}".encode()
-    escaped = _NOT_PLAIN.sub(lambda match: b"%%" if match[0] == b"%" else b"\\%03o" % match[0][0], body)
-    return b"printf '%s'" % escaped
+    return b"printf '%s'" % _NOT_PLAIN.sub(lambda match: b"%%" if match[0] == b"%" else b"\\%03o" % match[0][0], body)
 
 
 def _line(text: str) -> bytes:

@@ -43,15 +43,9 @@ def _present(**members: JSON) -> Mapping[str, JSON]:
 
 
 def _frame(record: Record) -> JSON:
-    return _present(
-        time=rfc3339(record.time_ns),
-        peer=record.peer,
-        connection=record.connection,
-        direction=record.direction,
-        text=record.data.decode("utf-8", "backslashreplace"),
-        turn=record.place.turn,
-        call=record.place.call,
-    )
+    place, text = record.place, record.data.decode("utf-8", "backslashreplace")
+    known = _present(connection=record.connection, direction=record.direction, turn=place.turn, call=place.call)
+    return {"time": rfc3339(record.time_ns), "peer": record.peer, "text": text, **known}
 
 
 def _entry(exchange: Exchange, first: Record) -> JSON:
@@ -61,20 +55,19 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
         round(max(lasted(first.mono_ns, record.mono_ns) or 0, 0) / 1e6, 3)  # milliseconds
         for record in (last, head_at)
     )
-    return _present(
-        startedDateTime=rfc3339(first.time_ns),
-        time=whole,
-        request=_request(exchange.request),
-        response=_response(exchange),
-        cache={},
-        timings={"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
-        _wire=first.wire,
-        _peer=first.peer,
-        _turn=first.place.turn,
-        _step=first.place.step,
-        _call=first.place.call,
-        _exchange=first.exchange,
-    )
+    place = first.place
+    known = _present(_turn=place.turn, _step=place.step, _call=place.call, _exchange=first.exchange)
+    return {
+        "startedDateTime": rfc3339(first.time_ns),
+        "time": whole,
+        "request": _request(exchange.request),
+        "response": _response(exchange),
+        "cache": {},
+        "timings": {"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
+        "_wire": first.wire,
+        "_peer": first.peer,
+        **known,
+    }
 
 
 def _request(record: Record | None) -> JSON:

@@ -104,14 +104,9 @@ def _present(members: Mapping[str, JSON]) -> Mapping[str, JSON]:
 
 
 def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
-    """Parse a record's line. Returns the record, and whether it belongs to a preamble.
+    """Return the record of a line, and whether it belongs to a preamble; raises TuiHostError where the line is no record.
 
-    Args:
-        line: A line from `record_line`; unknown fields are ignored.
-        session: The session to which records with a turn belong.
-
-    Raises:
-        TuiHostError: The line is not a record.
+    Unknown members are ignored. Records with a turn belong to the session.
     """
     try:
         value = mapping(json.loads(line))
@@ -122,11 +117,7 @@ def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:
 
 
 def read_time(value: Mapping[str, JSON], name: str) -> int:
-    """Read a member with a time as nanoseconds since 1970.
-
-    Raises:
-        ValueError: The member is not a time. The text can be shown to the user.
-    """
+    """Read a member with a time as nanoseconds since 1970; the text of its ValueError can be shown to the user."""
     try:
         return (datetime.fromisoformat(_required(value, name)) - _EPOCH) // timedelta(microseconds=1) * 1000
     except (ValueError, TypeError) as error:  # the second for one without a time zone

@@ -23,15 +23,14 @@ Records: TypeAlias = Iterable[tuple[Record, bool]]
 
 
 class Exported(Protocol):
-    """Where the exported session comes from: the store, a story of several taps, or a part of either."""
+    """Where the exported session comes from: the store, a story of several taps, or a part of either.
 
-    def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """Return the records of a session in order, each with True if it belongs to a connection's preamble."""
-        ...
+    It has records in order, each with whether it belongs to a connection's preamble, and the chat's items as JSON.
+    """
 
-    def session_items(self, session: str) -> Sequence[str]:
-        """Return the chat's items as JSON, in order."""
-        ...
+    def session_records(self, session: str) -> Iterator[tuple[Record, bool]]: ...
+
+    def session_items(self, session: str) -> Sequence[str]: ...
 
 
 def placed_items(items: Iterable[str]) -> Iterator[tuple[int, int, Mapping[str, JSON]]]:
@@ -137,25 +136,19 @@ def keyless_record(record: Record) -> Record:
 
 def keys_in_words(source: Exported, session: str) -> str:
     """Return what to tell before an export is written: how many of its texts look like vendors' keys. Empty without any."""
-    masked, left = {key for text in source.session_items(session) for key in _keys(text)}, set[str]()
+    keys = {key for text in source.session_items(session) for key in _keys(text)}
     bodies: dict[tuple[str, str, str | None], list[Record]] = {}
     for record, _ in source.session_records(session):
-        masked.update(_plain_keys(record))
         if record.kind in {"chunk", "request"}:
             bodies.setdefault((record.capture, record.kind, record.exchange), []).append(record)
+        else:
+            keys.update(_keys(record.data.decode("latin-1")))
     for body in bodies.values():
-        left.update({*_keys(decode_records(body)[0].decode("latin-1"))}.difference(*map(_plain_keys, body)))
-    count = len(masked | left)
-    if not count:
+        keys.update(_keys(decode_records(body)[0].decode("latin-1")))
+    if not keys:
         return ""
-    words = f"{count} {'text looks like a key of a vendor' if count == 1 else 'texts look like keys of vendors'}"
-    if not left:
-        return f"{words}: {mark(VENDOR_KEY)} is written instead"
-    return f"{words}; {len(left)} of them stand in compressed or cut bodies, which raw and jsonl write as they are"
-
-
-def _plain_keys(record: Record) -> list[str]:
-    return _keys(record.data.decode("latin-1")) if record.encoding is None else []
+    words = "1 text looks like a key of a vendor" if len(keys) == 1 else f"{len(keys)} texts look like keys of vendors"
+    return f"{words}: {mark(VENDOR_KEY)} is written instead, save that raw and jsonl write compressed or cut bodies as they are"
 
 
 def _keys(text: str) -> list[str]:

@@ -97,7 +97,7 @@ class Redactor:
     # Records and bodies.
 
     def record(self, record: Record, *, is_searched: bool = False) -> Record:
-        """Return a record without secrets; the record itself if no secret is found. Data that is searched has none."""
+        """Return a record without secrets, or the record itself. Data that was searched has none known by value."""
         if record.kind == "request" and record.encoding is not None and self._needles:
             record = _with_text(record, self.bytes)
         data, redactions = (record.data, ()) if is_searched else self.bytes(record.data)
