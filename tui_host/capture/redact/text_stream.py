@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from typing_extensions import override
-
 from tui_host.capture.content_codings import PlainBody, is_known
 from tui_host.capture.record import Redaction, Shift
 from tui_host.capture.redact.known_secrets import Hit, Needles, Redacted, merged, without
@@ -50,36 +48,36 @@ class TextStream:
         """Whether text of a model is held back because it may be the beginning of a secret."""
         return any(place >= self._settled for pieces in self._open.values() for place, _ in pieces)
 
-    def feed(self, data: bytes) -> Redacted:
-        """Take bytes; returns bytes to record, possibly none, and the redactions."""
+    def take(self, data: bytes, *, is_late: bool = False, is_all: bool = False) -> Redacted:
+        """Take bytes; returns bytes to record, possibly none, and the redactions.
+
+        Where the rest of a text is late, only an unfinished line and the beginning of a secret outside of deltas wait on.
+        """
         self.held += data
-        if not self._needles():
-            return self._give(len(self.held), is_all=True)
-        end = self._read_lines()
-        waiting = [place - self._settled for pieces in self._open.values() for place, _ in pieces]
-        return self._give(min([end, *(place for place in waiting if place >= 0)]))
-
-    def release(self) -> Redacted:
-        """Return the text held back, because its rest does not arrive in time."""
-        return self._give(self._read_lines(is_late=True))
-
-    def flush(self) -> Redacted:
-        """Return the bytes held back, at the end."""
-        self._read_deltas(len(self.held), is_late=True)
-        return self._give(len(self.held), is_all=True)
-
-    def _read_lines(self, *, is_late: bool = False) -> int:
-        """Read the deltas before an unfinished line of deltas; returns where it begins, else the end of the bytes held."""
+        needles, at = self._needles(), self._settled
         end = self.held.rfind(b"\n") + 1
-        if len(self.held) - end >= LINE_LIMIT or _JSON_LINE.match(self.held, end) is None:
+        if is_all or len(self.held) - end >= LINE_LIMIT or not _JSON_LINE.match(self.held, end) or not needles:
             end = len(self.held)
-        self._read_deltas(end, is_late=is_late)
-        return end
+        if needles:
+            self._read_deltas(end, is_late=is_late or is_all)
+        waiting = [place - at for pieces in self._open.values() for place, _ in pieces if not (is_late or is_all)]
+        spelled = [hit._replace(start=hit.start - at, end=hit.end - at) for hit in self._spelled]
+        hits, cut = (
+            merged([*needles.hits(self.held), *spelled]),
+            min([end, *(place for place in waiting if place >= 0)]),
+        )
+        if not is_all:
+            cut = _cut_before(hits, min(cut, needles.open_end(self.held)))
+        text, self.held, self._settled = self.held[:cut], self.held[cut:], at + cut
+        self._spelled = [hit for hit in self._spelled if hit.end > self._settled]
+        hits = [hit for hit in hits if hit.end <= cut]
+        self.shifts += [(at + hit.start, at + hit.end, len(hit.mark)) for hit in hits]
+        return without(text, hits)
 
     def _read_deltas(self, end: int, *, is_late: bool) -> None:
         """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin.
 
-        To what is late, nothing is added in time: so a beginning that is long enough counts as a secret.
+        Nothing is added in time to what is late: so a beginning that is long enough counts as a secret.
         """
         settled, texts, needles = self._settled, self._open, self._needles()
         start, self._read = self._read - settled, settled + end
@@ -101,19 +99,6 @@ class TextStream:
             if cut < len(text):
                 self._open[name] = _cut(pieces, cut, len(text))
 
-    def _give(self, cut: int, *, is_all: bool = False) -> Redacted:
-        """Return the bytes up to `cut`, or less: if they are not all, an end with which a secret may begin waits."""
-        at = self._settled
-        spelled = [hit._replace(start=hit.start - at, end=hit.end - at) for hit in self._spelled]
-        hits = merged([*self._needles().hits(self.held), *spelled])
-        if not is_all:
-            cut = _cut_before(hits, min(cut, self._needles().open_end(self.held)))
-        data, self.held, self._settled = self.held[:cut], self.held[cut:], at + cut
-        self._spelled = [hit for hit in self._spelled if hit.end > self._settled]
-        hits = [hit for hit in hits if hit.end <= cut]
-        self.shifts += [(at + hit.start, at + hit.end, len(hit.mark)) for hit in hits]
-        return without(data, hits)
-
 
 class BodyRedactor(TextStream):
     """Redacts a body in pieces: undoes its coding, and holds a login's to its end.
@@ -133,12 +118,12 @@ class BodyRedactor(TextStream):
         self._coded = b""  # coded bytes that have not passed
         self._decoded = b""  # what they decode to, without secrets
 
-    @override
     def release(self) -> Redacted:
-        return super().release() if self._body is None else (b"", ())  # coded bytes keep waiting
+        """Return the text held back, because its rest does not arrive in time; coded bytes keep waiting."""
+        return self.take(b"", is_late=True) if self._body is None else (b"", ())
 
-    @override
     def feed(self, data: bytes) -> Redacted:
+        """Take bytes; returns bytes to record, possibly none, and the redactions."""
         if self._body is None:
             return self._feed_text(data)
         before = len(self._coded)
@@ -161,8 +146,8 @@ class BodyRedactor(TextStream):
         passed, self._coded, self._decoded = self._coded[:before], self._coded[before:], kept
         return passed, ()
 
-    @override
     def flush(self) -> Redacted:
+        """Return the bytes held back, at the end."""
         text, redactions = self._feed_text(b"", is_all=True)
         if self._body is None:
             return text, redactions
@@ -180,9 +165,8 @@ class BodyRedactor(TextStream):
                 return b"", ()
             text, redactions = without_tokens(self._login, self._learn) if is_all else (self._login, ())
             self._learn = None
-        kept, in_text = super().feed(text)
-        rest, in_rest = super().flush() if is_all else (b"", ())
-        return kept + rest, redactions + in_text + in_rest
+        kept, in_text = self.take(text, is_all=is_all)
+        return kept, redactions + in_text
 
     def _pass_text(self, redactions: tuple[Redaction, ...]) -> Redacted:
         text, size = self._decoded, len(self._coded)
