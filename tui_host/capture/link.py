@@ -12,10 +12,10 @@ from tui_host.capture.json.reading import read_object
 Relation: TypeAlias = Literal[
     "asked", "sent", "answered", "told", "injected", "profile", "given", "cut", "adapted", "vendor"
 ]
+# As transferred, after content decoding, or in the joined text of events.
 Layer: TypeAlias = Literal["wire", "decoded", "folded"]
-"""As transferred, after content decoding, or in the joined text of events."""
+# By an id on both sides, by value for certain, by time, in the likeliest place, or by a person's hand.
 Known: TypeAlias = Literal["id", "value", "time", "maybe", "hand"]
-"""By an id on both sides, by value for certain, by time, in the likeliest place, or by a person's hand."""
 
 _RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
 _LAYERS: dict[str, Layer] = {layer: layer for layer in get_args(Layer)}
@@ -87,21 +87,17 @@ def read_link(data: bytes) -> Link | None:
     relation = _RELATIONS.get(texts["relation"])
     if relation is None or not span:
         return None
-    pairs = [pair for pair in map(items, items(span.get("ranges"))) if len(pair) == 2]
+    pairs = [tuple(map(number_or_zero, items(pair))) for pair in items(span.get("ranges"))]
+    where = Span(
+        exchange=text_or_empty(span.get("exchange")) or None,
+        seq=number_or_zero(span.get("seq")) or None,
+        side="request" if span.get("side") == "request" else "response",
+        layer=_LAYERS.get(text_or_empty(span.get("layer")), "decoded"),
+        start=number_or_zero(span.get("start")),
+        end=None if span.get("end") is None else number_or_zero(span.get("end")),
+        ranges=tuple(pair for pair in pairs if len(pair) == 2),
+    )
+    known, call, server = _KNOWN.get(texts["known"], "time"), texts["call"], texts["server"]
     return Link(
-        relation=relation,
-        call=texts["call"],
-        span=Span(
-            exchange=text_or_empty(span.get("exchange")) or None,
-            seq=number_or_zero(span.get("seq")) or None,
-            side="request" if span.get("side") == "request" else "response",
-            layer=_LAYERS.get(text_or_empty(span.get("layer")), "decoded"),
-            start=number_or_zero(span.get("start")),
-            end=None if span.get("end") is None else number_or_zero(span.get("end")),
-            ranges=tuple((number_or_zero(start), number_or_zero(end)) for start, end in pairs),
-        ),
-        known=_KNOWN.get(texts["known"], "time"),
-        server=texts["server"],
-        tool=texts["tool"],
-        words=texts["words"],
+        relation=relation, call=call, span=where, known=known, server=server, tool=texts["tool"], words=texts["words"]
     )

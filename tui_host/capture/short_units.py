@@ -9,14 +9,11 @@ def short_size(size: int) -> str:
     """Return bytes in about three figures: `812 B`, `3.1k`, `12M`."""
     if size < 1000:
         return f"{size} B"
-    for unit in "kMG":
-        size_in_unit = size / 1000
-        if size_in_unit < 9.95:
-            return f"{size_in_unit:.1f}{unit}"
-        if size_in_unit < 999.5 or unit == "G":
-            return f"{size_in_unit:,.0f}{unit}"
-        size = round(size_in_unit)
-    return str(size)
+    scaled, unit = size / 1000, "k"
+    for larger in "MG":
+        if scaled >= 999.5:
+            scaled, unit = scaled / 1000, larger
+    return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:,.0f}{unit}"
 
 
 def local_clock(time_ns: int) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.parts import Records, keyless, keyless_record
-from tui_host.capture.record import MISSING, Head, Record
+from tui_host.capture.record import MISSING, Head
 from tui_host.capture.redact.known_secrets import mark
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line, visible
@@ -46,35 +46,28 @@ def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Ite
         for variable in sorted({*marks.values()} - asked):
             asked.add(variable)
             yield _line(f': "${{{variable}:?is not set: it was taken out of the recording}}"')
-        yield from _request(record, head, marks)
-
-
-def _request(record: Record, head: Head, marks: Mapping[str, str]) -> Iterator[bytes]:
-    body = decode_records([keyless_record(record)])[0]  # a vendor's key has no variable: its mark is sent
-    words = ["curl --silent --show-error --no-buffer --globoff"]
-    if head.method not in {"POST" if body else "GET", None}:
-        words.append(f"--request {_quoted(head.method or '', {})}")
-    for name, value in head.headers:
-        if _HEADER_NAME.fullmatch(name) and not _OF_CURL.fullmatch(name):
-            words.append(f"--header {_quoted(f'{name}: {value}' if value else f'{name};', marks)}")
-    if body and not head.value("content-type"):
-        words.append("--header 'Content-Type:'")
-    if body:
-        yield b"%s | " % _printed(body, marks)
-        words.append("--data-binary @-")
-    words.append(f"--url {_quoted(head.url or '', marks)}")
-    yield _line(" \\\n  ".join(words))
+        body = decode_records([keyless_record(record)])[0]  # a vendor's key has no variable: its mark is sent
+        words = ["curl --silent --show-error --no-buffer --globoff"]
+        if head.method not in {"POST" if body else "GET", None}:
+            words.append(f"--request {_quoted(head.method or '', {})}")
+        for header, value in head.headers:
+            if _HEADER_NAME.fullmatch(header) and not _OF_CURL.fullmatch(header):
+                words.append(f"--header {_quoted(f'{header}: {value}' if value else f'{header};', marks)}")
+        if body and not head.value("content-type"):
+            words.append("--header 'Content-Type:'")
+        if body:
+            yield b"%s | " % _printed(body, marks)
+            words.append("--data-binary @-")
+        words.append(f"--url {_quoted(head.url or '', marks)}")
+        yield _line(" \\\n  ".join(words))
 
 
 def _quoted(text: str, marks: Mapping[str, str]) -> str:
     """Quote a text for the shell, with a variable in place of each mark."""
-    quoted: list[str] = []
-    for piece in re.split("(" + "|".join(map(re.escape, marks)) + ")", text) if marks else [text]:
-        if piece in marks:
-            quoted.append(f'"${{{marks[piece]}}}"')
-        elif piece:
-            quoted.append("'" + piece.replace("'", "'\\''") + "'")
-    return "".join(quoted) or "''"
+    quoted = "'" + text.replace("'", "'\\''") + "'"
+    for written, variable in marks.items():
+        quoted = quoted.replace(written, f"'\"${{{variable}}}\"'")
+    return quoted
 
 
 def _printed(body: bytes, marks: Mapping[str, str]) -> bytes:

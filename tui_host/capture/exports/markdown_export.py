@@ -141,7 +141,7 @@ class _Traffic:
                 continue
             if record.kind == "request" and record.malformed == MISSING:
                 self._unasked.add(exchange)
-            if record.kind == "frame" and record.exchange:
+            elif record.kind == "frame" and record.exchange:
                 self._framed.add(exchange)
             if record.place.turn is not None and not is_preamble:  # without a step, it stays where it was captured
                 place = (record.place.turn, record.place.step or 0)

@@ -85,9 +85,6 @@ _LOGIN_PATH = re.compile(
 )
 
 
-# Heads.
-
-
 def in_header(name: str, value: str, also: Collection[str]) -> list[CredentialSpan]:
     """Return where credentials are in a header's value, without the scheme."""
     if name in also or sensitivity(name, value, "header") == "remove":
@@ -115,9 +112,6 @@ def shown_in(name: str, value: str) -> tuple[tuple[str, str], ...]:
 def _decoded(value: str, name: str) -> Iterator[str]:
     """Yield the spellings of a credential of a URL that may appear elsewhere."""
     return (password_in(text) if name == "userinfo" else text for text in said(value))
-
-
-# Bodies.
 
 
 def without_keys(data: bytes, learn: Learn) -> Redacted:
@@ -160,9 +154,6 @@ def _in_members(members: Iterable[re.Match[bytes]], is_key: Callable[[str, str],
             if is_key(name, text):
                 size = len(credential_in(match[1].decode("latin-1")))
                 yield match.end(1) - size, match.end(1), name, credential_in(text)
-
-
-# Logins.
 
 
 def is_login(head: Head, body: bytes) -> bool:

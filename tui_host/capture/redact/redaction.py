@@ -94,8 +94,6 @@ class Redactor:
         with self._lock:
             return {name_in_mark(name): len(value) for value, name in (*self._learned.items(), *self._names.items())}
 
-    # Records and bodies.
-
     def record(self, record: Record, *, is_searched: bool = False) -> Record:
         """Return a record without secrets, or the record itself. Data that was searched has none known by value."""
         if record.kind == "request" and record.encoding is not None and self._needles:
@@ -130,8 +128,6 @@ class Redactor:
         """Return a redactor for a text or body in pieces, which also finds secrets split between pieces."""
         return BodyRedactor(lambda: self._needles, encoding, self.learn_value if of_login else None)
 
-    # Bytes and texts, by value.
-
     def bytes(self, data: bytes) -> Redacted:
         """Return bytes without the secrets known by value, and the redactions."""
         hits = self._needles.hits(data)
@@ -156,9 +152,7 @@ class Redactor:
         edges = [0, *(edge for hit in hits for edge in (hit.start, hit.end)), len(data)]
         names = ["", *(name for hit in hits for name in (name_in_mark(hit.name), ""))]
         pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(edges)]
-        return [(piece, name) for piece, name in zip(pieces, names, strict=True) if piece]
-
-    # Heads, by place and by value.
+        return [pair for pair in zip(pieces, names, strict=True) if pair[0]]
 
     def _without_in_header(self, name: str, value: str) -> tuple[str, tuple[Redaction, ...]]:
         return self._in_places(value, in_header(name, value, self._headers))
