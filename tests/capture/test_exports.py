@@ -327,14 +327,8 @@ def test_raw_is_the_bytes_of_bodies_and_frames_in_order() -> None:
 def test_a_diagram_has_who_spoke_and_no_text_that_mermaid_acts_on() -> None:
     kept = two_turns()
     diagram = kept.told("mermaid").decode()
-    assert diagram.splitlines()[:6] == [
-        "sequenceDiagram",
-        "  participant you as You",
-        "  participant host as Host",
-        "  participant p0 as demo",
-        "  participant p1 as math",
-        "  participant p2 as lab",
-    ]
+    names = ("you as You", "host as Host", "p0 as demo", "p1 as math", "p2 as lab")
+    assert diagram.splitlines()[:6] == ["sequenceDiagram", *(f"  participant {name}" for name in names)]
     assert "  you->>host: one#59; #37;#37; #35;\n" in diagram
     assert "  you->>host: #101;nd\n" in diagram
     assert "  host->>you: #119;rap: #60;b#62;#36;#36;\n" in diagram

@@ -124,8 +124,7 @@ def test_the_record_says_that_a_body_was_coded_and_reads_back_whole(*, is_late: 
 @pytest.mark.parametrize("encoding", CODINGS)
 def test_a_request_is_kept_decoded_only_where_a_secret_is_in_it(encoding: str) -> None:
     def request(data: bytes) -> Record:
-        head = Head(method="POST", url="http://a/v1")
-        record = Record(wire="llm", kind="request", head=head, data=data, encoding=encoding)
+        record = Record(wire="llm", kind="request", head=Head(url="http://a/v1"), data=data, encoding=encoding)
         return REDACTOR.record(REDACTOR.by_place(record))
 
     kept = request(harmless := coded(b'{"model":"a"}', encoding))

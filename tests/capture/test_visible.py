@@ -73,17 +73,9 @@ def test_hidden_characters_are_shown_as_what_they_are_and_ordinary_ones_stay(tex
     assert (visible(text), hidden(text)) == (shown, count)
 
 
-@pytest.mark.parametrize(
-    ("text", "limit", "shown"),
-    [
-        ("a\nb\tc", 9, "a␊b␉c"),
-        ("a\nbcdef", 5, "a␊bc…"),
-        ("ab\u202ecdefgh", 6, "ab…"),  # no half of a picture
-        ("a👩\u200d👩b", 4, "a👩…"),
-    ],
-)
-def test_breaks_become_pictures_in_one_line_and_nothing_is_cut_in_two(text: str, limit: int, shown: str) -> None:
-    assert line(text, limit) == shown
+def test_breaks_become_pictures_in_one_line_and_nothing_is_cut_in_two() -> None:
+    assert (line("a\nb\tc", 9), line("a\nbcdef", 5)) == ("a␊b␉c", "a␊bc…")
+    assert (line("ab\u202ecdefgh", 6), line("a👩\u200d👩b", 4)) == ("ab…", "a👩…"), "no half of a picture"
 
 
 def test_each_character_has_its_own_sixteen_marks_and_bytes_that_are_no_text_are_seen() -> None:
@@ -94,16 +86,8 @@ def test_each_character_has_its_own_sixteen_marks_and_bytes_that_are_no_text_are
     assert decode(b"caf\xc3\xa9 \xff\xed\xa0\x80") == "café \\xff\\xed\\xa0\\x80"
 
 
-@pytest.mark.parametrize(
-    ("tool", "shown"),
-    [
-        ("add", "math.add"),
-        ("\u0430dd", "math.'\\u0430dd'"),  # begins with a Cyrillic letter
-        ("\x1b[31m", "math.'\\x1b[31m'"),
-        ("天气_查询", "math.天气_查询"),
-    ],
-    ids=ascii,
-)
-def test_no_letter_of_a_tools_name_looks_like_another(tool: str, shown: str) -> None:
-    assert tool_name("math", tool) == shown
+def test_no_letter_of_a_tools_name_looks_like_another() -> None:
+    cyrillic = "\u0430dd"  # in its first letter
+    names = {"add": "add", cyrillic: "'\\u0430dd'", "\x1b[31m": "'\\x1b[31m'", "天气_查询": "天气_查询"}
+    assert {tool: tool_name("math", tool) for tool in names} == {tool: f"math.{shown}" for tool, shown in names.items()}
     assert tool_name("", "add") == "add"

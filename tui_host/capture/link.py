@@ -97,7 +97,13 @@ def read_link(data: bytes) -> Link | None:
         end=None if span.get("end") is None else number_or_zero(span.get("end")),
         ranges=tuple(pair for pair in pairs if len(pair) == 2),
     )
-    known, call, server = _KNOWN.get(texts["known"], "time"), texts["call"], texts["server"]
+    certainty, call, server = _KNOWN.get(texts["known"], "time"), texts["call"], texts["server"]
     return Link(
-        relation=relation, call=call, span=where, known=known, server=server, tool=texts["tool"], words=texts["words"]
+        relation=relation,
+        call=call,
+        span=where,
+        known=certainty,
+        server=server,
+        tool=texts["tool"],
+        words=texts["words"],
     )

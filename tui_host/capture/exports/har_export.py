@@ -44,8 +44,8 @@ def _present(**members: JSON) -> Mapping[str, JSON]:
 
 def _frame(record: Record) -> JSON:
     place, text = record.place, record.data.decode("utf-8", "backslashreplace")
-    known = _present(connection=record.connection, direction=record.direction, turn=place.turn, call=place.call)
-    return {"time": rfc3339(record.time_ns), "peer": record.peer, "text": text, **known}
+    members = _present(connection=record.connection, direction=record.direction, turn=place.turn, call=place.call)
+    return {"time": rfc3339(record.time_ns), "peer": record.peer, "text": text, **members}
 
 
 def _entry(exchange: Exchange, first: Record) -> JSON:
@@ -56,7 +56,7 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
         for record in (last, head_at)
     )
     place = first.place
-    known = _present(_turn=place.turn, _step=place.step, _call=place.call, _exchange=first.exchange)
+    members = _present(_turn=place.turn, _step=place.step, _call=place.call, _exchange=first.exchange)
     return {
         "startedDateTime": rfc3339(first.time_ns),
         "time": whole,
@@ -66,7 +66,7 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
         "timings": {"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
         "_wire": first.wire,
         "_peer": first.peer,
-        **known,
+        **members,
     }
 
 
@@ -102,7 +102,7 @@ def _response(exchange: Exchange) -> JSON:
             fault = f"{ending.reason} {ending.error}".strip()
     return {
         "status": status,
-        "statusText": next((known.phrase for known in HTTPStatus if known == status), ""),
+        "statusText": next((code.phrase for code in HTTPStatus if code == status), ""),
         **_common(head),
         "content": content,
         "redirectURL": head.value("location"),
