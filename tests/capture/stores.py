@@ -117,17 +117,10 @@ def save(
     source: Source = "chat",
 ) -> None:
     """Save a session with an unsent draft, and a message a turn."""
-    state = SessionInfo(
-        id=session,
-        title=title or f"title of {session}",
-        created_ns=1,
-        updated_ns=updated,
-        source=source,
-        model="demo/openai",
-        protocol="native",
-        draft=draft,
+    of_model = "demo/openai", "native"
+    store.sessions.save(
+        SessionInfo(session, title or f"title of {session}", source, 1, updated, 0, *of_model, draft=draft)
     )
-    store.sessions.save(state)
     for turn in range(1, turns + 1):
         store.sessions.save_message(session, turn - 1, turn=turn, text=json.dumps({"turn": turn}), time_ns=updated)
 

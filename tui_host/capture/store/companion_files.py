@@ -90,7 +90,7 @@ class DiskReserve:
     def hold(self) -> None:
         with suppress(OSError):  # none there, or none to be had on this kind of disk: then there is none to give up
             held = self._path.stat().st_size if self._path.exists() else 0
-            size = min(HELD, self._free() + held - LEAST)
+            size = min(HELD, self.free_bytes() + held - LEAST)
             if size <= max(held, LEAST):
                 return
             self._path.touch(0o600)
@@ -110,12 +110,7 @@ class DiskReserve:
             return True
         return False
 
-    def is_full(self) -> bool:
-        with suppress(OSError):
-            return self._free() < LEAST
-        return False
-
-    def _free(self) -> int:
+    def free_bytes(self) -> int:
         system = os.statvfs(self._path.parent)
         return system.f_bavail * system.f_frsize
 

@@ -12,7 +12,7 @@ from struct import unpack_from
 from typing import TypeVar
 
 from tui_host.capture.store import schema
-from tui_host.capture.store.companion_files import DiskReserve, Lock, alone, doubted, is_log_left
+from tui_host.capture.store.companion_files import LEAST, DiskReserve, Lock, alone, doubted, is_log_left
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema import FORM, LOCKED, LOCKS, READ_FAULTS, code_of, connect, is_damage
 from tui_host.errors import SettingsError, StoreError
@@ -72,8 +72,8 @@ def _with_room(path: Path, work: Callable[[], T]) -> T:
             raise StoreError(LOCKED, str(path), "wait until it lets go of it") from error
         if is_damage(error):
             remedy = "start tui-host: it is set aside, and what can be read carried over"
-        if reserve.is_full():
-            reason = "the disk is full"
+        with suppress(OSError):
+            reason = "the disk is full" if reserve.free_bytes() < LEAST else reason
         raise StoreError(f"the database cannot be opened: {reason}", str(path), remedy) from error
     reserve.hold()
     return result

@@ -27,6 +27,9 @@ _LENGTH = "SELECT length(data) FROM records WHERE key = ?"
 _REMOVE = "DELETE FROM records WHERE key = ?"
 _OF_THING = "FROM records WHERE place IN (SELECT key FROM places WHERE"
 _SIZE = "SELECT coalesce(sum(length(data) + 100), 0)"  # a record takes some 100 bytes besides its data
+_USED = (
+    "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+)
 _SESSION_COLUMNS = (
     *((table, "session") for table in ("places", "messages", "items", "turns", "marks")),
     *(("tap_links", "tap"), ("tap_links", "other"), ("sessions", "id")),
@@ -98,9 +101,7 @@ def prune(
 
 def used_bytes(store: Store) -> int:
     """Return the bytes that the database takes, without free pages."""
-    names = ("page_count", "freelist_count", "page_size")
-    pages, free, size = (store.read_as(int, f"PRAGMA {name}")[0] for name in names)
-    return (pages - free) * size
+    return store.read_as(int, _USED)[0]
 
 
 def delete_session(store: Store, session: str) -> bool:

@@ -42,7 +42,6 @@ class RowMarks:
 
     @property
     def newest_first(self) -> list[tuple[str, int]]:
-        """The marked rows, the one marked last first."""
         return list(reversed(self._notes))
 
     def note(self, row: tuple[str, int]) -> str | None:

@@ -66,7 +66,6 @@ class ReadableStore:
                 self._watching.close()
 
     def read(self, sql: str, *values: SQLValue) -> list[tuple[SQLValue, ...]]:
-        """Return all rows of a query."""
         return self.query(lambda reader: reader.execute(sql, values).fetchall())
 
     def read_as(self, make: Callable[..., T], sql: str, *values: SQLValue) -> list[T]:
@@ -96,7 +95,6 @@ class ReadableStore:
         yield from islice((record for key, record in read if low < key <= high), limit)
 
     def record(self, capture: str, seq: int) -> Record | None:
-        """Return one record, None without one."""
         return next(self.records(capture=capture, after=seq - 1, until_seq=seq), None)
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:

@@ -43,10 +43,7 @@ def salvage(damaged: Path, fresh: Path) -> str:
     mended = fresh.with_name(fresh.name + ".schema")
     carried = ""
     try:
-        carried = _copied(damaged, fresh)
-        if not carried:
-            _copy_with_schema(damaged, fresh, mended)
-            carried = _copied(mended, fresh)
+        carried = _copied(damaged, fresh) or _copied(_with_new_schema(damaged, fresh, mended), fresh)
     except (sqlite3.Error, OSError) as error:
         return f"what can be read of it could not be carried over: {error}; to try again, end this and move it back"
     finally:
@@ -90,7 +87,7 @@ def _copied(damaged: Path, fresh: Path) -> str:
     return f"{sessions:,} sessions and {records:,} records could be read, and are in the new one{left_out}"
 
 
-def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
+def _with_new_schema(damaged: Path, fresh: Path, mended: Path) -> Path:
     """Copy the file itself, with the schema of a new one over its own."""
     make_private(mended)
     shutil.copyfile(damaged, mended)
@@ -109,6 +106,7 @@ def _copy_with_schema(damaged: Path, fresh: Path, mended: Path) -> None:
             ):  # in a new file these are the schema's, and one that reading does not need either
                 file.seek(at)
                 file.write(new[at : at + _PAGE])
+    return mended
 
 
 def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: str) -> bool:

@@ -75,12 +75,10 @@ def _said(sessions: StoredSessions, session: str, needles: WantedTexts) -> Itera
 
 
 def _strings(value: JSON) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = [item for name, item in value.items() if name not in _NOT_SAID]
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            if name not in _NOT_SAID:
-                yield from _strings(item)
     elif isinstance(value, Sequence):
         for item in value:
             yield from _strings(item)
@@ -95,8 +93,7 @@ def _excerpt(text: str, needles: frozenset[str]) -> str:
     return f"{'…' if start else ''}{words}{'…' if end < len(text) else ''}"
 
 
-class _StoppedError(Exception):
-    pass
+class _StoppedError(Exception): ...
 
 
 class _Body(NamedTuple):

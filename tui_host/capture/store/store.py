@@ -100,8 +100,6 @@ class StoredSessions:
         return (*begin, storable(info.model), storable(info.protocol), profile, options, facts, draft, owner)
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
-        """Save one message as JSON of the chat."""
-
         def row() -> Row:  # there may be images in it, in which secrets are not found soon
             return session, number, turn, storable(self._store.redactor.json_text(text))
 
@@ -115,7 +113,6 @@ class StoredSessions:
         self._store.put(Write(_SAVE_ITEM, (session, number, storable(self._store.redactor.json_text(text)))))
 
     def forget_draft(self, session: str) -> None:
-        """Remove a session without a turn."""
         self._store.put(Write("DELETE FROM sessions WHERE id = ? AND turns = 0", (session,)))
 
     def release(self, session: str) -> None:
@@ -150,7 +147,6 @@ class StoredSessions:
         return [info for info in self._infos(_LEFT_OPEN, self._store.owner) if not info.live]
 
     def get(self, session: str) -> SessionInfo | None:
-        """Return one session by the whole id, with or without a turn."""
         return next(iter(self._infos(f"{_INFO} WHERE id = ?", session)), None)
 
     def find(self, name: str) -> SessionInfo:
@@ -239,5 +235,4 @@ class Store(WritableStore):
         self.put(Write("UPDATE captures SET ended = ? WHERE id = ?", (time_ns, capture)))
 
     def session_items(self, session: str) -> Sequence[str]:
-        """The JSON of the items of a session's chat, in order."""
         return self.sessions.item_texts(session)

@@ -32,6 +32,7 @@ LOG_PAGES, SHORT_LOG_PAGES = 4000, 256
 """Pages of the log (16 MB) after which they come into the file: each time the disk is waited for twice. Fewer, once something
 had to make room: in the log and in the file they take room twice."""
 GONE = "the database was removed, or another file put in its place"
+OF_VALUES = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataError, ValueError, TypeError, OverflowError)
 PAGES = 200
 """Pages given back to the system at once: what is recorded meanwhile waits, and on a full disk the log must have room for them."""
 T = TypeVar("T")
@@ -255,7 +256,8 @@ class WritableStore(ReadableStore):
                         connection.execute(item.sql, item.row() if callable(item.row) else item.row)
         except BaseException as error:
             self._forget()
-            if _is_storage(error) or not isinstance(error, (sqlite3.Error, ValueError, TypeError, OverflowError)):
+            is_unspecific = isinstance(error, sqlite3.OperationalError) and code_of(error) == sqlite3.SQLITE_ERROR
+            if not is_unspecific and not isinstance(error, OF_VALUES):  # the disk is full, the file locked, damaged …
                 raise
             singles: list[Statement] = []
             for item in batch:
@@ -314,13 +316,6 @@ def _settle(items: Iterable[Statement | _Job], fault: str) -> None:
     newest = {item.source: item.slots[-1].seq for item in items if isinstance(item, _Batch)}
     for source, seq in newest.items():
         source.settled(seq, fault)
-
-
-def _is_storage(error: BaseException) -> bool:
-    """Return whether an error comes from the file or disk (full, locked, read-only, damaged), not from the values."""
-    if isinstance(error, sqlite3.OperationalError):
-        return code_of(error) != sqlite3.SQLITE_ERROR
-    return type(error) is sqlite3.DatabaseError or isinstance(error, sqlite3.InternalError)
 
 
 def give_pages_back(connection: sqlite3.Connection) -> bool:
