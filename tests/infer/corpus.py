@@ -60,7 +60,7 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
         for host in hosts:  # nobody could tell a call that waits for ever from one that no model asked for
             host.leaves = 0
         talks.append(hosts[0].beat(8))
-    world.run(*talks, _late_answers(world))
+    world.run(*talks)
     for model in hosts[1].models if is_shared and chance.random() < 0.4 else ():
         world.hide(model)
     return world
@@ -68,24 +68,6 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
 
 def _only(talk: Generator[int, None, str]) -> Generator[int]:
     yield from talk
-
-
-def _late_answers(world: World) -> Generator[int]:
-    for _ in range(2000):
-        yield 50 * MS
-        for late in [late for late in world.later if late[0] <= world.now]:
-            world.later.remove(late)
-            _, tap, identity, text, connection = late
-            tap.result(identity, text, connection=connection)
-
-
-@dataclass
-class Running:
-    """A call on its way: its place in the answer, what is told of it, and the order in which results came."""
-
-    place: int
-    told: str | None = None
-    came: int = 0
 
 
 @dataclass
@@ -211,8 +193,8 @@ class Host:
             answer = replace(answer, calls=[self._anew(call) for call in answer.calls])
             asked = yield from self._step(talk, answer)
             results = yield from self._run(asked, answer.calls)
-        told = [(answer.calls[result.place], result.told or "") for result in results]
-        talk.told = [(asked[result.place], result.told or "") for result in results]
+        told = [(answer.calls[place], text) for place, text in results]
+        talk.told = [(asked[place], text) for place, text in results]
         talk.entries = self._kept([*talk.entries, answer, Results(told)])
         return True
 
@@ -274,36 +256,27 @@ class Host:
 
     # Its calls.
 
-    def _run(self, asked: Sequence[Asked], calls: Sequence[Call]) -> Generator[int, None, list[Running]]:
-        """Run them in its way; gives what the model is told of each, in the order in which it is."""
+    def _run(self, asked: Sequence[Asked], calls: Sequence[Call]) -> Generator[int, None, list[tuple[int, str]]]:
+        """Run them in its way; gives what the model is told of each, by its place, in the order in which it is."""
         yield self.wait(1, 2000 if self.chance.random() < 0.3 else 20)
-        running = [Running(place) for place in range(len(calls))]
-        order = list(running)
+        order = [*range(len(calls))]
         if self.habits.runs == "as approved" or self.habits.order == "any":
             self.chance.shuffle(order)
         elif self.habits.order == "reversed":
             order.reverse()
-        came = 0
-        waiting: list[tuple[Running, Generator[int, None, str]]] = []
-        for run in order:
+        works = [(place, self._one(asked[place], calls[place])) for place in order]
+        for _, work in works if self.habits.runs == "at once" else ():
+            yield min(next(work, 0), MS // 10)  # it is sent at once, and answers later
+        if self.habits.runs == "at once":
+            self.chance.shuffle(works)
+        told: dict[int, str] = {}  # in the order in which it came
+        for place, work in works:
             if self.habits.runs == "as approved":
                 yield self.wait(300, 4000)
-            work = self._one(asked[run.place], calls[run.place])
-            if self.habits.runs == "at once":
-                delay = next(work, None)  # it is sent at once, and answers later
-                if delay is not None:
-                    yield min(delay, MS // 10)
-                waiting.append((run, work))
-            else:
-                run.told, came = (yield from work), came + 1
-                run.came = came
-        self.chance.shuffle(waiting)
-        for run, work in waiting:
-            run.told, came = (yield from work), came + 1
-            run.came = came
+            told[place] = yield from work
         yield self.wait(2, 30)
-        ways = {"as asked": running, "as run": order, "as they came": sorted(running, key=lambda run: run.came)}
-        return ways[self.habits.tells]
+        ways = {"as asked": sorted(told), "as run": order, "as they came": list(told)}
+        return [(place, told[place]) for place in ways[self.habits.tells]]
 
     def _one(self, asked: Asked, call: Call) -> Generator[int, None, str]:
         if call.name == "access_mcp_resource":
@@ -340,10 +313,7 @@ class Host:
         yield MS  # this is cut short where calls are sent at once; what comes is not
         while self.chance.random() < own.again:  # it gives a frame up, and sends it again
             yield self.wait(50, 1500)
-            if own.cancels:
-                self._cancels(tap, identity)
-            if self.chance.random() < 0.3:  # its answer comes all the same
-                self._answers_late(tap, identity, text)
+            self._gives_up(tap, identity, text, 0.3)
             identity = self._sends(asked, tap, tool, arguments, meta, **more)
         yield self.wait(1, 60)
         if more:
@@ -358,9 +328,7 @@ class Host:
             yield self.wait(1, 60)
         elif fate < 0.08:  # the host gives up, and the server answers all the same
             yield self.wait(1000, 2000)
-            if own.cancels:
-                self._cancels(tap, identity)
-            self._answers_late(tap, identity, text)
+            self._gives_up(tap, identity, text, 1.0)
             return _TIMED_OUT
         words = self._ends_otherwise(tap, identity, text, fate)
         if words is not None:
@@ -368,8 +336,17 @@ class Host:
         tap.result(identity, text, connection=self.connection)
         return self.habits.tell(text)
 
-    def _answers_late(self, tap: ServerTap, identity: int, text: str) -> None:
-        self.world.later.append((self.world.now + self.wait(1, 3000), tap, identity, text, self.connection))
+    def _gives_up(self, tap: ServerTap, identity: int, text: str, late: float) -> None:
+        """Wait no longer for an answer, which may come all the same."""
+        if self.habits.cancels:
+            tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
+
+        def answer() -> Generator[int]:
+            yield self.wait(1, 3000)
+            tap.result(identity, text, connection=self.connection)
+
+        if self.chance.random() < late:
+            self.world.start(answer())
 
     def _sends(
         self, asked: Asked, tap: ServerTap, tool: str, arguments: dict[str, JSON], meta: dict[str, JSON], **more: JSON
@@ -398,17 +375,11 @@ class Host:
             return chance.choice(["(No response)", "[]", "Tool ran without output or errors"])
         return None
 
-    def _cancels(self, tap: ServerTap, identity: int) -> None:
-        tap.frame("out", {"method": "notifications/cancelled", "params": {"requestId": identity}}, self.connection)
-
     def _task(self, tap: ServerTap, identity: int, text: str) -> Generator[int, None, str]:
         self.counter += 1
         name = f"task-{self.counter}"
         tap.answer(identity, {"task": {"taskId": name, "status": "working", "ttl": 60000}}, self.connection)
         yield self.wait(100, 900)
-        asked, _ = tap.ask("tasks/get", {"taskId": name}, self.connection)
-        yield self.wait(1, 20)
-        tap.answer(asked, {"taskId": name, "status": "completed"}, self.connection)
         asked, _ = tap.ask("tasks/result", {"taskId": name}, self.connection)
         yield self.wait(1, 20)
         tap.result(asked, text, connection=self.connection)
@@ -424,21 +395,15 @@ class Host:
         return text
 
     def _result(self, server: str, tool: str, call: Call) -> str:
-        match tool:
-            case "add" | "multiply":
-                a, b = float(str(call.arguments["a"])), float(str(call.arguments["b"]))
-                return f"{a + b if tool == 'add' else a * b:g}"
-            case "now":
-                self.counter += 1
-                return f"{server} says 2026-11-22T10:{self.counter % 60:02}:{self.chance.randrange(60):02}.{self.chance.randrange(1000):03}"
-            case "convert":
-                return 'it is "noon" in <c>\n\tthere, 12 o’clock'
-            case "search":
-                return f"{call.arguments['q']} on {server}\n{_LONG}"
-            case "readPage" | "list_items":
-                return "[]"
-            case _:
-                return self.chance.choice(["pending", "done"])
+        if tool in TOOLS["math"]:
+            a, b = float(str(call.arguments["a"])), float(str(call.arguments["b"]))
+            return f"{a + b if tool == 'add' else a * b:g}"
+        if tool == "now":
+            self.counter += 1
+            return f"{server} says 2026-11-22T10:{self.counter % 60:02}:{self.chance.randrange(60):02}.{self.chance.randrange(1000):03}"
+        texts = {"convert": 'it is "noon" in <c>\n\tthere, 12 o’clock', "readPage": "[]", "list_items": "[]"}
+        texts["search"] = f"{call.arguments.get('q')} on {server}\n{_LONG}"
+        return texts.get(tool) or self.chance.choice(["pending", "done"])
 
     def beat(self, times: int) -> Generator[int]:
         """Calls that no model asked for, and lists that are read again."""

@@ -142,18 +142,17 @@ class ServerTap(Tap):
 class World:
     """What happens, in the order of true time, and what belongs together.
 
-    `words` are those in which a request tells a call's result; `later` are answers that nobody waits for.
+    `words` are those in which a request tells a call's result.
     """
 
     now: int = 0
     records: list[tuple[int, Record]] = field(default_factory=list[tuple[int, Record]])
     truth: set[Pair] = field(default_factory=set[Pair])
     words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
-    later: list[tuple[int, ServerTap, int, str, str]] = field(
-        default_factory=list[tuple[int, ServerTap, int, str, str]]
-    )
     taps: int = 0
     is_one_machine: bool = False
+    waiting: list[tuple[int, int, Generator[int]]] = field(default_factory=list[tuple[int, int, Generator[int]]])
+    started: int = 0
 
     def boot(self, chance: random.Random) -> int:
         """A tap's monotonic clock when the world begins."""
@@ -176,15 +175,19 @@ class World:
         self.truth.add(("told", call, (capture, exchange)))
         self.words[call, capture, exchange] = text
 
+    def start(self, task: Generator[int]) -> None:
+        self.started += 1
+        heapq.heappush(self.waiting, (self.now, self.started, task))
+
     def run(self, *tasks: Generator[int]) -> None:
         """Let several go on at once, each until it says for how long it waits."""
-        waiting = [(self.now, number, task) for number, task in enumerate(tasks)]
-        heapq.heapify(waiting)
-        while waiting:
-            self.now, number, task = heapq.heappop(waiting)
+        for task in tasks:
+            self.start(task)
+        while self.waiting:
+            self.now, number, task = heapq.heappop(self.waiting)
             delay = next(task, None)
             if delay is not None:
-                heapq.heappush(waiting, (self.now + max(delay, 1), number, task))
+                heapq.heappush(self.waiting, (self.now + max(delay, 1), number, task))
 
     def hide(self, tap: Tap) -> None:
         """Take away what a tap recorded: it was not there."""

@@ -57,10 +57,9 @@ class CaptureReader:
         after = 0 if self.last is None else self.last.seq
         for record in self._store.records(capture=self.name, after=after, until_seq=until):
             self.last = record
-            is_asking = self.other_hosts and record.direction == "out" and record.kind in {"request", "frame"}
-            if is_asking and (client := client_in(record.data)):
+            if self.other_hosts and record.direction == "out" and (client := client_in(record.data)):
                 self._hosts.setdefault(record.connection, set()).add(host_named(client))
-            hosts = self._hosts.get(record.connection)
+            hosts = self._hosts.get(record.connection) if self._hosts else None
             if record.kind != "link" and not (hosts and hosts <= self.other_hosts):
                 yield record
 
