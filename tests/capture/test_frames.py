@@ -17,28 +17,12 @@ from tui_host.capture.json.reading import DEPTH, PARTS_LIMIT, is_deeper
 from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import NOWHERE, Place
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
-)
-NAMES = [
-    "name",
-    "arguments",
-    "progressToken",
-    "progress",
-    "requestId",
-    "_meta",
-    "data",
-    "content",
-    "isError",
-    "tools",
-    "serverInfo",
-    "capabilities",
-]
-MEMBERS = st.dictionaries(st.sampled_from(NAMES), VALUES) | VALUES
-METHODS = st.sampled_from(["tools/call", "notifications/progress", "notifications/message", "ping"])
-MESSAGES = st.fixed_dictionaries(
-    {}, optional={"id": VALUES, "method": METHODS | VALUES, "params": MEMBERS, "result": MEMBERS, "error": MEMBERS}
+NAMES = "id method params result error name arguments progressToken progress requestId _meta data content isError tools"
+METHODS = ["tools/call", "notifications/progress", "notifications/message", "ping"]
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+MESSAGES = st.recursive(
+    SCALARS | st.sampled_from(METHODS),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES.split()), inner, max_size=6),
 )
 
 

@@ -34,7 +34,7 @@ QUERIES = {
     "  Two words ": "and(two, words)",
     "server:math": "server:math",
     "a server:math OR status:failed b": "or(and(a, server:math), and(status:failed, b))",
-    "not not a": "not(not(a))",
+    "not not a not b": "and(a, not(b))",
     "not (a or b) c": "and(not(or(a, b)), c)",
     "(server:math or b)": "or(server:math, b)",
     "add(3) f(x": "and(add(3), f(x)",

@@ -142,11 +142,22 @@ def _of_value(value: JSON, words: str) -> FrameHead:
         if items(value):
             return FrameHead(kind="batch", words=f"{len(items(value))} messages")
         return FrameHead(kind="malformed", reason="an empty batch" if value == [] else "not a JSON object")
-    kind: FrameKind = "result"
     method, identity, result, reason = value.get("method"), _id(value.get("id")), value.get("result"), ""
-    is_error = mapping(result).get("isError", False)
     if isinstance(method, str):
-        return _of_request(value, clean(method), identity, words)
+        params = mapping(value.get("params"))
+        with_token = params if method == "notifications/progress" else mapping(params.get("_meta"))
+        is_wrong, kind = "id" in value and not identity, "request" if identity else "notification"
+        return FrameHead(
+            kind="malformed" if is_wrong else kind,
+            method=clean(method),
+            id=identity,
+            progress_token=_id(with_token.get("progressToken")),
+            request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
+            name=clean(text_or_empty(params.get("name"))),
+            words=words,
+            reason="the id is neither text nor a number" if is_wrong else "",
+        )
+    kind, is_error = "result", mapping(result).get("isError", False)
     if "error" in value:
         kind, is_error, reason = "error", True, "both a result and an error" if "result" in value else ""
     elif "result" not in value:
@@ -160,23 +171,6 @@ def _of_value(value: JSON, words: str) -> FrameHead:
     return FrameHead(kind=kind, id=identity, is_error=bool(is_error), words=words, reason=reason)
 
 
-def _of_request(value: Mapping[str, JSON], method: str, identity: str, words: str) -> FrameHead:
-    params = mapping(value.get("params"))
-    with_token = params if method == "notifications/progress" else mapping(params.get("_meta"))
-    kind: FrameKind = "request" if identity else "notification"
-    is_wrong = "id" in value and not identity
-    return FrameHead(
-        kind="malformed" if is_wrong else kind,
-        method=method,
-        id=identity,
-        progress_token=_id(with_token.get("progressToken")),
-        request_id=_id(params.get("requestId")) if method == "notifications/cancelled" else "",
-        name=clean(text_or_empty(params.get("name"))),
-        words=words,
-        reason="the id is neither text nor a number" if is_wrong else "",
-    )
-
-
 def _id(value: JSON) -> str:
     """Return an id as JSON text, empty for a value that cannot be an id."""
     if isinstance(value, str):
@@ -187,6 +181,8 @@ def _id(value: JSON) -> str:
 def words_of_message(message: Mapping[str, JSON]) -> str:
     """Summarise a request, a notification or an answer."""
     method, params = message.get("method"), mapping(message.get("params"))
+    if not isinstance(method, str) and "error" not in message:
+        return _words_of_result(mapping(message.get("result")))
     match method:
         case "tools/call":
             return f"{said(params.get('name'))} {short(params.get('arguments', {}))}"
@@ -199,11 +195,9 @@ def words_of_message(message: Mapping[str, JSON]) -> str:
             return said(params.get("reason"))
         case str():
             return _short(params)
-        case _ if "error" in message:
+        case _:
             error = mapping(message["error"])
             return f"{said(error.get('code'))} {said(error.get('message'))}".strip() or said(message["error"])
-        case _:
-            return _words_of_result(mapping(message.get("result")))
 
 
 def _words_of_result(result: Mapping[str, JSON]) -> str:

@@ -52,7 +52,6 @@ class LadderExchange:
         self._mark = self._tail = b""  # of the body's events, and of its bytes so far
 
     def take(self, record: Record) -> None:
-        """Read the next record of the exchange."""
         rows, head, is_of_model = self._rows, record.head or _NO_HEAD, record.wire == "llm"
         if record.kind == "chunk":
             if is_of_model and self.response < 0:
@@ -223,7 +222,6 @@ class Ladder:
         return number
 
     def change(self, number: int, **values: Value) -> None:
-        """Change some fields of a row."""
         self.rows.put(number, values)
         self._note(number)
 
@@ -237,9 +235,8 @@ class Ladder:
         self.change(number, last_seq=record.seq, end_mono_ns=record.mono_ns)
 
     def pair(self, first: int, second: int) -> None:
-        """Make two rows partners; a row keeps the first partner."""
         for number, partner in ((first, second), (second, first)):
-            if self._partners[number] < 0:
+            if self._partners[number] < 0:  # a row keeps the first partner
                 self._partners[number] = partner
                 self._note(number)
 

@@ -151,7 +151,6 @@ class RowTable(Sequence[Row]):
         self.put(len(self) - 1, values)
 
     def put(self, number: int, values: Mapping[str, Value]) -> None:
-        """Change some fields of a row."""
         for name, value in values.items():
             if isinstance(value, int):
                 self.columns[name][number] = value

@@ -37,7 +37,6 @@ class Term:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is a word or a quoted text."""
         return self.field in {WORD, QUOTED}
 
     @property
@@ -76,7 +75,6 @@ class WantedTexts:
         self.overlap = max((len(form) for forms in self._forms.values() for form in forms), default=1) - 1
 
     def contained(self, data: bytes) -> frozenset[str]:
-        """Return the texts in some bytes."""
         lowered = data.lower()
         return frozenset(text for text, forms in self._forms.items() if any(map(lowered.__contains__, forms)))
 
@@ -315,8 +313,7 @@ class Reading:
     @property
     def whole_texts(self) -> Sequence[str]:
         """The words and quoted texts of a filter of nothing else, all of them needed; empty for other filters."""
-        is_all = isinstance(self.query, Group) and self.query.join == "and"
-        parts = self.query.parts if isinstance(self.query, Group) and is_all else (self.query,)
+        parts = self.query.parts if isinstance(self.query, Group) and self.query.join == "and" else (self.query,)
         texts = [part.value for part in parts if isinstance(part, Term) and part.is_text]
         return texts if len(texts) == len(parts) else ()
 
@@ -333,29 +330,24 @@ def terms(query: Query | None, *, negated: bool = False) -> Iterator[Term]:
 def read_filter(text: str) -> Reading:
     """Read a filter. A term that is unfinished or wrong never removes rows: only a sentence tells of it."""
     mistakes: list[str] = []
-    tokens = deque(_tokens(text, mistakes))
-    parts: list[Query | None] = []
-    while tokens:  # more than one group where a bracket closes nothing
-        parts.append(_group(tokens))
-    return Reading(_joined("and", parts), tuple(dict.fromkeys(mistakes)))
+    query = _group(deque(_tokens(text, mistakes)), depth=0)
+    return Reading(query, tuple(dict.fromkeys(mistakes)))
 
 
-def _group(tokens: deque[Term | str | None]) -> Query | None:
-    """Read what stands before a closing bracket, or before the end."""
+def _group(tokens: deque[Term | str | None], depth: int) -> Query | None:
+    """Read what stands before the closing bracket, or before the end; a bracket that closes nothing is left out."""
     alternatives: list[list[Query | None]] = [[]]
-    negations = 0
-    while tokens and (word := tokens.popleft()) != ")":
+    is_negated = False
+    while tokens and ((word := tokens.popleft()) != ")" or depth == 0):
         if word == "not":
-            negations += 1
+            is_negated = not is_negated
             continue
         if word == "or":
             alternatives.append([])
-        query = _group(tokens) if word == "(" else word
+        query = _group(tokens, depth + 1) if word == "(" else word
         if query is not None and not isinstance(query, str):
-            for _ in range(negations):
-                query = Group("not", (query,))
-            alternatives[-1].append(query)
-        negations = 0
+            alternatives[-1].append(Group("not", (query,)) if is_negated else query)
+        is_negated = False
     return _joined("or", [_joined("and", parts) for parts in alternatives])
 
 
@@ -415,8 +407,7 @@ def completions(text: str, ladder: Ladder) -> Sequence[tuple[str, str]]:
     values = [text for text in _values(name.lower(), ladder) if folded in text.casefold() and text != begun]
     values.sort(key=lambda value: not value.casefold().startswith(folded))
     quoted = (f'"{value}"' if " " in value else value for value in values)
-    whole = [f"{before}{name}:{value}" for value in quoted]
-    return list(zip(values, whole, strict=True))[:MOST_COMPLETIONS]
+    return [(value, f"{before}{name}:{text}") for value, text in zip(values, quoted, strict=True)][:MOST_COMPLETIONS]
 
 
 def _values(name: str, ladder: Ladder) -> Iterable[str]:
