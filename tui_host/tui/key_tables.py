@@ -275,7 +275,6 @@ PLACES: dict[str, tuple[Key, ...]] = {
         Key("", "letters", "filter the list, or type a whole PROVIDER/MODEL", "filter"),
         *_CHOOSING,
         Key("tab,shift+tab", "tab", "go to the next group; shift+tab: the former one", "next group"),
-        Key("left,right", "left right", "where columns stand side by side and the field is empty: go to a column"),
         Key("enter", "enter", "use it in this session and in new ones", "use"),
     ),
     "Key": (Key("enter", "enter", "save the key in the system's keyring", "save"),),

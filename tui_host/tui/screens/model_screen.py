@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
-from textual.widgets import Input, Static
-from typing_extensions import override
+from textual.widgets import Input
 
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
@@ -21,8 +19,7 @@ from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import NOT_SENT, configured
 from tui_host.tui.screens.page_screen import ChoiceScreen
-from tui_host.tui.widgets.choice_columns import ChoiceColumns, Column, Entry
-from tui_host.tui.widgets.choices import ChoiceList
+from tui_host.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
@@ -39,8 +36,23 @@ PROTOCOL_WORDS = {
     "hermes": "<tool_call> with JSON: what open-weight models are trained on",
     "hub": "three tools in place of all: list, inspect, invoke",
 }
-"""A description of each tool protocol. A narrow column shows the words before the first colon or semicolon."""
-_HALF = re.compile(r"[:;] ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An entry that the user can choose."""
+
+    name: str  # the text of the line
+    take: Callable[[], None]  # called when the entry is chosen
+    words: str = ""  # a description
+    value: str = ""  # a figure at the end of the line
+    mark: str = " "  # a glyph in front
+    is_used: bool = False  # whether the entry is the one in use
+
+    @property
+    def choice(self) -> Choice:
+        """The entry as a line of the list."""
+        return Choice(words=self.name, mark=self.mark, note=self.words, right=(self.value,) if self.value else ())
 
 
 def protocol_words(name: str) -> str:
@@ -54,20 +66,20 @@ def lacks(host: Host, provider: Provider) -> bool:
     return provider.name not in host.keys.stored and lacks_key(provider, host.settings.environment)
 
 
-def _origin(host: Host, provider: Provider) -> tuple[str, str] | None:
-    """Return where a provider is known from, in full and in brief; None for an unusable provider."""
+def _origin(host: Host, provider: Provider) -> str:
+    """Return where a provider is known from; empty for an unusable one."""
     variable, environment = provider.key_variable, host.settings.environment
     if provider.embedded:
-        return "built in, needs no key", "built in"
+        return "built in, needs no key"
     if provider.name in host.keys.stored:
-        return "its key is in the keyring", "keyring"
+        return "its key is in the keyring"
     if not provider.preset:
-        return "configured", "configured"
+        return "configured"
     if variable is not None and environment.get(variable, "").strip():
-        return f"{variable} is set", "key set"
+        return f"{variable} is set"
     answer = host.reported.get(provider.name)
     is_local = variable is None and answer is not None and answer.error is None
-    return ("runs on this machine", "local") if is_local else None
+    return "runs on this machine" if is_local else ""
 
 
 def _named(profile: Profile) -> Iterator[str]:
@@ -88,7 +100,7 @@ def _short(error: TuiHostError) -> str:
 
 
 class ModelScreen(ChoiceScreen):
-    """Groups of choices: one column each if there is room, otherwise one list. The user may also type PROVIDER/MODEL."""
+    """Choices in groups: models, profiles, tool protocols, options, providers, keys. The user may also type PROVIDER/MODEL."""
 
     HEADING = "Model, tool protocol, profile"
     PLACE = "Model"
@@ -96,39 +108,22 @@ class ModelScreen(ChoiceScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "group(1)", show=False),
         Binding("shift+tab", "group(-1)", show=False),
-        Binding("right", "column(1)", show=False, priority=True),
-        Binding("left", "column(-1)", show=False, priority=True),
     ]
-    DEFAULT_CSS = """
-    ModelScreen {
-        & .-wide ChoiceList { width: 34fr; }
-        & .-wide #protocols { width: 48fr; }
-        & .-wide #options { width: 31fr; }
-        & .-wide #providers { width: 27fr; }
-        & > #choice-note { min-height: 2; }
-    }
-    """
+    DEFAULT_CSS = "ModelScreen > #choice-note { min-height: 2; }"
 
     def __init__(self, host: Host, session: Session, typed: str = "") -> None:
         super().__init__()
         self._begun = typed
         self._host = host
         self._session = session
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        columns = ChoiceColumns("models", "protocols", "options", "providers", classes="page-body")
-        field = Input(placeholder=self.PLACEHOLDER, compact=True)
-        return [field, columns, Static(id="choice-note", markup=False)]
+        self._lines: Sequence[Entry | str] = ()  # the entries, with the headings of their groups
 
     @property
-    def columns(self) -> ChoiceColumns:
-        return self.query_one(ChoiceColumns)
-
-    @property
-    @override
-    def choices(self) -> ChoiceList:
-        return self.columns.choices
+    def current(self) -> Entry | None:
+        """The entry under the cursor, if the list has one."""
+        number = self.choices.cursor
+        entry = self._lines[number] if number is not None and number < len(self._lines) else None
+        return entry if isinstance(entry, Entry) else None
 
     def on_mount(self) -> None:
         session, profiles = self._session, self._host.settings.profiles
@@ -161,40 +156,55 @@ class ModelScreen(ChoiceScreen):
         self._show()
 
     def _show(self, wanted: str = "") -> None:
-        """Show the groups, with the cursor on the wanted entry if one is named."""
-        columns = [[line for group in groups for line in self._matching(*group)] for groups in self._groups()]
-        self.columns.show(columns, empty=_EMPTY, wanted=wanted)
+        """Show the groups, with the cursor on the wanted entry, else on the one it was on, else on the first."""
+        former = self.current
+        name = wanted or (former.name if former is not None else "")
+        self._lines = [
+            *self._matching("Model", self._models()),
+            *self._matching("Profile", self._profiles()),
+            *self._matching("Tool protocol", self._protocols()),
+            *self._matching("Options", self._options()),
+            *self._matching("Providers", self._providers()),
+            *self._matching("Keys", self._stored_keys()),
+        ]
+        choices = [
+            Choice(words=entry, heading=True) if isinstance(entry, str) else entry.choice for entry in self._lines
+        ]
+        places = [at for at, entry in enumerate(self._lines) if isinstance(entry, Entry) and entry.name == name]
+        self.choices.show(choices, empty=_EMPTY, current=places[0] if places else 0)
+        self._tell()
 
-    def _groups(self) -> Sequence[Sequence[tuple[str, Iterable[Entry]]]]:
-        return (
-            (("Model", self._models()), ("Profile", self._profiles())),
-            (("Tool protocol", self._protocols()),),
-            (("Options", self._options()),),
-            (("Providers", self._providers()), ("Keys", self._stored_keys())),
-        )
-
-    def _matching(self, heading: str, entries: Iterable[Entry]) -> Column:
+    def _matching(self, heading: str, entries: Iterable[Entry]) -> Sequence[Entry | str]:
         words, typed = self.typed.casefold(), self._typed_model()
         found = [entry for entry in entries if words == heading.casefold() or words in entry.name.casefold()]
         if heading == "Model" and typed is not None and all(entry.name != str(typed) for entry in found):
             found.append(self._model(typed, "as typed"))
         return [heading, *found] if found else []
 
-    def on_choice_columns_moved(self) -> None:
-        current = self.columns.current
-        if current is not None:
+    def on_line_view_cursor_moved(self) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        """Say what the entry under the cursor is, in full."""
+        if (current := self.current) is not None:
             named = " ".join(filter(None, (current.name, current.value, "(in use)" * current.is_used)))
             self.note(f"{named}: {current.words}{_fixed(self._host.settings)}")
 
     def action_group(self, step: int) -> None:
-        self.columns.to_group(step)
-
-    def action_column(self, step: int) -> None:
-        self.columns.to_group(step, by_column=True)
-
-    @override
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return action != "column" or (self.columns.is_wide and not self.query_one(Input).value)
+        """Go to the next or the former group: to its entry in use, else to its first."""
+        headings = [at for at, entry in enumerate(self._lines) if isinstance(entry, str)]
+        if not headings:
+            return
+        here = self.choices.cursor or 0
+        begin = headings[(sum(at <= here for at in headings) - 1 + step) % len(headings)]
+        end = min((at for at in headings if at > begin), default=len(self._lines))
+        used = (
+            at
+            for at, entry in enumerate(self._lines[:end])
+            if at > begin and isinstance(entry, Entry) and entry.is_used
+        )
+        self.choices.show_line(begin, top=True)
+        self.choices.move_cursor(next(used, begin + 1))
 
     def _typed_model(self) -> ModelRef | None:
         """Return the typed model, if its provider is configured."""
@@ -213,7 +223,7 @@ class ModelScreen(ChoiceScreen):
         self._choose()
 
     def _choose(self) -> None:
-        if (current := self.columns.current) is not None:  # the list may have changed since the click
+        if (current := self.current) is not None:  # the list may have changed since the click
             current.take()
 
     def _write(self, text: str) -> None:
@@ -306,11 +316,11 @@ class ModelScreen(ChoiceScreen):
         origins: dict[ModelRef, str] = {}
         for provider in self._host.settings.providers.values():
             origin = _origin(self._host, provider)
-            if origin is None:
+            if not origin:
                 continue
             answer = self._host.reported.get(provider.name)
             names = (provider.default_model, *provider.models, *(answer.models if answer is not None else ()))
-            words = "no key" if lacks(self._host, provider) else origin[0]
+            words = "no key" if lacks(self._host, provider) else origin
             origins |= {ModelRef(provider=provider.name, model=name): words for name in names if name}
         if self._session.model not in origins:
             origins = {self._session.model: "chosen by name"} | origins
@@ -319,9 +329,9 @@ class ModelScreen(ChoiceScreen):
     def _model(self, ref: ModelRef, origin: str) -> Entry:
         return self._usable(str(ref), origin, partial(self._take_model, ref), is_used=self._session.model == ref)
 
-    def _usable(self, name: str, words: str, take: Callable[[], None], *, is_used: bool, brief: str = "") -> Entry:
+    def _usable(self, name: str, words: str, take: Callable[[], None], *, is_used: bool) -> Entry:
         mark = "●" if is_used else "○"
-        return Entry(name=name, take=take, words=words, brief=brief, mark=mark, is_used=is_used)
+        return Entry(name=name, take=take, words=words, mark=mark, is_used=is_used)
 
     def _profiles(self) -> list[Entry]:
         """Return the profiles and «none»; empty if no profile is configured."""
@@ -345,9 +355,8 @@ class ModelScreen(ChoiceScreen):
 
     def _protocols(self) -> Iterator[Entry]:
         for name in PROTOCOLS:
-            words = protocol_words(name)
-            brief, is_used = _HALF.split(words)[0], name == self._session.protocol
-            yield self._usable(name, words, partial(self._take_protocol, name), is_used=is_used, brief=brief)
+            is_used = name == self._session.protocol
+            yield self._usable(name, protocol_words(name), partial(self._take_protocol, name), is_used=is_used)
 
     def _options(self) -> Iterator[Entry]:
         """Yield the options of the session's model with their values."""
@@ -388,15 +397,14 @@ class ModelScreen(ChoiceScreen):
             answer = self._host.reported.get(provider.name)
             if lacks(self._host, provider):
                 words = f"{provider.label}: {provider.key_variable} is not set; press enter to type the key"
-                take = partial(self._ask_key, provider, None)
-                keyless.append(Entry(name=name, take=take, words=words, brief="no key"))
-            elif origin is not None:
-                words, brief = origin
+                keyless.append(Entry(name=name, take=partial(self._ask_key, provider, None), words=words))
+            elif origin:
+                words = origin
                 if answer is not None and answer.error is not None:
-                    words, brief = mask(f"does not answer: {_short(answer.error)}"), "no answer"
+                    words = mask(f"does not answer: {_short(answer.error)}")
                 elif not (provider.default_model or provider.models or (answer is not None and answer.models)):
-                    words = f"{words}; type the name of a model"
-                yield Entry(name=name, take=partial(self._write, name), words=words, brief=brief)
+                    words = f"{origin}; type the name of a model"
+                yield Entry(name=name, take=partial(self._write, name), words=words)
         yield from keyless
 
     def _stored_keys(self) -> Iterator[Entry]:
