@@ -339,11 +339,8 @@ class Ladder:
             return
         exchange = None if record.exchange is None else self._open.get((record.capture, record.exchange))
         asked = None  # the row of the request that the frame answers, readable or not
-        if (
-            head.id
-            and record.direction is not None
-            and (head.answers or (head.kind == "malformed" and not head.method))
-        ):
+        is_answer = head.answers or (head.kind == "malformed" and not head.method)
+        if head.id and record.direction is not None and is_answer:
             opposite: Direction = "out" if record.direction == "in" else "in"
             asked = self._asked.get(_key(record, opposite, head.id))
             asked = self._asked.get(_key(record, opposite, head.id_of_other_type)) if asked is None else asked
@@ -399,8 +396,9 @@ class Ladder:
     def _is_repeated(self, record: Record, head: FrameHead | None, words: str) -> bool:
         """Fold another line of standard error, a frame of equal bytes or more progress for a token into the last row."""
         number, before, its_head = self._latest
-        is_last = number == len(self.rows) - 1 and (record.kind, record.capture) == (before.kind, before.capture)
-        if not is_last or (record.connection, record.direction) != (before.connection, before.direction):
+        is_last = number == len(self.rows) - 1 and (record.kind, record.direction) == (before.kind, before.direction)
+        sender = before.capture, before.peer, before.connection
+        if not is_last or sender != (record.capture, record.peer, record.connection):
             return False
         if head is not None and head.kind == "notification" and head.method == "notifications/progress":
             if its_head is None or (its_head.method, its_head.progress_token) != (head.method, head.progress_token):
