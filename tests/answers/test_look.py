@@ -13,7 +13,7 @@ from tests.llm.recorded.case import TEXT
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body
 from tui_host.answers.bodies import Body
 from tui_host.answers.event_words import EventReader, Said
-from tui_host.answers.look import Looks, looks_of, looks_sheet
+from tui_host.answers.look import Looks, looks_sheet
 from tui_host.answers.steps import Making, made
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.llm.body_framing import LineDecoder
@@ -22,8 +22,8 @@ from tui_host.tui.widgets.details.wire_tabs import frame_page
 from tui_host.tui.widgets.pages.detail_page import Beginning
 
 
-def reasons(wires: Wires) -> list[tuple[str, str]]:
-    return [(look.name, look.reason) for look in looks_of(wires)]
+def reasons(wires: Wires) -> list[str]:
+    return [line.label for line in looks_sheet(wires).lines]
 
 
 def answered(wires: Wires, body: bytes, at: float, exchange: str, step: int) -> None:
@@ -38,7 +38,10 @@ def test_an_appended_message_is_nothing_to_look_at_and_a_changed_one_breaks_the_
     assert reasons(wires) == []
     changed = [{"role": "system", "content": "It is 12:01."}, *MESSAGES[1:]]
     answered(wires, request_body(changed), 3.0, "x3", 3)
-    assert reasons(wires) == [("LLM 3", "the prefix breaks at messages[0]")]
+    cause = (
+        'messages[0], system prompt, changed: "You are helpful" -> "It is 12:01"; also messages[2], text of the user'
+    )
+    assert reasons(wires) == [f"LLM 3  the prefix breaks: {cause}"]
 
 
 def test_a_request_sent_again_and_a_refusal_deserve_a_look() -> None:
@@ -46,11 +49,7 @@ def test_a_request_sent_again_and_a_refusal_deserve_a_look() -> None:
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
     wires.end(wires.response(request, 1.1, b"slow down", status=429), 1.2)
     wires.request(request_body(MESSAGES), 2.0, exchange="x2")
-    assert reasons(wires) == [("LLM 1", "refused with 429"), ("LLM 2", "sent again after LLM 1")]
-    assert [line.label for line in looks_sheet(looks_of(wires)).lines] == [
-        "LLM 1  refused with 429",
-        "LLM 2  sent again after LLM 1",
-    ]
+    assert reasons(wires) == ["LLM 1  refused with 429", "LLM 2  sent again after LLM 1"]
 
 
 def test_a_call_that_nobody_read_deserves_a_look_and_an_explanation_does_not() -> None:
@@ -66,7 +65,7 @@ def test_a_call_that_nobody_read_deserves_a_look_and_an_explanation_does_not() -
     what = (
         "the model called a tool, but its call stands unread in the text, in the form of Qwen's or Hermes' <tool_call>"
     )
-    assert reasons(wires) == [("LLM 1", what)]
+    assert reasons(wires) == [f"LLM 1  {what}"]
 
 
 def test_rows_are_looked_through_again_once_they_change() -> None:
@@ -78,7 +77,7 @@ def test_rows_are_looked_through_again_once_they_change() -> None:
     wires.end(wires.response(request, 1.1, b"no", status=500), 1.2)
     assert looks.is_behind
     assert looks.advance()
-    assert [looks.reason(number) for number in looks.numbers] == ["refused with 500"]
+    assert [looks.look(number).reason for number in looks.numbers] == ["refused with 500"]
 
 
 CALLS = ("1.1.1", "1.2.1")

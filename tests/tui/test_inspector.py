@@ -24,7 +24,7 @@ from tests.tui.inspector_wires import (
 )
 from tests.tui.waiting import at_work, until
 from tui_host.answers.call_chain import chain_of
-from tui_host.answers.look import looks_of
+from tui_host.answers.look import looks_sheet
 from tui_host.answers.recorded_tools import RecordedTools
 from tui_host.answers.steps import made
 from tui_host.capture.ladder.row import Row
@@ -368,8 +368,8 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
         "told: text with the values of structuredContent id · not told: image, structuredContent mayor, 1 log line"
     )
     assert [step.value for step in later.steps if step.happened == "told"] == ["not told yet"]
-    looks = [(look.name, look.reason) for look in looks_of(wires)]
-    assert looks == [("math #4", "not told: image, structuredContent mayor")]
+    looks = [line.label for line in looks_sheet(wires).lines]
+    assert looks == ["math #4  not told: image, structuredContent mayor"]
 
 
 def test_a_chain_says_how_much_of_a_long_result_was_told() -> None:
@@ -384,7 +384,7 @@ def test_a_chain_says_how_much_of_a_long_result_was_told() -> None:
     states = {step.happened: f"{step.value} {step.state}" for step in chain.steps}
     assert "told: text (50," in states["told"]
     assert "of 76,000 characters)" in states["told"]
-    assert [look.reason[:13] for look in looks_of(wires)] == ["told in part:"]
+    assert ["told in part:" in line.label for line in looks_sheet(wires).lines] == [True]
 
 
 def listed(tools: RecordedTools, capture: str, server: str, *names: str) -> None:

@@ -54,12 +54,8 @@ class Change:
 class Changes:
     """The differences between two requests."""
 
-    request: str  # the name of the later request: `LLM 3`
-    against: str  # the name of the request that it is compared with
-    size: int  # bytes of the request
-    size_before: int  # bytes of the request that it is compared with
-    tokens: int  # its tokens, an estimate
-    tokens_before: int  # the tokens of the other request, an estimate
+    size: int  # bytes of the later request
+    tokens: int  # how many more tokens it has, an estimate
     prefix: int  # bytes at the beginning that are the same
     breaks_at: str  # the part in which they end: `messages[6]`; empty if the requests are the same
     breaks_in: str  # what that part is: `message of the user`
@@ -77,25 +73,18 @@ def changes_page(wires: Wires, row: Row) -> Steps[Sheet]:
 def changes_sheet(wires: Wires, row: Row, earlier: Row | TakenRequest | None) -> Steps[Sheet]:
     """Make the page of a request and the request that it is compared with."""
     what = f"changes of {wires.called(row)}"
-    if earlier is None:
-        return Sheet(what=what, lines=(), empty=EMPTY)
-    changes = yield from changes_of(wires, row, earlier)
-    if isinstance(changes, str):
-        return Sheet(what=what, lines=(), empty=changes)
+    changes = EMPTY if earlier is None else (yield from changes_of(wires, row, earlier))
+    if earlier is None or isinstance(changes, str):
+        return Sheet(what=what, lines=(), empty=str(changes))
     which = ", the request before" if wires.before(row) == earlier else ""
     if not which and wires.compared(row) == earlier:
         which = ", which is marked"
-    since = f"{what} since {changes.against}{which}"
-    tokens = changes.tokens - changes.tokens_before
-    notes = [
-        prefix_words(changes),
-        changes.cause,
-        f"{tokens:+,} tokens (estimate), {changes.unchanged:,} parts unchanged",
-    ]
+    against = earlier.name if isinstance(earlier, TakenRequest) else wires.called(earlier)
+    tokens = f"{changes.tokens:+,} tokens (estimate), {changes.unchanged:,} parts unchanged"
     return Sheet(
-        what=since,
+        what=f"{what} since {against}{which}",
         lines=[_line(number, change) for number, change in enumerate(changes.changes)],
-        notes=[note for note in notes if note],
+        notes=[note for note in (prefix_words(changes), changes.cause, tokens) if note],
         empty="Nothing changed: both requests have the same bytes.",
     )
 
@@ -124,13 +113,9 @@ def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Steps[Cha
         if isinstance(apart, str):
             return apart
         hidden, before = apart[0].redacted, apart[1]
-    comparison = Comparison(before, now)
+    comparing = _Comparing(before, now, (*hidden, *body.redacted), wires.names(row))
     yield "compared"
-    comparing = _Comparing(before, now, comparison, (*hidden, *body.redacted), wires.names(row))
-    changes = yield from comparing.changes()
-    return comparing.result(
-        wires.called(row), earlier.name if isinstance(earlier, TakenRequest) else wires.called(earlier), changes
-    )
+    return (yield from comparing.result())
 
 
 def path_of(key: str) -> str:
@@ -141,161 +126,121 @@ def path_of(key: str) -> str:
 
 class _Comparing:
     def __init__(
-        self,
-        before: Outline,
-        now: Outline,
-        comparison: Comparison,
-        redacted: Sequence[Redaction],
-        names: Mapping[str, tuple[str, str]],
+        self, before: Outline, now: Outline, redacted: Sequence[Redaction], names: Mapping[str, tuple[str, str]]
     ) -> None:
         self._before = before
         self._now = now
-        self._comparison = comparison
+        self._comparison = Comparison(before, now)
         self._redacted = redacted
         self._names = names
 
-    def changes(self) -> Steps[list[Change]]:
-        """Make the list of changes, moved parts once."""
-        gone = {self._before.bytes_of(part): part for part in self._comparison.removed}
+    def result(self) -> Steps[Changes]:
+        """Return all changes, moved parts once, with the place where the common beginning ends."""
+        before, now, marks = self._before, self._now, self._comparison.marks
+        gone = {before.bytes_of(part): part for part in self._comparison.removed}
         changes: list[Change] = []
-        for part, is_whole in self._changed_parts(self._now.parts):
-            moved = gone.pop(self._now.bytes_of(part), None)
-            if moved is not None:
-                changes.append(self._change("moved", part, self._now, before=moved))
-            elif self._comparison.marks.get(part.key) == "+":
-                changes.append(self._change("new", part, self._now))
+        for part in self._changed_parts(now.parts):
+            if moved := gone.pop(now.bytes_of(part), None):
+                changes.append(self._change("moved", part, moved))
+            elif marks.get(part.key) == "+":
+                changes.append(self._change("new", part))
             else:
-                changes.append(self._changed(part, self._comparison.earlier[part.key], is_whole=is_whole))
+                changes.append(self._change("changed", part, self._comparison.earlier[part.key]))
             yield f"{len(changes):,} changes"
         changes += self._moved_tools()
-        still_gone = [part for part in self._comparison.removed if gone.get(self._before.bytes_of(part)) is part]
-        changes += [self._change("gone", part, self._before) for part in still_gone]
-        return sorted(changes, key=lambda change: change.start)
+        still_gone = [part for part in self._comparison.removed if gone.get(before.bytes_of(part)) is part]
+        changes += [self._change("gone", part) for part in still_gone]
+        changes.sort(key=lambda change: change.start)
+        # A new message behind all messages of the request before is no break.
+        last = max((part.start for part in _items(now, "messages") if marks.get(part.key) != "+"), default=-1)
+        broken = [
+            change
+            for change in changes
+            if change.kind != "new" or change.start <= last or not re.fullmatch(r"\w+\[\d+\]", change.path)
+        ]
+        prefix = self._comparison.prefix
+        is_same = prefix == len(now.body) == len(before.body)
+        at, end = (None, "") if is_same else (_part_at(now, prefix), "the end")
+        return Changes(
+            size=len(now.body),
+            tokens=sum(part.tokens for part in now.parts) - sum(part.tokens for part in before.parts),
+            prefix=prefix,
+            breaks_at=end if at is None else path_of(at.key),
+            breaks_in="" if at is None else self._label(at, now),
+            cause="" if is_same else _cause(broken, prefix),
+            is_broken=bool(broken),
+            changes=tuple(changes),
+            unchanged=sum(marks.get(part.key) == "=" for part in _items(now, "tools", "messages")),
+        )
 
-    def _changed_parts(self, parts: Sequence[Part]) -> Iterator[tuple[Part, bool]]:
+    def _changed_parts(self, parts: Sequence[Part]) -> Iterator[Part]:
         """Yield new parts, and the smallest parts that changed: as wholes where no part of theirs did."""
-        marks = self._comparison.marks
         for part in parts:
-            mark = marks.get(part.key, "=")
+            mark = self._comparison.marks.get(part.key, "=")
             inner = list(self._changed_parts(part.children)) if mark == "~" else []
-            is_group = part.kind in {"tools", "messages"}
-            if mark == "+" and is_group:
-                yield from ((child, True) for child in part.children)
+            if mark == "+" and part.kind in {"tools", "messages"}:
+                yield from part.children
             elif inner:
                 yield from inner
-            elif mark == "+" or (mark == "~" and not is_group):
-                yield part, True
+            elif mark == "+" or (mark == "~" and part.kind not in {"tools", "messages"}):
+                yield part
 
     def _moved_tools(self) -> Iterator[Change]:
         """Yield the tools that stand at another place among the tools of both requests."""
-        old, new = ({part.key: part for part in _tools(outline)} for outline in (self._before, self._now))
+        old, new = ({part.key: part for part in _items(outline, "tools")} for outline in (self._before, self._now))
         one, other = [key for key in old if key in new], [key for key in new if key in old]
-        if one == other:
-            return
         for tag, *_, first, last in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
             if tag in {"insert", "replace"}:
-                for key in other[first:last]:
-                    yield self._change("moved", new[key], self._now, before=old[key])
+                yield from (self._change("moved", new[key], old[key]) for key in other[first:last])
 
-    def _change(self, kind: ChangeKind, part: Part, outline: Outline, *, before: Part | None = None) -> Change:
-        size_before, moved_from = part.size if kind == "gone" else 0, ""
-        if before is not None:
-            size_before = before.size if kind != "gone" else size_before
+    def _change(self, kind: ChangeKind, part: Part, before: Part | None = None) -> Change:
+        outline = self._before if kind == "gone" else self._now
+        text, words, moved_from = masked(_text(outline, part, kind), self._redacted), (), ""
+        if kind == "changed" and before is not None:
+            words = tuple(changed_words(masked(_text(self._before, before, kind), self._redacted), text))
+            text = merged_text(text, words)
+        elif before is not None:
             moved_from = f"byte {before.start:,}" if before.key == part.key else path_of(before.key)
+        old = part if kind == "gone" else before
         return Change(
             kind=kind,
             path=path_of(part.key),
             label=self._label(part, outline),
-            preview=masked(part.preview, self._redacted),
+            preview="" if kind == "changed" else masked(part.preview, self._redacted),
             size=0 if kind == "gone" else part.size,
-            size_before=size_before,
+            size_before=0 if old is None else old.size,
             start=part.start,
             moved_from=moved_from,
-            text=masked(_text(outline, part), self._redacted),
-        )
-
-    def _changed(self, part: Part, before: Part, *, is_whole: bool) -> Change:
-        old, new = (
-            masked(_text(outline, each, is_whole=is_whole), self._redacted)
-            for outline, each in ((self._before, before), (self._now, part))
-        )
-        words = tuple(changed_words(old, new))
-        return Change(
-            kind="changed",
-            path=path_of(part.key),
-            label=self._label(part, self._now),
-            preview="",
-            size=part.size,
-            size_before=before.size,
-            start=part.start,
             words=words,
-            text=merged_text(new, words),
+            text=text,
         )
 
     def _label(self, part: Part, outline: Outline) -> str:
-        first, _, name = part.key.partition("/")
-        above = next((each for each in _groups(outline, first) if part.key.startswith(f"{each.key}/")), None)
-        if part.kind in {"message", "result"} or above is None:
-            group = next((each.label for each in outline.parts if each.key == first), "")
-            if "system" in {part.label, "" if above is not None else group}:
-                return "system prompt"
-            is_others = part.kind == "message" and part.origin != ROLES.get(part.label, part.origin)
-            whose = f", from {part.origin}" if is_others else ""  # images of results stand in the user's messages
-            plain = "message of the" if part.children else "text of the"
-            if is_others:
-                plain = "message of the role"
-            word = {"message": plain, "tool": "tool", "option": "option", "result": "result of"}
-            return line(f"{word.get(part.kind, '')} {self._called(part) or part.label or name}{whose}".strip(), 120)
-        of = self._called(above) or above.label
-        return line(
-            f"{part.label} {self._called(part)} of the {'tool ' if above.kind == 'tool' else ''}{of}".replace(
-                "  ", " "
-            ),
-            120,
-        )
+        group = next(each for each in outline.parts if each.key == part.key.partition("/")[0])
+        above = next((each for each in group.children if part.key.startswith(f"{each.key}/")), None)
+        called = self._called(part)
+        if above is not None and part.kind not in {"message", "result"}:
+            of = f"{'tool ' if above.kind == 'tool' else ''}{self._called(above) or above.label}"
+            return line(f"{part.label} {called} of the {of}".replace("  ", " "), 120)
+        if "system" in {part.label, group.label if above is None else ""}:
+            return "system prompt"
+        whose, plain = "", "message of the" if part.children else "text of the"
+        if part.kind == "message" and part.origin != ROLES.get(part.label, part.origin):
+            whose, plain = f", from {part.origin}", "message of the role"  # images of results are in the user's
+        kinds = {"message": plain, "tool": "tool", "option": "option", "result": "result of"}
+        name = called or part.label or part.key.partition("/")[2]
+        return line(f"{kinds.get(part.kind, '')} {name}{whose}".strip(), 120)
 
     def _called(self, part: Part) -> str:
         """Return the name of a part; of a tool that of the server, which a dialect may have made unreadable."""
         return ".".join(filter(None, self._names.get(part.name, ("", part.name))))
 
-    def result(self, request: str, against: str, changes: Sequence[Change]) -> Changes:
-        """Return all of it with the place where the common beginning ends."""
-        prefix = self._comparison.prefix
-        is_same = prefix == len(self._now.body) == len(self._before.body)
-        at = None if is_same else _part_at(self._now, prefix)
-        end = "" if is_same else "the end"
-        broken = [change for change in changes if not self._is_added_at_end(change)]
-        return Changes(
-            request=request,
-            against=against,
-            size=len(self._now.body),
-            size_before=len(self._before.body),
-            tokens=sum(part.tokens for part in self._now.parts),
-            tokens_before=sum(part.tokens for part in self._before.parts),
-            prefix=prefix,
-            breaks_at=path_of(at.key) if at is not None else end,
-            breaks_in=self._label(at, self._now) if at is not None else "",
-            cause="" if is_same else _cause(broken, prefix),
-            is_broken=bool(broken),
-            changes=tuple(changes),
-            unchanged=sum(self._comparison.marks.get(part.key) == "=" for part in _items(self._now)),
-        )
-
-    def _is_added_at_end(self, change: Change) -> bool:
-        """Whether a change is a new message behind all messages of the request before."""
-        if change.kind != "new" or not re.fullmatch(r"\w+\[\d+\]", change.path):
-            return False
-        marks = self._comparison.marks
-        last = max((part.start for part in _messages(self._now) if marks.get(part.key) != "+"), default=-1)
-        return change.start > last
-
 
 def _cause(broken: Sequence[Change], prefix: int) -> str:
     if not broken:
         return "nothing that was sent before has changed: all of it is sent again, and more behind it"
-    around = [
-        change for change in broken if change.start <= prefix < change.start + max(change.size, change.size_before)
-    ]
+    sizes = [(change, max(change.size, change.size_before)) for change in broken]
+    around = [change for change, size in sizes if change.start <= prefix < change.start + size]
     cause = max(around, key=lambda change: change.start, default=None)
     cause = cause or next((change for change in broken if change.start >= prefix), broken[0])
     what = f"{cause.path}, {cause.label},"
@@ -318,69 +263,47 @@ def _brief(words: ChangedWords) -> str:
 
 
 def _line(number: int, change: Change) -> SheetLine:
-    signs = _SIGNS[change.kind]
-    moved = f"from {change.moved_from}" if change.moved_from else ""
-    children = tuple(
+    places = [
         SheetLine(
             key=str(place),
             label=f"…{line(words.before, _SHORT)}  {_brief(words)}  {line(words.after, _SHORT)}…",
             style="new" if words.come else "note",
         )
         for place, words in enumerate(change.words[:50])
-    )
-    if len(change.words) > len(children):
-        children += (SheetLine(key="more", label=f"and {len(change.words) - len(children):,} more", style="note"),)
-    whole = SheetLine(
-        key=WHOLE_TEXT, label="the whole text, [-gone-] and {+new+} marked", text=lambda: change.text, style="note"
-    )
-    figures = (f"{change.size:,}" if change.size else "", f"{change.size - change.size_before:+,}")
-    label = f"{change.path}  {change.label}{f'  {change.preview}' if change.preview else ''}"
+    ]
+    if more := len(change.words) - len(places):
+        places.append(SheetLine(key="more", label=f"and {more:,} more", style="note"))
+    if places:
+        words = "the whole text, [-gone-] and {+new+} marked"
+        places.append(SheetLine(key=WHOLE_TEXT, label=words, text=lambda: change.text, style="note"))
+    moved = f"from {change.moved_from}" if change.moved_from else ""
     return SheetLine(
         key=f"{number}",
-        label=label,
-        figures=figures,
-        mark=signs,
-        note=moved or ("no longer sent" if change.kind == "gone" else ""),
-        text=None if children else lambda: change.text,
-        children=(*children, whole) if children else (),
-        opened=bool(children),
+        label=f"{change.path}  {change.label}{f'  {change.preview}' if change.preview else ''}",
+        figures=(f"{change.size:,}" if change.size else "", f"{change.size - change.size_before:+,}"),
+        mark=_SIGNS[change.kind],
+        note="no longer sent" if change.kind == "gone" else moved,
+        text=None if places else lambda: change.text,
+        children=tuple(places),
+        opened=bool(places),
         style=_STYLES[change.kind],
     )
 
 
-def _text(outline: Outline, part: Part, *, is_whole: bool = False) -> str:
-    """Return what a part says, else its bytes."""
-    start, end = part.says if part.says[1] and not (is_whole and part.kind == "tool") else (part.start, part.end)
+def _text(outline: Outline, part: Part, kind: ChangeKind) -> str:
+    """Return what a part says, else its bytes; of a changed tool its bytes."""
+    is_said = part.says[1] and not (kind == "changed" and part.kind == "tool")
+    start, end = part.says if is_said else (part.start, part.end)
     text = decode(outline.body[start:end])
-    if text.startswith('"'):
-        try:
-            value = read_json(text)
-        except ValueError:
-            return text
-        return value if isinstance(value, str) else text
-    return text
+    try:
+        value = read_json(text) if text.startswith('"') else text
+    except ValueError:
+        return text
+    return value if isinstance(value, str) else text
 
 
-def _groups(outline: Outline, key: str) -> Iterator[Part]:
-    for part in outline.parts:
-        if part.key == key:
-            yield from part.children
-
-
-def _items(outline: Outline) -> Iterator[Part]:
-    for part in outline.parts:
-        if part.kind in {"tools", "messages"}:
-            yield from part.children
-
-
-def _tools(outline: Outline) -> Iterator[Part]:
-    return (part for part in _items(outline) if part.kind == "tool")
-
-
-def _messages(outline: Outline) -> Iterator[Part]:
-    for part in outline.parts:
-        if part.kind == "messages":
-            yield from part.children
+def _items(outline: Outline, *kinds: str) -> Iterator[Part]:
+    return (child for part in outline.parts if part.kind in kinds for child in part.children)
 
 
 def _part_at(outline: Outline, place: int) -> Part | None:

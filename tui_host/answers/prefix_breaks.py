@@ -8,8 +8,9 @@ from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import reading
 from tui_host.answers.changes_page import Changes, changes_of
-from tui_host.answers.look import is_only_added
+from tui_host.answers.wires import partner_of
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.llm.outline import common_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,7 @@ class PrefixBreak:
 
     request: str  # its name: `LLM 7`
     row: tuple[str, int]  # its row, by capture and number of its first record
-    prefix: int  # bytes at the beginning that are the same
-    cause: str  # why they end there: `tools.docs__search, tool docs.search, changed: …`
+    cause: str  # why the beginning ends there: `tools.docs__search, tool docs.search, changed: …`
 
 
 _MOST = 2
@@ -35,31 +35,25 @@ _KNOWN: WeakKeyDictionary[Ladder, dict[tuple[str, int], PrefixBreak | None]] = W
 """What was compared before, as long as the rows are kept: requests do not change."""
 
 
-def _is_refused(wires: Wires, request: Row) -> bool:
-    """Whether the provider has not answered a request, so that there is nothing that it could have cached."""
-    partner = wires.ladder.partner(request.number)
-    return partner is None or wires.ladder.rows[partner].status >= 400
-
-
 def answered_before(wires: Wires, row: Row) -> Row | None:
-    """Return the request before in the conversation that the provider did not refuse."""
+    """Return the request before in the conversation that the provider did not refuse: what it could have cached."""
     before = wires.before(row)
-    while before is not None and _is_refused(wires, before):
+    while before is not None and ((answer := partner_of(wires, before)) is None or answer.status >= 400):
         before = wires.before(before)
     return before
 
 
 def breaks_of(wires: Wires, rows: Sequence[Row]) -> Steps[tuple[PrefixBreak, ...]]:
-    """Return the requests that break the prefix, refused ones left out."""
+    """Return the requests that break the prefix, those that are refused or without an answer left out."""
     known = _KNOWN.setdefault(wires.ladder, {})
     breaks: list[PrefixBreak] = []
     last: tuple[Row | None, bytes] = None, b""
     for row in rows:
-        key = row.capture, row.seq
-        if key not in known and not row.missing and not _is_refused(wires, row):
-            data = (yield from reading(wires, row)).data
-            known[key] = yield from _break(wires, row, data, last)
-            last = row, data
+        key, answer = (row.capture, row.seq), partner_of(wires, row)
+        if key not in known and not row.missing and answer is not None and answer.status < 400:
+            now = (yield from reading(wires, row)).data
+            known[key] = yield from _break(wires, row, now, last)
+            last = row, now
         if (broken := known.get(key)) is not None:
             breaks.append(broken)
     return tuple(breaks)
@@ -71,8 +65,8 @@ def _break(wires: Wires, row: Row, now: bytes, last: tuple[Row | None, bytes]) -
     if before is None or before.missing:
         return None
     earlier = last[1] if before == last[0] else (yield from reading(wires, before)).data
-    if is_only_added(earlier, now):
-        return None
+    if len(now) >= len(earlier) and now.endswith(earlier[common_prefix(earlier, now) :]):
+        return None  # one has something put in at one place, as an added message is
     changes = yield from changes_of(wires, row, before)
     if not isinstance(changes, Changes) or not changes.is_broken:
         return None
@@ -81,4 +75,4 @@ def _break(wires: Wires, row: Row, now: bytes, last: tuple[Row | None, bytes]) -
     also = [f"{path}, {label}" for path, label in others.items() if path not in cause]
     if also:
         cause += f"; also {'; '.join(also[:_MOST])}{f' and {len(also) - _MOST} more' if len(also) > _MOST else ''}"
-    return PrefixBreak(request=changes.request, row=(row.capture, row.seq), prefix=changes.prefix, cause=cause)
+    return PrefixBreak(request=wires.called(row), row=(row.capture, row.seq), cause=cause)

@@ -76,3 +76,9 @@ class Wires(Protocol):
     def hide(self, text: str) -> str:
         """Mask the secrets that the host knows."""
         ...
+
+
+def partner_of(wires: Wires, row: Row) -> Row | None:
+    """Return the other half of an exchange: a request's response, an answer's question; None if it is not there."""
+    number = wires.ladder.partner(row.number)
+    return None if number is None else wires.ladder.rows[number]

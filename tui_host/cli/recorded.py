@@ -14,7 +14,7 @@ from tui_host.answers.bill_page import bill_sheet
 from tui_host.answers.call_chain import chain_of
 from tui_host.answers.chain_page import sheet_of
 from tui_host.answers.changes_page import WHOLE_TEXT, changes_sheet
-from tui_host.answers.look import looks_of, looks_sheet
+from tui_host.answers.look import looks_sheet
 from tui_host.answers.outlines import taken
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.request_weights import requests_of
@@ -216,7 +216,7 @@ def page(read: WiresOf, session: str, name: str, given: Sequence[str] = ()) -> S
                 earlier = taken(its_wires, earlier, its_info.id)
             return made(changes_sheet(wires, row, earlier))
         case "look":
-            return looks_sheet(looks_of(wires))
+            return looks_sheet(wires)
         case "bill":
             return made(bill_sheet(wires, [_request(wires, info, given[0])] if given else requests_of(wires, whole)))
         case "tools":
