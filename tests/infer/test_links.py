@@ -94,9 +94,9 @@ def test_a_persons_choice_beats_all() -> None:
     scene.goes_on("sum", [one], [(one, "3")])
     (joined,) = scene.world.story().joined()
     assert frames_of(scene) == [("value", [carried])]
-    assert frames_of(scene, {(joined.key, *other): True}) == [("hand", [other])]
-    assert frames_of(scene, {(joined.key, *carried): False}) == [("maybe", [other])]
-    assert frames_of(scene, {(joined.key, *carried): False, (joined.key, *other): False}) == [("value", [])]
+    assert frames_of(scene, {(joined.call.key, *other): True}) == [("hand", [other])]
+    assert frames_of(scene, {(joined.call.key, *carried): False}) == [("maybe", [other])]
+    assert frames_of(scene, {(joined.call.key, *carried): False, (joined.call.key, *other): False}) == [("value", [])]
 
 
 @pytest.mark.parametrize("name", ["older cherry", "hermes", "ollama", "gemini"])

@@ -176,11 +176,11 @@ def _items(exchange: ModelExchange, calls: Sequence[JoinedCall], unasked: int) -
             item = AnswerItem(turn=turn, step=step, text=text, thinking=thinking, state=state, seconds=seconds)
             yield ("answer", str(number)), item
         if (joined := left.pop(number, None)) is not None:
-            yield ("call", joined.key), _call(exchange, joined)
+            yield ("call", joined.call.key), _call(exchange, joined)
         elif not exchange.is_over:  # text behind an incomplete call waits, so that items stay where they are
             break
     for joined in left.values():
-        yield ("call", joined.key), _call(exchange, joined)
+        yield ("call", joined.call.key), _call(exchange, joined)
     if exchange.ending is not None and (trouble := _trouble(exchange, exchange.ending, unasked)):
         yield _NOTE, _note(exchange, trouble)
 
@@ -224,7 +224,7 @@ def _call(exchange: ModelExchange, joined: JoinedCall) -> CallItem:
     return CallItem(
         turn=exchange.turn,
         step=exchange.step,
-        call=joined.key,
+        call=joined.call.key,
         server=joined.server,
         tool=joined.tool,
         asked=joined.call.arguments,

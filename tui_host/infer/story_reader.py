@@ -153,7 +153,7 @@ def link_by_hand(store: Store, session: str, call: str, frame: str) -> tuple[str
     asked: list[JoinedCall] = []
     for joined in story.joined():
         place = story.place_of(joined.call.capture, joined.call.exchange)
-        if call in {joined.key, f"{place.turn}.{place.step}.{joined.call.number + 1}"}:
+        if call in {joined.call.key, f"{place.turn}.{place.step}.{joined.call.number + 1}"}:
             asked.append(joined)
     sent = [
         own for own in story.frames.sent.values() if frame in {"{}:{}".format(*own.key), f"{own.server}#{own.rpc_id}"}

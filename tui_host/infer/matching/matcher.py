@@ -49,10 +49,6 @@ class JoinedCall:
     is_reported_differently: bool = False  # than the server answered
     rivals: tuple[CallFrame, ...] = ()  # other frames that may have carried the call
 
-    @property
-    def key(self) -> str:
-        return self.call.key
-
     def result_known(self, result: Result) -> Known:
         """Return how a place of the result is known."""
         if result.by_id:
@@ -311,7 +307,7 @@ def pairings(
     """Return the pairs of the frame that a record is or answers, or else of the calls with these keys, the likeliest first."""
     answers = {(frame.key[0], frame.answer.seq): frame.key for frame in frames if frame.answer is not None}
     own = [frame for frame in frames if frame.key in {record, answers.get(record)}]
-    pairs = [(call, frame) for call in joined if own or call.key in calls for frame in own or frames]
+    pairs = [(call, frame) for call in joined if own or call.call.key in calls for frame in own or frames]
 
     def rank(pair: tuple[JoinedCall, CallFrame]) -> tuple[int, int]:
         call, frame = pair  # what is joined first, then what may be, then what has the same tool
@@ -327,4 +323,4 @@ def pairing_of(call: JoinedCall, frame: CallFrame) -> Pairing:
     state = f" (joined, {call.known})" if is_joined else ""
     arguments, seconds = line(call.call.arguments, _ARGUMENTS), (frame.at_ns - call.call.at_ns) / 1e9
     words = f"{call.call.name} {arguments} - {frame.server} #{frame.rpc_id} {frame.tool}, {seconds:+.1f} s{state}"
-    return Pairing(call=call.key, frame=frame.key, words=words, is_joined=is_joined)
+    return Pairing(call=call.call.key, frame=frame.key, words=words, is_joined=is_joined)
