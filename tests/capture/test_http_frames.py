@@ -30,20 +30,17 @@ async def client(kept: Kept) -> AsyncGenerator[httpx2.AsyncClient]:
             yield opened
 
 
-async def post(kept: Kept, there: Peer, body: bytes = ASK, place: Place = CALL) -> httpx2.Response:
-    token = current_place.set(place)
-    try:
-        async with client(kept) as opened:
-            return await opened.post(there.url, content=body)
-    finally:
-        current_place.reset(token)
-
-
 async def recorded(answer: Answer, body: bytes = ASK) -> Kept:
     kept = Kept()
-    async with peer(answer) as there:
-        await post(kept, there, body)
+    async with peer(answer) as there, client(kept) as opened:
+        await post(opened, there, body)
     return kept
+
+
+async def post(opened: httpx2.AsyncClient, there: Peer, body: bytes = ASK) -> None:
+    token = current_place.set(CALL)
+    await opened.post(there.url, content=body)
+    current_place.reset(token)
 
 
 def frames(kept: Kept) -> list[tuple[str | None, bytes]]:
@@ -106,9 +103,7 @@ async def test_an_answer_that_comes_on_another_stream_is_in_the_place_of_its_req
         peer(response(b"", status="202 Accepted"), chunked(event(RESULT), event(late))) as there,
         client(kept) as opened,
     ):
-        token = current_place.set(CALL)
-        await opened.post(there.url, content=ASK)
-        current_place.reset(token)
+        await post(opened, there)
         await opened.get(there.url)
     assert [draft.place for draft in kept.of("frame")] == [CALL, CALL, NOWHERE]
     assert kept.of("frame")[2].malformed == "an answer to nothing that was asked"
