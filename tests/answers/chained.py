@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tui_host.answers.call_chain import chain_of
-from tui_host.answers.chain_steps import CallStep
+from tui_host.answers.call_chain import CallStep, chain_of
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import made
 from tui_host.capture.record import Record

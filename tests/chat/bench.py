@@ -18,8 +18,7 @@ from tests.capture.codings import undone
 from tests.kit import bodies
 from tests.kit.bodies import Call
 from tests.kit.peer import PATIENCE, head
-from tui_host.answers.call_chain import chain_of
-from tui_host.answers.chain_steps import CallStep
+from tui_host.answers.call_chain import CallStep, chain_of
 from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import made as finished
 from tui_host.capture.http.exchange_end import fold_exchanges

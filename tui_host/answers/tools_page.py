@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.answers.chain_steps import UNSENT
+from tui_host.answers.call_chain import UNSENT
 from tui_host.answers.changed_words import changed_words, marked
 from tui_host.answers.request_weights import RequestWeight, ToolWeight, calls_of, requests_of, weigh
 from tui_host.answers.sheet import Sheet, SheetLine
