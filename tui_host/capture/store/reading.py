@@ -42,9 +42,7 @@ _SELECT = """
 """  # CROSS: records first, in their order
 _REACHING = f"{_SELECT} last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
 _IN_ORDER = f"{_SELECT} records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
-_KEYS = "IN (SELECT value FROM json_each(?)) ORDER BY records.key"
-_WITH_KEYS = f"{_SELECT} records.key {_KEYS}"
-_PLAIN = f"SELECT key, data FROM records WHERE size IS NULL AND last IS NULL AND encoding IS NULL AND key {_KEYS}"  # noqa: S608 - constants alone
+_PLAIN = "SELECT key, data FROM records WHERE size IS NULL AND last IS NULL AND encoding IS NULL AND key IN"
 
 
 class ReadableStore:
@@ -98,11 +96,11 @@ class ReadableStore:
         return next(self.records(capture=capture, after=seq - 1, until_seq=seq), None)
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
-        """Return the bytes of records by number, of those that are stored as they came."""
+        """Return the bytes of records by number, of those that are stored as they came; at most 500."""
         start = self._start_of(capture)
         if start is None:
             return {}
-        rows = self.read(_PLAIN, json.dumps([start + seq for seq in seqs]))
+        rows = self.read(f"{_PLAIN} ({', '.join('?' * len(seqs))})", *(start + seq for seq in seqs))
         return {key - start: data for key, data in rows if isinstance(key, int) and isinstance(data, bytes)}
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
@@ -129,10 +127,14 @@ class ReadableStore:
     def _with_keys(self, keys: Sequence[int]) -> Iterator[Sequence[Keyed]]:
         bodies = Bodies()
         for start in range(0, len(keys), PAGE):
-            yield from self._read_records(_WITH_KEYS, (json.dumps(keys[start : start + PAGE]),), bodies)
+            page = keys[start : start + PAGE]
+            sql = f"{_SELECT} records.key IN ({', '.join('?' * len(page))}) ORDER BY records.key"
+            yield from self._read_records(sql, page, bodies)
 
     def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[Sequence[Keyed]]:
-        return self.query(lambda reader: [_from_row(row, reader, bodies) for row in reader.execute(sql, values)])
+        return self.query(
+            lambda reader: [_from_row(row, reader, bodies) for row in reader.execute(sql, values).fetchall()]
+        )
 
     def query(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that reads in one transaction; again if a text is damaged, with escapes for what is no UTF-8 in it."""
