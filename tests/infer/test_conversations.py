@@ -1,7 +1,9 @@
-"""Which requests belong to one conversation, its turns and steps, what is asked beside it, and what a story is called."""
+"""What requests to models say in all dialects and words: whose they are, which conversation they continue, calls and results."""
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,13 +15,55 @@ from tests.infer.forms import FORMS, Spoken
 from tests.infer.scene import OPENAI, Scene, call, chat_of
 from tests.infer.world import MS, ModelTap, World, found_in
 from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
+from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
 from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, UserItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, NoteItem, UserItem
 from tui_host.errors import JSON
-from tui_host.infer.conversations.request_messages import RequestReader
+from tui_host.infer.conversations.host_names import host_asking, host_named, model_asked
+from tui_host.infer.conversations.request_messages import RequestReader, results_of
 from tui_host.infer.story import Story
+from tui_host.infer.story_chat import StoryChat
 from tui_host.infer.tap_facts import TapFacts
+from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
+
+BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
+BILLED = "x-anthropic-billing-header: a\n\nYou are Claude Code, Anthropic's official CLI."
+
+
+@pytest.mark.parametrize(
+    ("agent", "system", "named"),
+    [
+        ("OpenAI/JS 4.83.0", "You are Cline, a highly skilled software engineer", "Cline"),
+        (f"{BROWSER} CherryStudio/1.6.2 Chrome/138 Electron/37", "", "Cherry Studio"),
+        ("litellm/1.80", BILLED, "Claude Code"),
+        ("agent/1", "Review this:\nYou are Claude Code, Anthropic's official CLI for Claude.", "agent"),
+        ("GeminiCLI-tui/0.61.0/gemini-3 (linux; x64; terminal)", "", "Gemini CLI"),
+        ("codex_exec/0.169.0 (Debian 12.0.0; x86_64) xterm (codex_exec; 0.169.0)", "", "Codex"),
+        ("ls/JS 5.23.2", "You are an agent in the Continue CLI. Given", "Continue"),
+        ("ai-sdk/openai-compatible/3.0.37 ai-sdk/provider-utils/5.0.30", "", "the AI SDK"),
+        ("Python/3.12 aiohttp/3.14.5", 'Be kind.\nMCP server "math" instructions:\nFour operations.', "Open WebUI"),
+        ("OpenAI/JS 4.83.0", "", "the OpenAI SDK for JavaScript"),
+        (f"{BROWSER} My-App/3.1 Chrome/122.0.0.0 Electron/29.4.0 Safari/537.36", "", "My-App"),
+        (f"{BROWSER} Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0", "", "a browser"),
+        ("", "", ""),
+    ],
+)
+def test_a_host_is_named_by_what_it_sends_to_its_model(agent: str, system: str, named: str) -> None:
+    assert host_asking([("User-Agent", agent)], system) == (named, agent, "")
+
+
+def test_a_host_is_named_by_its_client_and_a_model_in_the_body_or_in_the_path() -> None:
+    clients = ("claude-code", "Visual Studio Code - Insiders", "mcp", "somebody's own")
+    named = ["Claude Code", "VS Code Copilot", "the MCP SDK for Python", "somebody's own"]
+    assert list(map(host_named, clients)) == named
+    assert model_asked("https://x/v1/chat/completions", b'{"model":"deepseek-chat"}') == "deepseek-chat"
+    assert model_asked("https://x/v1beta/models/gemini-3:streamGenerateContent?alt=sse", b"{}") == "gemini-3"
+    assert model_asked("https://x/v1/chat/completions", b"not JSON") == ""
+
+
+# Conversations.
+
 
 TOOL: JSON = {"type": "function", "function": {"name": "math__add", "parameters": {"type": "object"}}}
 CALLED = Answer("", [call("math__add")])
@@ -34,7 +78,6 @@ class Sent(NamedTuple):
     result: str = ""
 
     def pass_through(self, model: ModelTap) -> None:
-        """Pass through a tap."""
         roles, exchange = ("user", "assistant"), model.exchange()
         messages: list[JSON] = [{"role": roles[n % 2], "content": text} for n, text in enumerate(self.said)]
         messages += [{"role": "tool", "tool_call_id": "c", "content": self.result}] if self.result else []
@@ -85,6 +128,57 @@ def test_a_request_continues_the_one_whose_messages_it_begins_with(
     keys = [exchange.key for exchange in exchanges]
     before = [None if exchange.previous is None else keys.index(exchange.previous) for exchange in exchanges]
     assert [(exchange.turn, exchange.step, before[n]) for n, exchange in enumerate(exchanges)] == places
+
+
+SECRET = "wonderful-" * 4
+REMINDER = "<system-reminder>\nToday is Sunday.\n</system-reminder>"
+ASKS, REPEATS = Sent(["What is 6 × 5?"]), Sent(["What is 6 × 5?", "I ask."], result="30")
+
+
+@pytest.mark.parametrize(
+    ("asked", "question"),
+    [
+        ([ASKS, Sent(["And then?"])], "What is 6 × 5?"),
+        ([Sent(["hello"], tools=False), TITLE], "hello"),
+        ([TITLE, ASKS], "What is 6 × 5?"),
+        ([Sent([f"{REMINDER}\nWhat is 6 × 5?"])], "What is 6 × 5?"),
+        ([REPEATS], "What is 6 × 5?"),
+        ([Sent([REMINDER]), ASKS], "What is 6 × 5?"),
+        ([], ""),
+        ([Sent([f"{'x' * 40} {SECRET}, is it good?"])], f"{'x' * 40} ⟨secret:KEY⟩, is i…"),
+    ],
+)
+def test_a_story_is_called_by_what_a_person_asked_first_where_tools_were_told_of(
+    asked: Sequence[Sent], question: str
+) -> None:
+    world, facts = World(), TapFacts(redact=Redactor([("KEY", SECRET)]).text)
+    model = world.model()
+    for sent in asked:
+        sent.pass_through(model)
+    for _, record in world.records:
+        facts.feed(record)
+    assert facts.question == question
+    if asked == [REPEATS]:  # the question stands before what its own request repeats
+        assert [type(item) for item in chat_of(world.story())] == [NoteItem, UserItem, AnswerItem, AnswerItem]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
+    form, call = FORMS[name], Call("id-1", "math__add", {"a": 1, "b": 2})
+    talk: list[Entry] = [User("one?"), Answer("", [call]), Results([(call, "7 é\n")]), Answer("three"), User("four?")]
+    bodies = [form.request(talk[:count]) for count in (1, 3, 5)]
+    bodies += [form.request([User("two?"), *talk[1:3]]), bodies[2], bodies[2].replace(b"{", b"{ ", 1), b"[", b"{}"]
+    bodies += [bodies[1][:-1] + b',"messages":[{"role":"user","content":"once more"}]}', bodies[2]]
+    reader = RequestReader()
+    for body in bodies:
+        assert reader.read(body) == RequestReader().read(body)
+    messages = reader.read(bodies[-1]).messages
+    assert [message.role for message in messages] == ["user", "model", "user", "model", "user"]
+    texts = [part for message in messages for part in message.of("text")]
+    assert all(bodies[-1][part.start : part.end].decode().startswith('"') for part in texts)
+
+
+# Calls.
 
 
 def test_what_was_joined_before_an_answer_was_whole_is_joined_again_when_it_is() -> None:
@@ -163,61 +257,90 @@ def test_a_turn_of_a_history_that_its_host_rewrites_stays_one_and_its_result_is_
     assert found_in(story) == {("sent", asked, frame), ("told", asked, (model.id, last))}
 
 
-SECRET = "wonderful-" * 4
-REMINDER = "<system-reminder>\nToday is Sunday.\n</system-reminder>"
-ASKS = Sent(["What is 6 × 5?"])
+USE = '<tool_use>\n  <name>mcp__box__get</name>\n  <arguments>{"k": 1}</arguments>\n</tool_use>'
+CLINE = (
+    "<use_mcp_tool>\n<server_name>box</server_name>\n<tool_name>get</tool_name>\n"
+    '<arguments>\n{"城市": "北京"}\n</arguments>\n</use_mcp_tool>'
+)
+OWN_CHERRY = "Use tools:\n<tool_use>\n  <name>{tool_name}</name>\n</tool_use>"
+OWN_CLINE = "Use tools:\n<use_mcp_tool>\n<server_name>box</server_name>"
+BEFORE, BEHIND = "For example:\n```xml\n<!-- a call -->\n", "\n```\nShall I?"
+FENCED = f"{BEFORE}{USE}{BEHIND}"
 
 
+@pytest.mark.parametrize("is_live", [False, True])
 @pytest.mark.parametrize(
-    ("asked", "question"),
+    ("agent", "system", "text", "said"),
     [
-        ([ASKS, Sent(["And then?"])], "What is 6 × 5?"),
-        ([Sent(["hello"], tools=False), TITLE], "hello"),
-        ([TITLE, ASKS], "What is 6 × 5?"),
-        ([Sent([f"{REMINDER}\nWhat is 6 × 5?"])], "What is 6 × 5?"),
-        ([Sent(["What is 6 × 5?", "I ask."], result="30")], "What is 6 × 5?"),
-        ([Sent([REMINDER]), ASKS], "What is 6 × 5?"),
-        ([], ""),
-        ([Sent(["x" * 200])], "x" * 59 + "…"),
-        ([Sent([f"{'x' * 40} {SECRET}, is it good?"])], f"{'x' * 40} ⟨secret:KEY⟩, is i…"),
+        ("", OWN_CHERRY, f"一{USE}二\n{USE}三", ["一", "mcp__box__get", "二", "mcp__box__get", "三"]),
+        ("", OWN_CHERRY, FENCED, [BEFORE.strip(), "mcp__box__get", BEHIND.strip()]),
+        ("tui-host", OWN_CHERRY, FENCED, [FENCED]),
+        ("", OWN_CHERRY, f"{USE}\n{USE}\n晴天。", ["mcp__box__get", "mcp__box__get", "晴天。"]),
+        ("", OWN_CLINE, f"<thinking>hm</thinking>{CLINE}<thinking>so", ["", "box__get", "<thinking>so"]),
+        ("", OWN_CLINE, f"<thinking>hm {CLINE} so</thinking>\nok", ["ok"]),
     ],
 )
-def test_a_story_is_called_by_what_a_person_asked_first_where_tools_were_told_of(
-    asked: Sequence[Sent], question: str
+def test_a_call_is_one_wherever_other_hosts_run_it_and_the_words_around_it_are_told_in_their_place(
+    agent: str, system: str, text: str, said: list[str], *, is_live: bool
 ) -> None:
-    world, facts = World(), TapFacts(redact=Redactor([("KEY", SECRET)]).text)
-    model = world.model()
-    for sent in asked:
-        sent.pass_through(model)
+    world, form, story, chat = World(), FORMS["openai"], Story(), Conversation()
+    model, telling = world.model(), StoryChat(story, chat)
+    list(model.answer(form, model.ask(form, [User("hello")], agent, system), Answer(text)))
     for _, record in world.records:
-        facts.feed(record)
-    assert facts.question == question
+        story.feed(record)
+        if is_live:
+            telling.tell()
+    telling.tell()
+    found = [item for item in chat.items if isinstance(item, CallItem | AnswerItem)]
+    assert [item.tool if isinstance(item, CallItem) else item.text.strip() for item in found] == said
+    assert {item.state for item in found if isinstance(item, AnswerItem)} == {"done"}
 
 
-def test_a_question_stands_before_what_its_own_request_repeats() -> None:
-    world = World()
-    Sent(["What is 6 × 5?", "I ask."], result="30").pass_through(world.model())
-    kinds = [type(item) for item in chat_of(world.story())]
-    assert kinds == [NoteItem, UserItem, AnswerItem, AnswerItem]
+# Results in plain text, and what else a protocol puts in.
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
-    form, call = FORMS[name], Call("id-1", "math__add", {"a": 1, "b": 2})
-    talk: list[Entry] = [
-        User("one?"),
-        Answer("", [call]),
-        Results([(call, "7 é\n")]),
-        Answer("three"),
-        User("and four?"),
+RESULTS = {"math__add": 'say "11" é\n<task>', "docs__find": '{"found": ["12"]}'}
+FRAMES = {name: f'<tool_response>\n{{"name": "{name}", "content": ' for name in RESULTS}
+BLOCKS = [
+    f"{FRAMES['math__add']}{json.dumps(RESULTS['math__add'], ensure_ascii=False)}}}\n</tool_response>",
+    f"{FRAMES['docs__find']}{RESULTS['docs__find']}}}\n</tool_response>",
+]
+
+
+def put_in(protocol: str, messages: list[JSON]) -> list[str]:
+    """The texts that were put into a request of these messages."""
+    body, reader = dumped({"model": "m", "messages": messages}), RequestReader()
+    found = list(reader.additions(protocol, body, reader.read(body)))
+    assert all(end <= start for (_, end, _), (start, _, _) in itertools.pairwise(found)), "no byte is in two"
+    return [str(json.loads(f'"{body[start:end].decode()}"')) for start, end, _ in found]
+
+
+@pytest.mark.parametrize("role", ["user", "tool"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_results_between_tags_are_those_that_they_name_in_whatever_message_they_stand(role: str, order: int) -> None:
+    messages: list[JSON] = [{"role": role, "content": "\n".join(BLOCKS[::order])}]
+    body = dumped({"messages": messages})
+    (message,) = RequestReader().read(body).messages
+    results = results_of(body, "hermes", message)
+    assert [(result.name, result.text) for result in results] == list(RESULTS.items())[::order]
+    frames = [piece for name in [*FRAMES][::order] for piece in (FRAMES[name], "}\n</tool_response>")]
+    assert put_in("hermes", messages) == frames
+
+
+@pytest.mark.parametrize("own", ["", "Be brief."])
+@pytest.mark.parametrize("name", PLAIN)
+def test_of_our_own_requests_the_same_is_found_as_the_protocol_knows_it_put_in(name: str, own: str) -> None:
+    call = ToolCall(id="1", wire_id="", name="math__add", arguments=SUM)
+    talk = [
+        *([Message(role="system", parts=(Text(text=own),))] if own else []),
+        Message(role="user", parts=(Text(text="what is 6 × 5?"),)),
+        Message(role="assistant", parts=(call,), stop="tools"),
+        Message(role="tool", parts=(ToolResult(call=call, content=(Text(text="11 <task>é</task>"),)),)),
     ]
-    bodies = [form.request(talk[:count]) for count in (1, 3, 5)]
-    bodies += [form.request([User("two?"), *talk[1:3]]), bodies[2], bodies[2].replace(b"{", b"{ ", 1), b"[", b"{}"]
-    bodies += [bodies[1][:-1] + b',"messages":[{"role":"user","content":"once more"}]}', bodies[2]]
-    reader = RequestReader()
-    for body in bodies:
-        assert reader.read(body) == RequestReader().read(body)
-    messages = reader.read(bodies[-1]).messages
-    assert [message.role for message in messages] == ["user", "model", "user", "model", "user"]
-    texts = [part for message in messages for part in message.of("text")]
-    assert all(bodies[-1][part.start : part.end].decode().startswith('"') for part in texts)
+    prepared = speaking(name).prepare(talk, TOOLS)
+    texts = [text_of(message) for message in prepared.messages]
+    injected = [place for place in prepared.places if place.source == "injected"]
+    known = "".join(texts[place.message][place.start : place.end] for place in injected)
+    roles = (message.role for message in prepared.messages)
+    found = "".join(put_in(name, [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]))
+    assert "".join(found.split()) == "".join(known.split())

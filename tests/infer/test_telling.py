@@ -227,36 +227,31 @@ def exported(store: Store, name: str = "last") -> bytes:
     return b"".join(FORMATS["jsonl"].export(whole, whole.info))
 
 
-def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined(store: Store) -> None:
-    whole = whole_of(store)
-    assert (whole.info.title, whole.info.turns) == ("Cline: what is one and two? (tap llm example, tap stdio math)", 1)
-    assert (whole.info.model, whole.info.protocol) == ("example/deepseek-chat", "cline")
-    head, *lines = map(json.loads, exported(store).splitlines())
-    assert (head["session"]["id"], head["session"]["source"]) == (whole.info.id, "tap")
-    records = [line for line in lines if line["kind"] != "link"]
-    wires = [line["wire"] for line in records if line["kind"] in {"request", "frame"}]
-    assert wires == [*["mcp"] * 4, "llm", "mcp", "mcp", "llm"]
-    assert {(line.get("turn"), line.get("step")) for line in records if line["wire"] == "llm"} == {(1, 1), (1, 2)}
-    assert [line.get("step") for line in records if "tools/call" in line.get("text", "")] == [1]
-    told = [json.loads(line["text"]) for line in lines[len(records) :]]
-    joined = [(link["relation"], link["known"]) for link in told if link["call"]]
-    # By capture, whose names tell the second in which they began.
-    assert sorted(joined) == [("answered", "value"), ("asked", "id"), ("sent", "value"), ("told", "value")]
-    last = {line["capture"]: line["seq"] for line in records}
-    assert all(line["seq"] > last[line["capture"]] for line in lines[len(records) :])
-    items = [json.loads(text) for text in whole.session_items("")]
-    assert [item["item"] for item in items] == ["user", "answer", "call", "answer"]
-    document = b"".join(FORMATS["markdown"].export(whole, whole.info)).decode()
-    assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
-
-
-def test_a_story_comes_in_and_out_line_for_line_and_a_taps_id_gives_its_half(store: Store, tmp_path: Path) -> None:
+def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined_and_comes_in_again(
+    store: Store, tmp_path: Path
+) -> None:
     def records(name: str) -> set[tuple[str, int]]:
         head, *lines = map(json.loads, exported(store, name).splitlines())
         assert head["session"]["id"] == name
         return {(line["capture"], line["seq"]) for line in lines if line["kind"] != "link"}
 
     whole, before = whole_of(store), exported(store)
+    assert (whole.info.title, whole.info.turns) == ("Cline: what is one and two? (tap llm example, tap stdio math)", 1)
+    assert (whole.info.model, whole.info.protocol) == ("example/deepseek-chat", "cline")
+    head, *lines = map(json.loads, before.splitlines())
+    assert (head["session"]["id"], head["session"]["source"]) == (whole.info.id, "tap")
+    carried = [line for line in lines if line["kind"] != "link"]
+    wires = [line["wire"] for line in carried if line["kind"] in {"request", "frame"}]
+    assert wires == [*["mcp"] * 4, "llm", "mcp", "mcp", "llm"]
+    assert {(line.get("turn"), line.get("step")) for line in carried if line["wire"] == "llm"} == {(1, 1), (1, 2)}
+    assert [line.get("step") for line in carried if "tools/call" in line.get("text", "")] == [1]
+    links = [json.loads(line["text"]) for line in lines[len(carried) :]]
+    joined = [(link["relation"], link["known"]) for link in links if link["call"]]
+    # By capture, whose names tell the second in which they began.
+    assert sorted(joined) == [("answered", "value"), ("asked", "id"), ("sent", "value"), ("told", "value")]
+    assert [json.loads(text)["item"] for text in whole.session_items("")] == ["user", "answer", "call", "answer"]
+    document = b"".join(FORMATS["markdown"].export(whole, whole.info)).decode()
+    assert document.index("> what is one and two?") < document.index("tools/call") < document.index("> It is three.")
     halves = [records(tap.id) for tap in whole.taps]
     assert [{capture for capture, _ in half} for half in halves] == [{tap.id} for tap in whole.taps]
     assert records(whole.info.id) == halves[0] | halves[1]

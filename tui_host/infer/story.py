@@ -93,8 +93,6 @@ class Story:
         if (exchange := self.conversations.exchanges.get(key)) is not None:
             exchange.feed(record, at_ns)
             self.revision += 1
-            if exchange.is_over:
-                self.conversations.learn(exchange)
 
     def place_of(self, capture: str, exchange: str | None) -> Place:
         """Return the place of an exchange; without one with a model the session's, without turn and step."""

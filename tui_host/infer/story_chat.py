@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tui_host.capture.http.exchange_end import Ending, kept_in_words, missing_in_words
+from tui_host.capture.http.exchange_end import kept_in_words, missing_in_words
 from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
@@ -73,21 +73,22 @@ class StoryChat:
         elif number is None:
             self._note_change(exchange, is_asking=is_asking)
             number = self._chat.add(item)
-            self._failure, self._failures = item if key == _NOTE and isinstance(item, NoteItem) else None, 1
+            self._failure, self._failures = item if isinstance(item, NoteItem) else None, 1
         elif key != _NOTE and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
             self._chat.put(number, item)
         self._numbers[(*exchange.key, *key)] = number
 
     def _note_change(self, exchange: ModelExchange, *, is_asking: bool) -> None:
-        """Note where the chat changes to another host or conversation, because a story may have many at once."""
+        # A story may have many hosts and conversations at once.
         last, self._last = self._last, exchange
         before, words = exchange.parent if is_asking else exchange, ""
-        is_elsewhere = last is not None and _side(last) != _side(exchange)
+        is_near = is_asking and before is not None and _side(before) == self._last_turn
         if (
-            before is not None
-            and is_elsewhere
+            last is not None
+            and before is not None
             and before.question
-            and not (is_asking and _side(before) == self._last_turn)
+            and _side(last) != _side(exchange)
+            and not is_near
         ):
             words = f'{"after" if is_asking else "to"} "{line(before.question, _NAME)}"'
         if _side(exchange) == exchange.turn:
@@ -105,7 +106,7 @@ class StoryChat:
         return line(self._story.host_of(exchange), _NAME) or "a host without a name"
 
 
-def _side(exchange: ModelExchange) -> int | ExchangeKey:  # of the turn, or of the side conversation of a host
+def _side(exchange: ModelExchange) -> int | ExchangeKey:
     return exchange.root.key if exchange.root.is_side_request else exchange.turn
 
 
@@ -181,18 +182,18 @@ def _items(exchange: ModelExchange, calls: Sequence[JoinedCall], unasked: int) -
             break
     for joined in left.values():
         yield ("call", joined.call.key), _call(exchange, joined)
-    if exchange.ending is not None and (trouble := _trouble(exchange, exchange.ending, unasked)):
+    if exchange.is_over and (trouble := _trouble(exchange, unasked)):
         yield _NOTE, _note(exchange, trouble)
 
 
-def _trouble(exchange: ModelExchange, ending: Ending, unasked: int) -> str:
+def _trouble(exchange: ModelExchange, unasked: int) -> str:
     """Return why an answer is none, or not whole; empty for a whole one."""
-    fold, status, kept = exchange.fold, exchange.status, kept_in_words(ending)
+    fold, status, ending = exchange.fold, exchange.status, exchange.ending
     if exchange.is_answered:
         return end_words(fold)
     if ending.reason == MISSING:
         return missing_in_words(unasked) if status < 0 else f"{status} · the answer's body is {MISSING}"
-    if kept and status < 300:
+    if (kept := kept_in_words(ending)) and status < 300:
         return f"of the answer {kept}"
     what = "the answer broke off" if status >= 0 else "no answer came"
     if status >= 300:

@@ -16,7 +16,6 @@ OWN = "tui-host"
 """The client name of tui-host."""
 _CLAUDE = r"\A(?:x-anthropic.*\n)?\W*You are Claude Code\b(?!['’]s)"
 _CONTINUE = r"^You are an agent in the Continue CLI\b|<important_rules>\s+You are in \w+ mode"
-_AIDER = r"^Act as an expert (?:software developer|code analyst|architect engineer)\b"
 _HOSTS: Mapping[str, tuple[str, str, str]] = {
     "Claude Code": (r"claude-cli/|claude-code", _CLAUDE, r"claude-code"),
     "Claude Desktop": (r"Claude/[\d.]+ .*Electron", r"", r"claude-ai|claude-desktop"),
@@ -30,7 +29,7 @@ _HOSTS: Mapping[str, tuple[str, str, str]] = {
     "opencode": (r"^opencode/", r"^You are opencode\b", r"opencode"),
     "Gemini CLI": (r"GeminiCLI", r"^You are Gemini CLI\b|interactive CLI agent", r"gemini-cli.*"),
     "Continue": (r"^Continue\b|continue\.dev", _CONTINUE, r"continue-[\w-]*client"),
-    "Aider": (r"^aider\b", _AIDER, r"aider"),
+    "Aider": (r"^aider\b", r"^Act as an expert (?:software developer|code analyst|architect engineer)\b", r"aider"),
     "Open WebUI": (r"open[- ]?webui", r'(?m)^MCP server "[^"\n]+" instructions:$', r"open[- ]?webui"),
     "ollmcp": (r"ollmcp|mcp-client-for-ollama", r"", r"ollmcp|mcp-client-for-ollama"),
     "Codex": (r"codex_(?:cli|exec|vscode)", r"running in the Codex CLI", r"codex-mcp-client"),
@@ -65,7 +64,6 @@ _LIBRARIES: Mapping[str, tuple[str, str]] = {
 _OF_BROWSERS = re.compile("Mozilla|AppleWebKit|Gecko|Mobile|Version|Chrome|Chromium|Safari|Electron|Firefox|Edg")
 _PROMPT = 4000  # characters of a system prompt in which a host names itself
 _IN_PATH = re.compile(r"/models/([^/:]+):\w+$")
-_NAMED = 2  # names that are listed before the rest is counted
 
 
 class Speaker(NamedTuple):
@@ -141,14 +139,11 @@ def hosts_by_speaker(speakers: Collection[Speaker], calling: Collection[str]) ->
     quiet = set(filter(is_host, calling))
     if len(quiet) > 1 or any(any(_HOSTS[host][:2]) for host in quiet):
         quiet.clear()
-    named: dict[tuple[str, str], set[str]] = {}
-    for speaker in filter(lambda speaker: is_host(speaker.host), speakers):
-        named.setdefault((speaker.agent, speaker.title), set()).add(speaker.host)
-        quiet.clear()
+    named = [speaker for speaker in speakers if is_host(speaker.host)]
     hosts: dict[Speaker, str] = {}
     for speaker in speakers:
-        possible = quiet or named.get((speaker.agent, speaker.title), set())
-        hosts[speaker] = next(iter(possible)) if len(possible) == 1 and not is_host(speaker.host) else speaker.host
+        like = {other.host for other in named if other[1:3] == speaker[1:3]} if named else quiet  # agent and title
+        hosts[speaker] = next(iter(like)) if len(like) == 1 and not is_host(speaker.host) else speaker.host
     return hosts
 
 
@@ -167,14 +162,12 @@ def protocols_of(speakers: Collection[Speaker]) -> list[str]:
 
 def in_words(names: Sequence[str]) -> str:
     """Join names: `Cline and Zed`, `Cline, Zed +3 more`."""
-    more = len(names) - _NAMED
-    return f"{', '.join(names[:_NAMED])} +{more} more" if more > 0 else " and ".join(names)
+    return " and ".join(names) if len(names) <= 2 else f"{names[0]}, {names[1]} +{len(names) - 2} more"
 
 
 def models_in_words(models: Sequence[tuple[str, str]]) -> str:
     """Join models, naming each provider once: `demo/gpt-x and gpt-y`; empty for none."""
     asked = [pair for pair in models if pair[1]] or models
     names = ["/".join(filter(None, pair)) for pair in asked[:1]]
-    for (before, _), (peer, model) in pairwise(asked):
-        names.append(model if peer == before else f"{peer}/{model}")
+    names += [model if peer == before else f"{peer}/{model}" for (before, _), (peer, model) in pairwise(asked)]
     return in_words(names)

@@ -16,7 +16,7 @@ from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.record import Head, Record
 from tui_host.infer.call_values import Call, Result, canonical_text
 from tui_host.infer.conversations import request_messages
-from tui_host.infer.conversations.host_names import OWN, Speaker, host_asking, is_host, model_asked
+from tui_host.infer.conversations.host_names import OWN, Speaker, host_asking, model_asked
 from tui_host.infer.conversations.request_messages import NATIVE, MessagePart, RequestMessage, RequestReader, recognise
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import dialect_at
@@ -51,7 +51,8 @@ class ModelExchange:
     """One exchange as read so far, and its place in a conversation, which `Conversations` finds."""
 
     status: int = -1  # as long as no answer has begun; 0 if the answer states none
-    ending: Ending | None = None
+    ending: Ending = Ending()
+    is_over: bool = False
     refusal: str = ""  # what an answer says that is an error
     mark: int = 0  # that exchanges with equal messages share
     turn: int = 0
@@ -66,7 +67,7 @@ class ModelExchange:
     is_retry: bool = False  # the request repeats one that failed
     previous: ExchangeKey | None = None  # the exchange before in the conversation, or the failed one
     is_side_request: bool = False  # begins one of the host's own
-    results: Sequence[tuple[Call, Result]] | None = None  # of the parent's calls, once those are whole
+    results: tuple[dict[int, MessagePart], bool] | None = None  # of the parent's calls, once those are whole
     _size: int = 0
     _words: ResponseWords | None = None  # of an answer that is an error
     _calls: Sequence[Call] | None = None
@@ -88,6 +89,7 @@ class ModelExchange:
         host = host_asking(head.headers, request.prompt)
         self.speaker = Speaker(*host, record.peer, model, recognise(taught), has_tools=bool(request.offered))
         self._tools = request_messages.taught_tools(self.speaker.protocol, request.prompt)
+        self.has_tools = self.speaker.has_tools or self.speaker.protocol != NATIVE  # by the vendor's API or in words
         self.offered = request.offered or tuple(tool.name for tool in self._tools if tool.resources is None)
         self.fold = Fold(provider=record.peer, model=model, call_id=str)
         self.root: ModelExchange = self  # the first exchange of the conversation
@@ -126,7 +128,7 @@ class ModelExchange:
                 self._take(self._decoder.feed(plain))
         elif record.kind in {"end", "error"}:
             self._take(self._decoder.finish(), is_end=True)
-            self._calls, self.ending = self.calls(), read_ending(record.data)
+            self._calls, self.is_over, self.ending = self.calls(), True, read_ending(record.data)
             self.refusal = self.fold.failure if self._words is None else self._words.words
 
     def _take(self, events: Iterable[ModelEvent], *, is_end: bool = False) -> None:
@@ -135,15 +137,6 @@ class ModelExchange:
             self.fold.add(event)
             if isinstance(event, CallStarted | CallArguments):
                 self._arrived[event.index] = self.end_ns
-
-    @property
-    def is_over(self) -> bool:
-        return self.ending is not None
-
-    @property
-    def has_tools(self) -> bool:
-        """Whether the request offers tools, by the vendor's API or in words."""
-        return self.speaker.has_tools or self.speaker.protocol != NATIVE
 
     @property
     def is_answered(self) -> bool:
@@ -156,9 +149,9 @@ class ModelExchange:
         return self.is_over and not self.is_answered and not self.children
 
     @property
-    def asked(self) -> Sequence[tuple[str, str]]:
-        """Names and arguments of the calls so far, also of one that is not complete."""
-        return [(folded.call.name, folded.call.arguments) for folded in self.fold.calls]
+    def is_taken(self) -> bool:
+        """Whether a request surely continues from it."""
+        return any(child.is_certain and not child.has_failed for child in self.children)
 
     def calls(self) -> Sequence[Call]:
         """Return the complete calls of the answer, without what other requests tell of them."""
@@ -225,21 +218,6 @@ class ModelExchange:
             results[fitting[0]] = part
         return results, False
 
-    def results_for(self, calls: Sequence[Call]) -> Iterator[tuple[Call, Result]]:
-        """Yield each call of the answer that this request continues, with its result in the request."""
-        results, by_id = self.results_behind(self.answer_place, [(call.name, call.wire_id) for call in calls])
-        for number, part in results.items():
-            result = Result(
-                capture=self.key[0],
-                exchange=self.key[1],
-                start=part.start,
-                end=part.end,
-                text=part.text,
-                by_id=by_id,
-                by_name=part.name == calls[number].name,
-            )
-            yield calls[number], result
-
 
 class Conversations:
     """Sorts exchanges into conversations in order of time."""
@@ -251,7 +229,6 @@ class Conversations:
         self._newest: ModelExchange | None = None  # which began the newest turn
         self._last: ModelExchange | None = None  # of the newest turn, side requests apart
         self._by_mark: dict[int, list[ModelExchange]] = {}
-        self._by_wire_id: dict[tuple[str, str], set[ModelExchange]] = {}
 
     def add(self, exchange: ModelExchange) -> None:
         """Add the next exchange as soon as its request is read, and set its place in a conversation."""
@@ -262,8 +239,7 @@ class Conversations:
         exchange.tells_history = parent is not None or exchange.key[0] not in self._captures
         question = next(filter(None, (message.said for message in reversed(new))), "")
         failed = self._by_mark.get(exchange.mark, [exchange])[-1]
-        is_same = failed.turn == self.turns and failed.parent is parent and failed.speaker.host == exchange.speaker.host
-        exchange.is_retry = failed.has_failed and is_same
+        exchange.is_retry = failed.has_failed and failed.turn == self.turns and failed.parent is parent
         before = failed if exchange.is_retry else parent
         if before is not None:
             exchange.previous, exchange.root = before.key, before.root
@@ -281,16 +257,11 @@ class Conversations:
         if exchange.turn == self.turns and not exchange.root.is_side_request:
             self._last = exchange
 
-    def learn(self, exchange: ModelExchange) -> None:
-        """Note that an answer has ended."""
-        for call in exchange.calls():
-            if call.wire_id:
-                self._by_wire_id.setdefault((exchange.dialect.name, call.wire_id), set()).add(exchange)
-
     def _find_parent(self, exchange: ModelExchange) -> None:
         """Set the exchange whose answer a request continues, the answer's place in the request, and the request's mark."""
-        # One mark for each prefix of the conversation; where only the answer was captured, nothing is like it.
-        marks, messages = [hash(exchange.dialect.name if exchange.body else exchange.key)], exchange.messages
+        # One mark for each prefix of the host's conversation; where only the answer was captured, nothing is like it.
+        host, messages = (exchange.dialect.name, exchange.speaker.host), exchange.messages
+        marks = [hash(host if exchange.body else exchange.key)]
         for message in messages:
             marks.append(hash((marks[-1], message.mark)))
         exchange.mark = marks[-1]
@@ -298,25 +269,27 @@ class Conversations:
             latest = self._by_mark.get(marks[place], [])[: -_SEARCHED - 1 : -1]
             if messages[place].role != "model" or not latest:
                 continue
-            answers = [answer for answer in latest if not _are_different(answer.speaker.host, exchange.speaker.host)]
-            answers.sort(key=lambda answer: answer.key[0] != exchange.key[0])  # those of the same tap first
+            # The latest first, those of the same tap before all.
+            answers = sorted(latest, key=lambda answer: answer.key[0] != exchange.key[0])
             repeated = [answer for answer in answers if answer.is_repeated_in(messages[place])]
             # A retry brought it whole.
             possible = [answer for answer in repeated if answer.is_answered] or repeated or answers
             # A request that may continue several answers takes none of them from later ones.
-            taken = [any(child.is_certain and not child.has_failed for child in answer.children) for answer in possible]
-            chosen = [answer for answer, is_taken in zip(possible, taken, strict=True) if not is_taken] or possible
+            chosen = [answer for answer in possible if not answer.is_taken] or possible
             if chosen:
                 exchange.answer_place = place if repeated else place - 1
                 exchange.parent = next((answer for answer in chosen if not answer.children), chosen[0])
                 exchange.is_certain = bool(repeated) and len(chosen) == 1
                 return
-        for place in reversed(range(len(messages))):
-            for part in messages[place].of("result"):
-                owners = self._by_wire_id.get((exchange.dialect.name, part.wire_id), set[ModelExchange]())
-                if len(owners) == 1:
-                    (exchange.parent,), exchange.answer_place = owners, place - 1
-                    return
+        told = [(place, part.wire_id) for place in range(len(messages)) for part in messages[place].of("result")]
+        owners: dict[str, set[ModelExchange]] = {}
+        for owner in self.exchanges.values() if told else ():
+            for call in owner.calls() if owner.dialect is exchange.dialect else ():
+                owners.setdefault(call.wire_id, set()).add(owner)
+        for place, wire_id in reversed(told):
+            if wire_id and len(owners.get(wire_id, ())) == 1:
+                (exchange.parent,), exchange.answer_place = owners[wire_id], place - 1
+                return
 
     def _begin(self, exchange: ModelExchange) -> None:
         """Give an exchange that continues no results a turn: a new one, or the newest for a side request."""
@@ -339,26 +312,35 @@ class Conversations:
             calls = exchange.calls()
             if not calls:
                 continue
+            asked = [(call.name, call.arguments) for call in calls]
             until_ns = min((child.at_ns for child in exchange.children if child.is_certain), default=None)
-            results: dict[str, list[Result]] = {}
+            results: dict[int, list[Result]] = {}
             # Of two answers to one request with the same calls nobody knows which went on. Without an id, a second request
             # that tells results may be of an equal call in a history that was cut.
-            twins = (twin for twin in self._by_mark.get(exchange.mark, ()) if twin is not exchange)
-            is_open = all(twin.asked != exchange.asked for twin in twins)
+            twins = (twin.calls() for twin in self._by_mark.get(exchange.mark, ()) if twin is not exchange)
+            is_open = all([(call.name, call.arguments) for call in twin] != asked for twin in twins)
             for child in exchange.children:
-                pairs = list(child.results_for(calls)) if child.results is None else child.results
-                child.results = pairs if exchange.is_over else None
-                for call, result in pairs:
+                parts, by_id = child.results or child.results_behind(
+                    child.answer_place, [(call.name, call.wire_id) for call in calls]
+                )
+                child.results = (parts, by_id) if exchange.is_over else None
+                for number, part in parts.items():
                     # A host's own ids tell the call in an answer, but not the answer.
-                    if (is_open and child.is_certain) or (result.by_id and call.wire_id):
-                        results.setdefault(call.key, []).append(result)
+                    if (is_open and child.is_certain) or (by_id and calls[number].wire_id):
+                        results.setdefault(number, []).append(
+                            Result(
+                                capture=child.key[0],
+                                exchange=child.key[1],
+                                start=part.start,
+                                end=part.end,
+                                text=part.text,
+                                by_id=by_id,
+                                by_name=part.name == calls[number].name,
+                            )
+                        )
                 is_open = is_open and child.has_failed
-            for call in calls:
-                yield replace(call, until_ns=until_ns, results=tuple(results.get(call.key, ())))
-
-
-def _are_different(one: str, other: str) -> bool:
-    return one != other and is_host(one) and is_host(other)
+            for number, call in enumerate(calls):
+                yield replace(call, until_ns=until_ns, results=tuple(results.get(number, ())))
 
 
 def _is_beside(side: ModelExchange, main: ModelExchange) -> bool:
