@@ -93,7 +93,7 @@ class _Matching:
         self._known: dict[str, Known] = {}
         self._taken: set[FrameKey] = set()
         self._lines = Counter(tapped.peers.values())  # how many connections each server has
-        self._used: set[tuple[object, ...]] = set()  # the connections that hosts are known to use
+        self._used: set[tuple[object, ...]] = set()  # the connections that hosts use for certain
         self._find_possible(tapped, clock)
 
     # What is possible: by name, arguments, host and time.
@@ -193,9 +193,13 @@ class _Matching:
 
     def _is_credible(self, key: FrameKey, call: str) -> bool:
         """Return whether the result repeats an answer, or at least does not differ where nobody else can have sent a frame."""
-        frame, evidence = self._frames[key], self._repeats(key, call)
-        is_own = self._lines[frame.server] == 1 or (*_host(self._calls[call]), frame.line) in self._used
-        return evidence is True or (evidence is None and is_own)
+        evidence = self._repeats(key, call)
+        return evidence is True or (evidence is None and self._is_own(key, call))
+
+    def _is_own(self, key: FrameKey, call: str) -> bool:
+        """Return whether no other host can have sent a frame."""
+        frame = self._frames[key]
+        return self._lines[frame.server] == 1 or (*_host(self._calls[call]), frame.line) in self._used
 
     # Maybe.
 
@@ -214,7 +218,8 @@ class _Matching:
             if key not in self._taken and len(calls) == 1 and calls[0] in self._sent:
                 frame, last = self._frames[key], self._frames[self._sent[calls[0]][-1]]
                 degree, is_unanswered = self._known[calls[0]], frame.answer is None or frame.is_dropped
-                if is_unanswered and frame.at_ns < last.at_ns and degree != "hand":
+                is_own = degree == "maybe" or (degree != "hand" and self._is_own(key, calls[0]))
+                if is_unanswered and is_own and frame.at_ns < last.at_ns:
                     self._take(key, calls[0], degree)
 
     def _take(self, key: FrameKey, call: str, known: Known) -> None:
@@ -223,7 +228,8 @@ class _Matching:
         sent.sort(key=lambda frame: self._frames[frame].at_ns)
         self._known[call] = known
         self._taken.add(key)
-        self._used.add((*_host(self._calls[call]), self._frames[key].line))
+        if known != "maybe":
+            self._used.add((*_host(self._calls[call]), self._frames[key].line))
 
     def _open_pairs(self) -> dict[FrameKey, list[str]]:
         return {
