@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from tui_host.answers.recorded_wires import session_wires
-from tui_host.answers.said_texts import Passage, RowText, RowTexts, SaidPiece
+from tui_host.answers.said_texts import RowText, RowTexts
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.markdown_export import code, fence, words
 from tui_host.capture.exports.parts import Records, keyless
-from tui_host.capture.ladder.row import Row
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line
 from tui_host.errors import JSON
@@ -25,6 +24,12 @@ _IN_JSON = 160
 """Characters of a string in JSON that are shown."""
 _WIDE = 140
 _RAW = "as it came"
+_SIGNS: Mapping[tuple[str, bool], str] = {
+    ("llm", True): "<──┤   ",
+    ("llm", False): "──>┤   ",
+    ("mcp", True): "   ├──>",
+    ("mcp", False): "   ├<──",
+}
 
 
 def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
@@ -56,71 +61,48 @@ def _ladder(texts: Sequence[RowText]) -> Iterator[str]:
         seconds = "" if row.mono_ns is None or start is None else f"{(row.mono_ns - start) / 1e9:.2f}"
         name = text.name if row.lane == "llm" and row.kind == "request" else ""
         said = text.words if row.lane != "mcp" else f"{text.name}  {text.words}"
-        yield line(f"{seconds:>8}  {name:<{left}} {_sign(row)}  {keyless(said)}", _WIDE).rstrip()
-
-
-def _sign(row: Row) -> str:
-    if row.lane == "host":
-        return "   ●   "
-    if row.lane == "llm":
-        return "<──┤   " if row.outward else "──>┤   "
-    return "   ├──>" if row.outward else "   ├<──"
+        sign = _SIGNS.get((row.lane, row.outward), "   ●   ")
+        yield line(f"{seconds:>8}  {name:<{left}} {sign}  {keyless(said)}", _WIDE).rstrip()
 
 
 def _said(text: RowText) -> Iterator[str]:
     shown = [piece for piece in text.pieces if piece.label != _RAW]
     if not shown:
         return
-    what = {"request": "asked", "response": "answered"}.get(
-        text.row.kind, "to the server" if text.row.outward else "from the server"
-    )
+    to = "to the server" if text.row.outward else "from the server"
+    what = {"request": "asked", "response": "answered"}.get(text.row.kind, to)
     yield f"**{words(text.name)}**, {what}: {code(line(text.words, _WIDE))}"
     for piece in shown:
-        yield from _piece(piece)
+        head = f"*{words(piece.label)}*, {piece.size:,} bytes:"
+        if all(passage.same_as for passage in piece.passages):
+            yield f"{head} = {words(', '.join(passage.same_as for passage in piece.passages))}"
+            continue
+        if piece.label != "body":
+            yield head
+        for passage in piece.passages:
+            if passage.by:
+                yield f"[{words(passage.by)}]"
+            yield f"= {words(passage.same_as)}" if passage.same_as else _fenced(passage.text)
 
 
-def _piece(piece: SaidPiece) -> Iterator[str]:
-    if all(passage.same_as for passage in piece.passages):
-        yield f"*{words(piece.label)}*, {piece.size:,} bytes: = {words(', '.join(passage.same_as for passage in piece.passages))}"
-        return
-    if piece.label != "body":
-        yield f"*{words(piece.label)}*, {piece.size:,} bytes:"
-    for passage in piece.passages:
-        yield from _passage(passage)
+def _fenced(text: str) -> str:
+    try:
+        value: JSON = json.loads(text) if text.lstrip().startswith(("{", "[")) else None
+    except (ValueError, RecursionError):
+        value = None
+    if value is None:
+        return fence(_cut(text, _MOST))
+    return fence(_cut(json.dumps(_shortened(value), ensure_ascii=False, indent=2), 3 * _MOST), "json")
 
 
-def _passage(passage: Passage) -> Iterator[str]:
-    if passage.by:
-        yield f"[{words(passage.by)}]"
-    if passage.same_as:
-        yield f"= {words(passage.same_as)}"
-        return
-    value = _json(passage.text)
-    if value is not None:
-        yield fence(cut(json.dumps(_shortened(value), ensure_ascii=False, indent=2), 3 * _MOST), "json")
-    else:
-        yield fence(cut(passage.text, _MOST))
-
-
-def cut(text: str, most: int) -> str:
+def _cut(text: str, most: int) -> str:
     """Return a text of at most about `most` characters; of a longer one the rest is counted."""
     return text if len(text) <= most + 40 else f"{text[:most]}… ({len(text) - most:,} more characters)"
 
 
-def _json(text: str) -> JSON:
-    """Return an object or a list; None for any other text."""
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        value: JSON = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
-
-
 def _shortened(value: JSON) -> JSON:
     if isinstance(value, str):
-        return cut(value, _IN_JSON)
+        return _cut(value, _IN_JSON)
     if isinstance(value, Mapping):
         return {name: _shortened(member) for name, member in value.items()}
     return [_shortened(member) for member in value] if isinstance(value, Sequence) else value

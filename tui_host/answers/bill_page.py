@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.answers.changes_page import Changes, changes_of, path_of, prefix_words
 from tui_host.answers.outlines import marks_of, taken_apart
-from tui_host.answers.prefix_breaks import PrefixBreak, answered_before, breaks_of
+from tui_host.answers.prefix_breaks import answered_before, breaks_of
 from tui_host.answers.prompted_tools import LISTS
 from tui_host.answers.request_weights import RequestWeight, calls_of, requests_of, total_counted, weigh
 from tui_host.answers.section import Section
@@ -51,9 +51,15 @@ def bill_page(wires: Wires, section: Section) -> Steps[Sheet]:
 
 
 def bill_sheet(wires: Wires, rows: Sequence[Row]) -> Steps[Sheet]:
-    """Make the page of the largest of some requests."""
+    """Make the page of the largest of some requests: by the provider's tokens, else by the estimate."""
     weighed = yield from weigh(wires, rows)
-    place = max(range(len(rows)), key=lambda number: (*_tokens(weighed[number].weight), number), default=0)
+    weights = [request.weight for request in weighed]
+    counts = [weight.usage.input_total for weight in weights]
+    sizes = [
+        (count is not None, weight.estimate if count is None else count, number)
+        for number, (count, weight) in enumerate(zip(counts, weights, strict=True))
+    ]
+    place = max(sizes, default=(False, 0, 0))[2]
     apart = (yield from taken_apart(wires, rows[place])) if rows else EMPTY
     if isinstance(apart, str):
         return Sheet(what="bill", lines=(), empty=apart)
@@ -71,17 +77,25 @@ def bill_sheet(wires: Wires, rows: Sequence[Row]) -> Steps[Sheet]:
     )
     in_text = any(tool.in_text for tool in largest.tools)
     put_in = _put_in(wires, row, body, tools if in_text else ())
-    weights = [request.weight for request in weighed]
-    notes = [*_usage_notes(largest.weight, weights)]
+    notes = [usage_words(largest.weight)]
+    total, counted = total_counted(weights)
+    if counted > 1:
+        beside = "" if counted == len(weights) else " that the provider counted"
+        notes.append(f"all {counted} requests{beside}: {usage_words(total)}")
     if not any(part.label.startswith(_BY) for part in put_in):
         notes.append("put in by the tool protocol 0")
     notes += yield from _prefix_notes(wires, row, outline)
     whole = largest.weight.estimate
-    lines = [*_break_lines((yield from breaks_of(wires, rows)))]
+    lines: list[SheetLine] = []
+    if breaks := (yield from breaks_of(wires, rows)):
+        children = [
+            SheetLine(key=each.request, label=f"{each.request}  {each.cause}", target=each.row) for each in breaks
+        ]
+        words, is_open = f"the prefix breaks ({len(breaks)}), and the cache with it", len(breaks) <= _FEW
+        lines.append(SheetLine(key="breaks", label=words, style="what", opened=is_open, children=tuple(children)))
     if tools and not in_text:
         lines.append(_group(_sum("tools", tools), whole, _by_server(tools, whole), is_open=True))
-    messages = _messages(outline, wires.names(row))
-    if messages:
+    if messages := _messages(outline, wires.names(row)):
         kinds = [_line(kind, whole) for kind in messages]
         lines.append(_group(_sum("messages", messages), whole, kinds, is_open=True, is_counted=False))
     options = _sum("options", (part for part in outline.parts if part.kind == "option"))
@@ -98,36 +112,21 @@ def bill_sheet(wires: Wires, rows: Sequence[Row]) -> Steps[Sheet]:
     return Sheet(what=f"bill of {largest.weight.request}, {among}{step}", notes=notes, lines=lines)
 
 
-def _tokens(weight: RequestWeight) -> tuple[bool, int]:
-    """Order requests by the provider's tokens; those that it did not count come first, by the estimate."""
-    reported = weight.usage.input_total
-    return reported is not None, weight.estimate if reported is None else reported
-
-
-def _new_messages(outline: Outline, changes: Changes) -> list[Part]:
-    paths = {change.path for change in changes.changes if change.kind == "new"}
-    messages = (part for group in outline.parts if group.kind == "messages" for part in group.children)
-    return [part for part in messages if path_of(part.key) in paths]
-
-
 def _messages(outline: Outline, names: Mapping[str, tuple[str, str]]) -> tuple[BillLine, ...]:
     """Sum the messages by kind: by role, and thinking, images, calls and the results of each tool by themselves."""
-    lines: dict[str, BillLine] = {}
+    sums: dict[str, tuple[int, int, int]] = {}
     for group in outline.parts:
         if group.kind in {"tools", "option"}:
             continue
         for message in group.children if group.kind == "messages" else (group,):
-            kinds: dict[str, list[int]] = {}
+            counted = set[str]()
             for label, size, tokens in _kinds(message, message.label, names):
-                sums = kinds.setdefault(label, [0, 0])
-                sums[0] += size
-                sums[1] += tokens
-            for label, (size, tokens) in kinds.items():
-                before = lines.get(label, BillLine(label=label, count=0, size=0, tokens=0))
-                lines[label] = BillLine(
-                    label=label, count=before.count + 1, size=before.size + size, tokens=before.tokens + tokens
-                )
-    return _largest_first(lines.values())
+                count, sizes, estimates = sums.get(label, (0, 0, 0))
+                sums[label] = count + (label not in counted), sizes + size, estimates + tokens
+                counted.add(label)
+    return _largest_first(
+        BillLine(label=label, count=count, size=size, tokens=tokens) for label, (count, size, tokens) in sums.items()
+    )
 
 
 def _kinds(part: Part, role: str, names: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, int, int]]:
@@ -148,21 +147,21 @@ def _kinds(part: Part, role: str, names: Mapping[str, tuple[str, str]]) -> Itera
 
 def _put_in(wires: Wires, row: Row, body: Body, tools: Sequence[BillLine]) -> tuple[BillLine, ...]:
     """Sum what the tool protocol put in, by purpose, its list by tools, and what each profile did."""
-    lines: dict[str, BillLine] = {}
+    texts: dict[str, list[bytes]] = {}
     for mark in marks_of(wires, row):
-        if mark.relation not in {"injected", "profile"}:
-            continue
-        data = b"".join(mark.span.pieces(body.data))
-        label = f"{_BY}{mark.words}" if mark.relation == "injected" else mark.words
-        before = lines.get(label, BillLine(label=label, count=0, size=0, tokens=0))
-        lines[label] = BillLine(
+        if mark.relation in {"injected", "profile"}:
+            label = f"{_BY}{mark.words}" if mark.relation == "injected" else mark.words
+            texts.setdefault(label, []).append(b"".join(mark.span.pieces(body.data)))
+    return _largest_first(
+        BillLine(
             label=label,
-            count=before.count + 1,
-            size=before.size + len(data),
-            tokens=before.tokens + estimate_tokens(data),
-            children=tuple(tools) if mark.words == LISTS else (),
+            count=len(pieces),
+            size=sum(map(len, pieces)),
+            tokens=sum(map(estimate_tokens, pieces)),
+            children=tuple(tools) if label == _LISTS else (),
         )
-    return _largest_first(lines.values())
+        for label, pieces in texts.items()
+    )
 
 
 def _sum(label: str, parts: Iterable[Part | BillLine]) -> BillLine:
@@ -195,55 +194,30 @@ def usage_words(weight: RequestWeight) -> str:
     return " · ".join(filter(None, words))
 
 
-def _usage_notes(largest: RequestWeight, weights: Sequence[RequestWeight]) -> Iterator[str]:
-    yield usage_words(largest)
-    total, counted = total_counted(weights)
-    if counted > 1:
-        beside = "" if counted == len(weights) else " that the provider counted"
-        yield f"all {counted} requests{beside}: {usage_words(total)}"
-
-
 def _prefix_notes(wires: Wires, row: Row, outline: Outline) -> Steps[list[str]]:
     """Return what is new since the request before, where the beginning that both share ends, and why."""
     earlier = answered_before(wires, row)
     changes = None if earlier is None else (yield from changes_of(wires, row, earlier))
     if not isinstance(changes, Changes):
         return []
-    new = _new_messages(outline, changes)
-    tokens = sum(part.tokens for part in new)
-    words = f"new here +{len(new)} {'message' if len(new) == 1 else 'messages'}, ~{tokens:,} tokens"
-    return [words, prefix_words(changes), *([changes.cause] if changes.cause else [])]
-
-
-def _break_lines(breaks: Sequence[PrefixBreak]) -> Iterator[SheetLine]:
-    if breaks:
-        yield SheetLine(
-            key="breaks",
-            label=f"the prefix breaks ({len(breaks)}), and the cache with it",
-            style="what",
-            opened=len(breaks) <= _FEW,
-            children=tuple(
-                SheetLine(key=each.request, label=f"{each.request}  {each.cause}", target=each.row) for each in breaks
-            ),
-        )
+    paths = {change.path for change in changes.changes if change.kind == "new"}
+    messages = (part for group in outline.parts if group.kind == "messages" for part in group.children)
+    new = [part.tokens for part in messages if path_of(part.key) in paths]
+    words = f"new here +{len(new)} {'message' if len(new) == 1 else 'messages'}, ~{sum(new):,} tokens"
+    return [words, prefix_words(changes), *filter(None, (changes.cause,))]
 
 
 def _request_lines(weights: Sequence[RequestWeight]) -> SheetLine:
-    return SheetLine(
-        key="requests",
-        label=f"requests ({len(weights)})",
-        style="what",
-        opened=True,
-        children=tuple(
-            SheetLine(
-                key=f"{number}",
-                label=f"{weight.request}  {usage_words(weight)}",
-                figures=(f"{weight.size:,}", f"~{weight.estimate:,}", ""),
-                target=weight.row,
-            )
-            for number, weight in enumerate(weights)
-        ),
+    children = tuple(
+        SheetLine(
+            key=f"{number}",
+            label=f"{weight.request}  {usage_words(weight)}",
+            figures=(f"{weight.size:,}", f"~{weight.estimate:,}", ""),
+            target=weight.row,
+        )
+        for number, weight in enumerate(weights)
     )
+    return SheetLine(key="requests", label=f"requests ({len(weights)})", style="what", opened=True, children=children)
 
 
 def _by_server(tools: Sequence[BillLine], whole: int) -> list[SheetLine]:

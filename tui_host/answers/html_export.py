@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
@@ -17,15 +18,14 @@ from markdown_it import MarkdownIt
 
 from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
 from tui_host.answers.recorded_wires import session_wires
-from tui_host.answers.said_texts import Passage, RowText, RowTexts, SaidPiece
+from tui_host.answers.said_texts import RowText, RowTexts, SaidPiece
 from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.parts import Records, keyless
-from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
+from tui_host.capture.json.narrowing import number_or_zero
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.ladder.row import Row
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line, visible
 from tui_host.errors import JSON
@@ -153,35 +153,34 @@ def _chat(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[
         if (number := number_or_zero(item.get("turn"))) > turn:
             turn = number
             yield f'<p class="m"><a href="#t{turn}">turn {turn}</a></p>'
-        yield from _item(item, session.user, rows)
+        words = defaultdict(str, {name: value for name, value in item.items() if isinstance(value, str)})
+        match words["item"]:
+            case "user":
+                yield f'<div class="say you"><b>{session.user}</b>\n{_text(words["text"])}</div>\n'
+            case "answer":
+                if words["thinking"]:
+                    yield f'<details><summary class="m">thinking</summary>{_pre(words["thinking"])}</details>\n'
+                if words["text"].strip():
+                    yield f'<div class="say md">{_markdown(words["text"])}</div>\n'
+            case "call":
+                yield from _call(words, rows.get(words["call"]))
+            case "note":
+                note = " · ".join(words[name] for name in ("where", "what", "remedy") if words[name])
+                yield f'<p class="m">{_text(note)}</p>\n'
+            case _:
+                pass
 
 
-def _item(item: Mapping[str, JSON], user: str, rows: Mapping[str, int]) -> Iterator[str]:
-    match item.get("item"):
-        case "user":
-            yield f'<div class="say you"><b>{user}</b>\n{_text(text_or_empty(item.get("text")))}</div>\n'
-        case "answer":
-            if thinking := text_or_empty(item.get("thinking")):
-                yield f'<details><summary class="m">thinking</summary>{_pre(thinking)}</details>\n'
-            if (answer := text_or_empty(item.get("text"))).strip():
-                yield f'<div class="say md">{_markdown(answer)}</div>\n'
-        case "call":
-            words = {
-                name: text_or_empty(item.get(name)) for name in ("server", "tool", "asked", "sent", "words", "result")
-            }
-            name = f"{words['server']}.{words['tool']}" if words["server"] else words["tool"]
-            called, decided = _line(f"{name} {words['sent'] or words['asked']}"), _line(words["words"])
-            yield f'<details><summary>{called} <span class="m">{decided}</span></summary><div>'
-            if (number := rows.get(text_or_empty(item.get("call")))) is not None:
-                yield f'<p><a href="#r{number}">in the ladder</a></p>'
-            for label in ("asked", "sent", "result"):
-                if words[label] and not (label == "sent" and words["sent"] == words["asked"]):
-                    yield f'<p class="m">{label}</p>{_pre(words[label])}'
-            yield "</div></details>\n"
-        case "note":
-            yield f'<p class="m">{_text(" · ".join(text for name in ("where", "what", "remedy") if (text := text_or_empty(item.get(name)))))}</p>\n'
-        case _:
-            return
+def _call(words: Mapping[str, str], number: int | None) -> Iterator[str]:
+    name = ".".join(filter(None, (words["server"], words["tool"])))
+    called, decided = _line(f"{name} {words['sent'] or words['asked']}"), _line(words["words"])
+    yield f'<details><summary>{called} <span class="m">{decided}</span></summary><div>'
+    if number is not None:
+        yield f'<p><a href="#r{number}">in the ladder</a></p>'
+    for label in ("asked", "sent", "result"):
+        if words[label] and not (label == "sent" and words["sent"] == words["asked"]):
+            yield f'<p class="m">{label}</p>{_pre(words[label])}'
+    yield "</div></details>\n"
 
 
 # The ladder.
@@ -209,46 +208,36 @@ def _ladder(wires: Wires) -> Iterator[str]:
 
 
 def _row(wires: Wires, text: RowText, start_ns: int) -> Iterator[str]:
-    row = text.row
+    row, rows = text.row, wires.ladder.rows
     seconds = "" if row.mono_ns is None else f"{(row.mono_ns - start_ns) / 1e9:.2f}"
     name = _line(text.name) if row.lane != "host" else ""
     before, behind = ("<b></b>", f"<b>{name}</b>") if row.lane == "mcp" else (f"<b>{name}</b>", "")
     sign = _SIGNS.get((row.lane, row.outward), "●")
     yield f'<details class="row {row.lane}{" e" if row.error else ""}" id="r{row.number}"><summary>'
     yield f"<time>{seconds}</time>{before}<i>{sign}</i>{behind}<span>{_line(text.words)}</span></summary><div>"
-    yield from _related(wires, row)
+    relatives = [rows[number] for number in sorted(wires.ladder.relatives(row.number)[:8])]
+    links = [f'<a href="#r{each.number}">{_line(f"{each.peer} {each.words}"[:60])}</a>' for each in relatives]
+    if links:
+        yield f'<p class="m">belongs to: {" · ".join(links)}</p>'
     for piece in text.pieces:
         yield from _piece(piece, is_open=len(text.pieces) == 1)
-    yield from _row_pages(wires, row)
+    for label, page in ROW_PAGES.items():
+        yield from _sheet(wires, label, made(page(wires, row)), _OF_ROWS)
     yield "</div></details>\n"
-
-
-def _related(wires: Wires, row: Row) -> Iterator[str]:
-    rows = wires.ladder.rows
-    numbers = wires.ladder.relatives(row.number)[:8]
-    links = (
-        f'<a href="#r{number}">{_line(f"{rows[number].peer} {rows[number].words}"[:60])}</a>'
-        for number in sorted(numbers)
-    )
-    if numbers:
-        yield f'<p class="m">belongs to: {" · ".join(links)}</p>'
 
 
 def _piece(piece: SaidPiece, *, is_open: bool) -> Iterator[str]:
     label = f'{_line(piece.label)} <span class="m">{piece.size:,} bytes</span>'
+    links = [f'<a href="#p{passage.at}">{_line(passage.same_as)}</a>' for passage in piece.passages]
     if all(passage.same_as for passage in piece.passages):
-        yield f'<p id="p{piece.number}">{label} = {", ".join(map(_reference, piece.passages))}</p>'
+        yield f'<p id="p{piece.number}">{label} = {", ".join(links)}</p>'
         return
     yield f'<details id="p{piece.number}"{" open" if is_open else ""}><summary>{label}</summary><div>'
-    for passage in piece.passages:
+    for passage, link in zip(piece.passages, links, strict=True):
         if passage.by:
             yield f'<p class="put">{_line(passage.by)}</p>'
-        yield f"<p>= {_reference(passage)}</p>" if passage.same_as else _pre(passage.text)
+        yield f"<p>= {link}</p>" if passage.same_as else _pre(passage.text)
     yield "</div></details>"
-
-
-def _reference(passage: Passage) -> str:
-    return f'<a href="#p{passage.at}">{_line(passage.same_as)}</a>'
 
 
 # The answers.
@@ -258,11 +247,6 @@ def _section_pages(wires: Wires, section: Section) -> Iterator[str]:
     for name, page in SECTION_PAGES.items():
         if section.is_session or name not in _OF_SESSION:
             yield from _sheet(wires, name, made(page(wires, section)), _OF_SECTIONS)
-
-
-def _row_pages(wires: Wires, row: Row) -> Iterator[str]:
-    for name, page in ROW_PAGES.items():
-        yield from _sheet(wires, name, made(page(wires, row)), _OF_ROWS)
 
 
 def _sheet(wires: Wires, name: str, sheet: Sheet, most: int) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakKeyDictionary
@@ -13,6 +13,7 @@ from tui_host.answers.outlines import fold_of, marks_of
 from tui_host.answers.prompted_tools import LISTS, listed_tools
 from tui_host.answers.recorded_tools import facts_of
 from tui_host.answers.token_prices import cost_of
+from tui_host.answers.wires import partner_of
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import estimate_tokens
@@ -110,15 +111,10 @@ def weigh(wires: Wires, rows: Sequence[Row]) -> Steps[list[WeighedRequest]]:
         weight = weighed.requests.get(key)
         if weight is None:
             weight = yield from _weight(wires, row, wires.called(row), weighed)
-            if not _is_open(wires, row):
+            if (partner_of(wires, row) or row).state != "open":
                 weighed.requests[key] = weight
         weights.append(weight)
     return weights
-
-
-def _is_open(wires: Wires, row: Row) -> bool:
-    partner = wires.ladder.partner(row.number)
-    return (row if partner is None else wires.ladder.rows[partner]).state == "open"
 
 
 def _weight(wires: Wires, row: Row, name: str, weighed: _Weighed) -> Steps[WeighedRequest]:
@@ -131,8 +127,7 @@ def _weight(wires: Wires, row: Row, name: str, weighed: _Weighed) -> Steps[Weigh
     if not tools and any(mark.words == LISTS for mark in marks):
         tools = _written(wires, row, (yield from reading(wires, row)).data, marks, weighed)
     yield f"{name} weighed"
-    partner = wires.ladder.partner(row.number)
-    response = None if partner is None else wires.ladder.rows[partner]
+    response = partner_of(wires, row)
     usage, calls = Usage(), ()
     if response is not None and dialect is not None and response.status < 400 and not response.missing:
         usage = yield from _usage(wires, response, dialect)
@@ -257,14 +252,10 @@ def calls_of(wires: Wires, section: Section) -> Steps[Counter[tuple[str, str]]]:
         return weighed.calls
     weights = yield from weigh(wires, requests_of(wires, section))
     calls = Counter(call for weight in weights for call in weight.calls) | Counter(
-        (row.peer, row.tool) for row in _sent(wires, section)
+        (row.peer, row.tool)
+        for row in section.rows(wires.ladder)
+        if row.turn and row.kind == "frame" and row.method == "tools/call" and row.outward and not row.answer
     )
     if section.is_session:
         weighed.calls, weighed.counted = calls, revision
     return calls
-
-
-def _sent(wires: Wires, section: Section) -> Iterator[Row]:
-    for row in section.rows(wires.ladder):
-        if row.turn and row.kind == "frame" and row.method == "tools/call" and row.outward and not row.answer:
-            yield row

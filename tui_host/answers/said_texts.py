@@ -16,7 +16,6 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.visible import decode
 from tui_host.llm.exchange_summary import call_words, request_words, said_words
-from tui_host.llm.fold import Fold
 from tui_host.llm.outline import Outline, Part
 
 _REFERRED_FROM = 60
@@ -89,12 +88,13 @@ class RowTexts:
             elif row.lane == "llm" and row.kind == "response" and not row.missing:
                 yield self._response(row, name)
             else:
-                text = "" if row.kind in {"decision", "end", "vendor"} else self._body(row)
-                pieces = (self._piece(name, "body", text),) if text else ()
-                yield RowText(row=row, name=name, words=keyless(_words(row)), pieces=pieces)
+                is_told = row.kind in {"decision", "end", "vendor"}
+                text = "" if is_told else keyless(decode(body_of(self._wires, row).data))
+                yield self._whole(row, name, keyless(_words(row)), text)
 
-    def _body(self, row: Row) -> str:
-        return keyless(decode(body_of(self._wires, row).data))
+    def _whole(self, row: Row, name: str, words: str, text: str) -> RowText:
+        pieces = (self._piece(name, "body", text),) if text else ()
+        return RowText(row=row, name=name, words=words, pieces=pieces)
 
     def _request(self, row: Row, name: str) -> RowText:
         body = body_of(self._wires, row).data
@@ -104,7 +104,7 @@ class RowTexts:
         words = f"{row.method} {row.url.rpartition('://')[2].partition('/')[2]} · {request_words(body, previous)}"
         outline = outlined(self._wires, row, body, dialect) if dialect is not None else None
         if outline is None:
-            return RowText(row=row, name=name, words=words, pieces=(self._piece(name, "body", keyless(decode(body))),))
+            return self._whole(row, name, words, keyless(decode(body)))
         pieces = tuple(self._parts(outline, marks_of(self._wires, row), name))
         return RowText(row=row, name=name, words=words, pieces=pieces)
 
@@ -128,7 +128,8 @@ class RowTexts:
                     passages = list(self._said(outline, child, marks))
                 yield self._made(f"{label} of {name}", label, child.size, passages, whole)
         if options:
-            yield self._piece(name, "options", "\n".join(_option(outline, part) for part in options))
+            lines = (f"{part.name or part.label}: {decode(outline.bytes_of(part))}" for part in options)
+            yield self._piece(name, "options", "\n".join(map(keyless, lines)))
 
     def _known(self, outline: Outline, part: Part, name: str) -> Generator[SaidPiece, None, int]:
         """Yield one piece for many tools or messages that the request before began with; returns their number."""
@@ -162,13 +163,7 @@ class RowTexts:
         body = body_of(self._wires, row)
         dialect = self._wires.dialect(row)
         if dialect is None or row.method == "GET" or row.status >= 400:
-            text = keyless(decode(body.data))
-            return RowText(
-                row=row,
-                name=name,
-                words=keyless(_words(row)),
-                pieces=(self._piece(name, "body", text),) if text else (),
-            )
+            return self._whole(row, name, keyless(_words(row)), keyless(decode(body.data)))
         fold = made(fold_of(self._wires, row, body, dialect))
         pieces = [
             self._piece(name, label, keyless(text))
@@ -181,7 +176,11 @@ class RowTexts:
         ]
         self._answers.extend(text for text in (fold.text, fold.thinking) if len(text) >= _REFERRED_FROM)
         pieces.append(self._piece(name, "as it came", keyless(decode(body.data))))
-        return RowText(row=row, name=name, words=f"{row.status} · {_answer_words(row, fold)}", pieces=tuple(pieces))
+        words = said_words(fold, keyless) or row.words
+        if fold.calls:
+            asked = fold.calls[0].call
+            words = keyless(row.words) or call_words(asked.name, asked.arguments, keyless)
+        return RowText(row=row, name=name, words=f"{row.status} · {words}", pieces=tuple(pieces))
 
     def _piece(self, name: str, label: str, text: str) -> SaidPiece:
         return self._made(
@@ -219,10 +218,6 @@ def _digest(text: str | bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-def _option(outline: Outline, part: Part) -> str:
-    return keyless(f"{part.name or part.label}: {decode(outline.bytes_of(part))}")
-
-
 def _cut(marks: Sequence[Link], start: int, end: int, *, is_result: bool) -> Iterator[tuple[str, int, int]]:
     """Yield the stretches of a text with who put each in."""
     at = start
@@ -238,12 +233,6 @@ def _cut(marks: Sequence[Link], start: int, end: int, *, is_result: bool) -> Ite
         at = stop
     if at < end:
         yield "", at, end
-
-
-def _answer_words(row: Row, fold: Fold) -> str:
-    if not fold.calls:
-        return said_words(fold, keyless) or row.words
-    return keyless(row.words) or call_words(fold.calls[0].call.name, fold.calls[0].call.arguments, keyless)
 
 
 def _words(row: Row) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -113,28 +113,22 @@ def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:
     url = next((row.url for row in rows if row.url), "")
     for span in sorted(in_url(url), key=lambda each: -each.start):
         url = f"{url[: span.start]}•••{url[span.end :]}"
-    words = [f"connection {number}", wires.hide(url), end or "no end recorded"]
+    errors: list[str] = []
+    for row in reversed([row for row in rows if row.kind == "line"]):
+        if len(errors) < _LAST:
+            errors = [*body_of(wires, row).text.splitlines(), *errors]
     shown = SheetLine(
         key=f"{number}",
-        label=line("  ".join(filter(None, words)), 300),
+        label=line("  ".join(filter(None, (f"connection {number}", wires.hide(url), end or "no end recorded"))), 300),
         style="" if is_fine else "failed",
         target=(rows[0].capture, rows[0].seq),
         opened=not is_fine,
         children=tuple(
-            SheetLine(key=f"{place}", label=f"stderr  {line(text, 300)}", style="note")
-            for place, text in enumerate(_last_lines(wires, [row for row in rows if row.kind == "line"]))
+            SheetLine(key=f"{place}", label=f"stderr  {line(wires.hide(text), 300)}", style="note")
+            for place, text in enumerate(errors[-_LAST:])
         ),
     )
     return shown, end, is_fine, any(row.turn for row in rows)
-
-
-def _last_lines(wires: Wires, rows: Sequence[Row]) -> Iterator[str]:
-    lines: list[str] = []
-    for row in reversed(rows):
-        if len(lines) >= _LAST:
-            break
-        lines = [*body_of(wires, row).text.splitlines(), *lines]
-    yield from (wires.hide(text) for text in lines[-_LAST:])
 
 
 def _line(
