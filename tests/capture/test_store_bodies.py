@@ -45,6 +45,17 @@ def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_
     store.close()
 
 
+def test_an_answer_that_ends_while_it_is_read_is_read_to_its_end(store: Store) -> None:
+    recorder = record(store, [llm("request", "x", BODY), *(llm("chunk", "x", b"%d" % number) for number in range(300))])
+    following, exporting = store.records(capture="c1"), store.session_records(SESSION)
+    first = [next(following).seq for _ in range(3)] + [next(exporting)[0].seq for _ in range(3)]
+    for draft in (llm("end", "x"), llm("request", "x2", BODY)):
+        recorder.append(draft)
+    assert recorder.flush()
+    assert first + [each.seq for each in following] == [1, 2, 3, 1, 2, 3, *range(4, 304)]
+    assert [each.seq for each, _ in exporting] == [*range(4, 302)]
+
+
 def test_nothing_of_one_session_stands_against_another(store: Store) -> None:
     record(
         store, [llm("request", f"x{number}", BODY, session=("one", "two")[number % 2]) for number in range(6)]

@@ -6,7 +6,8 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
 from pathlib import Path
@@ -104,37 +105,27 @@ class ReadableStore:
         return {key - start: data for key, data in rows if isinstance(key, int) and isinstance(data, bytes)}
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
-        """Yield the records of a session in the order of exports; True with a record of a connection's preamble."""
-        preamble, belonging = self.query(lambda reader: select_records(reader, session))
-        for keys, is_preamble in ((preamble, True), (belonging, False)):
-            for _, record in _in_order(self._with_keys(keys)):
-                yield record, is_preamble
+        """Yield the records of a session in the order of exports; True with a record of a connection's preamble.
+
+        In one transaction: meanwhile the rows of an answer may be joined.
+        """
+        with self._unreadable(), closing(connect_to_read(self.path)) as reader:
+            reader.text_factory = damaged_text
+            reader.execute("BEGIN")
+            for keys, is_preamble in zip(select_records(reader, session), (True, False), strict=True):
+                for _, record in _in_order(_with_keys(reader, keys)):
+                    yield record, is_preamble
 
     def _start_of(self, capture: str) -> int | None:
         keys = self.read_as(int, "SELECT key FROM captures WHERE id = ?", capture)
         return keys[0] << SEQ_BITS if keys else None
 
     def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
-        bodies = Bodies()
-        # an answer before these rows may reach into them
-        yield from self._read_records(_REACHING, (low, low + SPAN, low), bodies)
+        bodies, joined = Bodies(), set[int]()
         at: int | None = low
         while at is not None:
-            rows = self._read_records(_IN_ORDER, (at, high, PAGE), bodies)
+            rows, at = self.query(partial(_page, at, high, bodies, joined))
             yield from rows
-            at = rows[-1][0][0] if len(rows) == PAGE else None
-
-    def _with_keys(self, keys: Sequence[int]) -> Iterator[Sequence[Keyed]]:
-        bodies = Bodies()
-        for start in range(0, len(keys), PAGE):
-            page = keys[start : start + PAGE]
-            sql = f"{_SELECT} records.key IN ({', '.join('?' * len(page))}) ORDER BY records.key"
-            yield from self._read_records(sql, page, bodies)
-
-    def _read_records(self, sql: str, values: Sequence[SQLValue], bodies: Bodies) -> list[Sequence[Keyed]]:
-        return self.query(
-            lambda reader: [_from_row(row, reader, bodies) for row in reader.execute(sql, values).fetchall()]
-        )
 
     def query(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run work that reads in one transaction; again if a text is damaged, with escapes for what is no UTF-8 in it."""
@@ -170,6 +161,32 @@ class ReadableStore:
             if is_damage(error):
                 doubt(self.path)
             raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
+
+
+def _page(
+    at: int, high: int, bodies: Bodies, joined: set[int], reader: sqlite3.Connection
+) -> tuple[Sequence[Sequence[Keyed]], int | None]:
+    """Return the records of some rows behind a key, and the key to go on from; None at the end.
+
+    An answer's row stands at the key of its first record, and may reach behind `at`; those given before are `joined`. That of
+    an answer which ended since the page before has records that were given, too.
+    """
+    reaching = [row for row in reader.execute(_REACHING, (at, at + SPAN, at)) if row[0] not in joined]
+    rows = reader.execute(_IN_ORDER, (at, high, PAGE)).fetchall()
+    read = [_from_row(row, reader, bodies) for row in (*reaching, *rows)]
+    new = [[keyed for keyed in row if keyed[0] > at] for row in read]
+    joined.update(row[0] for row in (*reaching, *rows) if row[11] is not None)
+    new.sort(key=lambda row: row[0][0])
+    return new, rows[-1][0] if len(rows) == PAGE else None
+
+
+def _with_keys(reader: sqlite3.Connection, keys: Sequence[int]) -> Iterator[Sequence[Keyed]]:
+    bodies = Bodies()
+    for start in range(0, len(keys), PAGE):
+        page = keys[start : start + PAGE]
+        sql = f"{_SELECT} records.key IN ({', '.join('?' * len(page))}) ORDER BY records.key"
+        for row in reader.execute(sql, page).fetchall():
+            yield _from_row(row, reader, bodies)
 
 
 def _in_order(rows: Iterable[Sequence[Keyed]]) -> Iterator[Keyed]:
