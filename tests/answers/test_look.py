@@ -31,25 +31,21 @@ def answered(wires: Wires, body: bytes, at: float, exchange: str, step: int) -> 
     wires.end(wires.response(request, at + 0.1, *events_of({"content": "30"})), at + 0.2)
 
 
-def test_an_appended_message_is_nothing_to_look_at_and_a_changed_one_breaks_the_prefix() -> None:
+def test_retries_refusals_and_broken_prefixes_deserve_a_look_and_an_appended_message_does_not() -> None:
     wires = Wires()
+    request = wires.request(request_body(MESSAGES), 0.1, exchange="x0")
+    wires.end(wires.response(request, 0.2, b"slow down", status=429), 0.3)
     answered(wires, request_body(MESSAGES), 1.0, "x1", 1)
     answered(wires, request_body([*MESSAGES, {"role": "user", "content": "and 7?"}]), 2.0, "x2", 2)
-    assert reasons(wires) == []
-    changed = [{"role": "system", "content": "It is 12:01."}, *MESSAGES[1:]]
-    answered(wires, request_body(changed), 3.0, "x3", 3)
+    answered(wires, request_body([{"role": "system", "content": "It is 12:01."}, *MESSAGES[1:]]), 3.0, "x3", 3)
     cause = (
         'messages[0], system prompt, changed: "You are helpful" -> "It is 12:01"; also messages[2], text of the user'
     )
-    assert reasons(wires) == [f"LLM 3  the prefix breaks: {cause}"]
-
-
-def test_a_request_sent_again_and_a_refusal_deserve_a_look() -> None:
-    wires = Wires()
-    request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
-    wires.end(wires.response(request, 1.1, b"slow down", status=429), 1.2)
-    wires.request(request_body(MESSAGES), 2.0, exchange="x2")
-    assert reasons(wires) == ["LLM 1  refused with 429", "LLM 2  sent again after LLM 1"]
+    assert reasons(wires) == [
+        "LLM 1  refused with 429",
+        "LLM 2  sent again after LLM 1",
+        f"LLM 4  the prefix breaks: {cause}",
+    ]
 
 
 def test_a_call_that_nobody_read_deserves_a_look_and_an_explanation_does_not() -> None:
@@ -122,39 +118,28 @@ def _said(name: str, body: bytes) -> list[Said]:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_events_say_text_and_name_and_arguments_and_why_the_answer_ended(name: str) -> None:
-    case = EVERY[name].tools
-    said = _said(name, case.body)
+def test_events_say_what_came_in_words_and_why_the_answer_ended(name: str) -> None:
+    recorded = EVERY[name]
+    said = _said(name, recorded.tools.body)
     words = "\n".join(each.words for each in said)
     assert "".join(each.text for each in said if each.kind == "text") == TEXT
-    assert 'text "Let me "' in words
-    assert "name get_weather" in words
-    assert 'arguments {"' in words
-    assert f"stop {case.vendor}" in words
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_events_say_thinking_and_tokens_and_an_error(name: str) -> None:
-    recorded = EVERY[name]
-    assert any(each.words.startswith('thinking "Two ') for each in _said(name, recorded.thinking.body))
-    usage = recorded.usage.usage
-    assert any(f"{usage.output_total:,} out" in each.words for each in _said(name, recorded.usage.body))
-    assert any("error " in each.words for each in _said(name, recorded.failing.body))
+    for wanted in ('text "Let me "', "name get_weather", 'arguments {"', f"stop {recorded.tools.vendor}"):
+        assert wanted in words
+    out = f"{recorded.usage.usage.output_total:,} out"
+    for case, wanted in ((recorded.thinking, 'thinking "Two '), (recorded.usage, out), (recorded.failing, "error ")):
+        assert any(wanted in each.words for each in _said(name, case.body))
 
 
 KEY = f"sk-proj-{'a1B2' * 12}"
 
 
-def test_a_key_that_stands_between_two_pieces_is_masked() -> None:
+def test_keys_and_hidden_characters_are_found_in_all_pieces_of_a_body() -> None:
     words = ("word " * 13_104)[:65_520]  # the first piece would end inside of the key
     data = f'{words} {KEY}" {words}'.encode()
     body = Body(wire=data, data=data)
     assert len(list(body.pieces())) == 2
     assert KEY[-8:] not in body.text
     assert body.text.replace("••• vendor-key (56)", KEY) == data.decode()
-
-
-def test_hidden_characters_are_counted_in_all_pieces() -> None:
     data = ("x" * 65_536 + "\u200b").encode() * 2
     body = made(Body(wire=data, data=data).with_hidden())
     assert body.notes == ("contains 2 hidden characters, drawn as symbols",)

@@ -129,8 +129,7 @@ def test_a_page_is_one_file_in_which_nothing_foreign_acts_and_every_reference_le
     assert not {"link", "iframe", "object", "base", "form", "svg"} & {*read.tags}
     assert len({*read.ids}) == len(read.ids)
     assert {*read.targets} <= {*read.ids}
-    assert "\x1b" not in text
-    assert "\u202e" not in text
+    assert not {"\x1b", "\u202e"} & {*text}
 
 
 def test_images_are_drawn_and_answers_are_marked_up_without_links() -> None:
@@ -154,27 +153,21 @@ def test_a_page_has_repeated_messages_once_and_is_smaller_than_three_times_the_j
     assert len(told("html", small)) < 12_000
 
 
-def test_a_vendors_key_is_neither_in_an_article_nor_in_a_page() -> None:
-    key = "ghp_0123456789abcdef0123456789abcdef"
-    drafts = [
-        *exchange("x1", json.dumps({"messages": [{"role": "user", "content": key}]}).encode(), stream(f"it is {key}"))
-    ]
-    frames = [replace(draft, data=f"{key} {{".encode()) if draft.kind == "frame" else draft for draft in over_http()]
-    for name in ("article", "html"):
-        text = told(name, [*drafts, *frames], [{"item": "user", "turn": 1, "text": key}])
-        assert key not in text
-        assert text.count("⟨secret:vendor-key⟩") >= 3
-
-
-def test_every_body_of_any_kind_is_in_a_page_and_an_article() -> None:
+def test_every_body_of_any_kind_is_in_a_page_and_an_article_and_no_vendors_key() -> None:
     """Also what no dialect reads, and what a stream said when it broke."""
+    key = "ghp_0123456789abcdef0123456789abcdef"
+    frames = [replace(draft, data=f"{key} {{".encode()) if draft.kind == "frame" else draft for draft in over_http()]
+    said = json.dumps({"messages": [{"role": "user", "content": key}]}).encode()
     odd = [
         *exchange("x1", b"not JSON at all", b"data: not either\n\n", url="http://x/unknown"),
         *over_http(),
         link("asked", "1.1.1", 1, exchange="x1"),
     ]
-    for name in ("html", "article"):
+    for name in ("article", "html"):
+        text = told(
+            name, [*exchange("x1", said, stream(f"it is {key}")), *frames], [{"item": "user", "turn": 1, "text": key}]
+        )
+        assert key not in text
+        assert text.count("⟨secret:vendor-key⟩") >= 3
         text = told(name, odd)
-        assert "not JSON at all" in text
-        assert "not either" in text
-        assert "tools/call" in text
+        assert all(words in text for words in ("not JSON at all", "not either", "tools/call"))

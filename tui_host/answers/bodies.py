@@ -155,12 +155,9 @@ def reading(wires: Wires, row: Row) -> Steps[Body]:
     wire = b"".join((*coded, *plain))
     data, decoding = (yield from _decoded(b"".join(coded), encoding, is_whole=not plain)) if coded else (b"", "")
     data += b"".join(plain)
-    notes = [_size(wire, data, decoding, row), *_faults(row)]
-    notes += [f"was {entry.coding}, saved decoded because a secret was removed" for entry in redacted if entry.coding]
-    if any(entry.where == "data" and not entry.coding for entry in redacted):
-        notes.append("a secret was removed before saving: ••• stands in its place")
     yield "read"
-    return Body(wire=wire, data=data, notes=tuple(notes), redacted=tuple(redacted))
+    notes = tuple(_notes(wire, data, decoding, row, redacted))
+    return Body(wire=wire, data=data, notes=notes, redacted=tuple(redacted))
 
 
 def body_of(wires: Wires, row: Row) -> Body:
@@ -186,29 +183,23 @@ def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> Steps[tupl
     return b"".join(pieces), f"{name}, decoded below"
 
 
-def _size(wire: bytes, data: bytes, decoding: str, row: Row) -> str:
-    words = [f"{len(wire):,} byte{'' if len(wire) == 1 else 's'}"]
-    if decoding:
-        words.append(decoding)
-    if data is not wire:
-        words.append(f"{len(data):,} bytes decoded")
+def _notes(wire: bytes, data: bytes, decoding: str, row: Row, redacted: Sequence[Redaction]) -> Iterator[str]:
+    words = [f"{len(wire):,} byte{'' if len(wire) == 1 else 's'}", decoding]
+    words.append(f"{len(data):,} bytes decoded" if data is not wire else "")
     words.append("UTF-8" if is_text(data) else "binary: offset, hex, ASCII")
-    if row.state == "open" and row.kind != "frame":
-        words.append("more may come")
-    return " · ".join(words)
-
-
-def _faults(row: Row) -> Sequence[str]:
-    faults: list[str] = []
+    words.append("more may come" if row.state == "open" and row.kind != "frame" else "")
+    yield " · ".join(filter(None, words))
     if row.malformed:
-        faults.append(f"malformed: {line(row.malformed, 300)}")
+        yield f"malformed: {line(row.malformed, 300)}"
     if row.state == "cut":
-        faults.append("cut: the connection ended too early")
+        yield "cut: the connection ended too early"
     elif row.state == "unanswered":
-        faults.append(f"no answer: {line(row.ending, 120)}" if row.ending else "no answer")
+        yield f"no answer: {line(row.ending, 120)}" if row.ending else "no answer"
     elif row.state == "failed":
-        faults.append("failed")
-    return faults
+        yield "failed"
+    yield from (f"was {entry.coding}, saved decoded because a secret was removed" for entry in redacted if entry.coding)
+    if any(entry.where == "data" and not entry.coding for entry in redacted):
+        yield "a secret was removed before saving: ••• stands in its place"
 
 
 def hex_text(data: bytes, limit: int = 1 << 16, by: int = 16) -> str:

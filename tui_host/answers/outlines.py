@@ -113,11 +113,9 @@ def fold_of(
 def marks_of(wires: Wires, row: Row) -> list[Link]:
     """Return the links into a row's bytes, in the order of bytes."""
     side = "request" if row.kind == "request" else "response"
-    records = (wires.record(key) for key in wires.ladder.links(row))
-    links = (read_link(record.data) for record in records if record is not None)
-    return sorted(
-        (link for link in links if link is not None and link.span.side == side), key=lambda each: each.span.start
-    )
+    records = filter(None, map(wires.record, wires.ladder.links(row)))
+    links = filter(None, (read_link(record.data) for record in records))
+    return sorted((link for link in links if link.span.side == side), key=lambda link: link.span.start)
 
 
 def put_in(marks: Iterable[Link]) -> Iterator[str]:

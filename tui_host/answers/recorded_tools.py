@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tui_host.answers.chain_values import parsed
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
-from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.capture.visible import decode
 from tui_host.llm.outline import estimate_tokens
@@ -17,7 +17,6 @@ from tui_host.servers.catalog import READ
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
-    from tui_host.errors import JSON
 
 _TOOLS = frozenset(("tools",))
 _USAGE = (b"usage", b"eval_count")
@@ -66,23 +65,23 @@ class RecordedTools:
             return
         tools = self._tools.setdefault(record.capture, {})
         if b'"inputSchema"' in record.data:
-            tools.update(((record.peer, name), None) for name in _listed(record.data))
+            for tool in items(mapping(mapping(parsed(decode(record.data))).get("result")).get("tools")):
+                if name := text_or_empty(mapping(tool).get("name")):
+                    tools[record.peer, name] = None
         if b'"serverInfo"' in record.data:
             tools[record.peer, READ] = None
 
-    def _feed_exchange(self, key: tuple[str, str | None], draft: Record) -> None:
-        if draft.kind == "request" and draft.encoding is None and len(draft.data) <= MOST:
-            facts = facts_of(draft.data)
-            tools = self._offered.setdefault(
-                facts.tools, facts.tools
-            )  # most requests repeat the list of the one before
-            self._requests[key] = replace(facts, tools=tools)
-        elif draft.kind == "chunk":
+    def _feed_exchange(self, key: tuple[str, str | None], record: Record) -> None:
+        if record.kind == "request" and record.encoding is None and len(record.data) <= MOST:
+            facts = facts_of(record.data)
+            # Most requests repeat the list of the one before.
+            self._requests[key] = replace(facts, tools=self._offered.setdefault(facts.tools, facts.tools))
+        elif record.kind == "chunk":
             before = self._usage.get(key, b"")
-            if draft.encoding is not None or not draft.data.endswith(b"\n"):
+            if record.encoding is not None or not record.data.endswith(b"\n"):
                 self._usage[key] = None
-            elif before is not None and any(word in draft.data for word in _USAGE):
-                self._usage[key] = before + draft.data
+            elif before is not None and any(word in record.data for word in _USAGE):
+                self._usage[key] = before + record.data
 
     def request(self, row: Row) -> RequestFacts | None:
         """Return the facts of a request; None if its body was encoded, or is very large."""
@@ -100,13 +99,3 @@ class RecordedTools:
             names = {**NameTable.make(tools, TEXT_NAMES).known, **NameTable.make(tools, rule).known}
             self._names[capture, rule] = len(tools), names
         return names
-
-
-def _listed(data: bytes) -> Iterator[str]:
-    try:
-        value: JSON = read_json(decode(data))
-    except ValueError:
-        return
-    for tool in items(mapping(mapping(value).get("result")).get("tools")):
-        if name := text_or_empty(mapping(tool).get("name")):
-            yield name

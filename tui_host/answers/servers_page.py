@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.bodies import body_of
+from tui_host.answers.chain_values import parsed
 from tui_host.answers.recorded_tools import MOST
 from tui_host.answers.request_weights import requests_of, weigh
 from tui_host.answers.section import Section
@@ -14,7 +15,6 @@ from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.connection_end import is_orderly
 from tui_host.capture.frames.frame_heads import introduced
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
-from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.credential_places import in_url
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
-    from tui_host.errors import JSON
 
 EMPTY = "The servers of the session stand here once one has begun: version, connections with their ends, tools and what they cost."
 _ERAS: Mapping[str, str] = {"initialize": "stateful", "server/discover": "stateless"}
@@ -89,11 +88,7 @@ def _servers(wires: Wires) -> Steps[dict[str, _Server]]:
 def _take(wires: Wires, server: _Server, row: Row) -> None:
     if (row.method not in _ERAS and row.method != "tools/list") or row.size > MOST:
         return
-    try:
-        value: JSON = read_json(body_of(wires, row).text)
-    except ValueError:
-        return
-    result = mapping(mapping(value).get("result"))
+    result = mapping(mapping(parsed(body_of(wires, row).text)).get("result"))
     if row.method == "tools/list":
         for tool in items(result.get("tools")):
             name = text_or_empty(mapping(tool).get("name"))

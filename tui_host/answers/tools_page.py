@@ -44,7 +44,11 @@ def tools_page(wires: Wires, section: Section) -> Steps[Sheet]:
         return Sheet(what=f"tools of {section.place}", lines=(), empty=EMPTY)
     in_all = {name: sum(tool.tokens for _, tool in offered) for name, offered in offers.items()}
     whole, sent = sum(in_all.values()), sum(request.weight.estimate for request in weighed)
-    costs = {name: cost for name, offered in offers.items() if (cost := _cost(offered)) is not None}
+    costs: dict[tuple[str, str], float] = {}  # of a tool, its share of what the input of its requests cost
+    for name, offered in offers.items():
+        priced = [(weight.input_cost, weight, tool) for weight, tool in offered if weight.input_cost is not None]
+        if priced:
+            costs[name] = sum(cost * tool.tokens / max(weight.estimate, 1) for cost, weight, tool in priced)
     unused = [name for name in offers if not calls[name]]
     paid = f", ~{money(sum(costs.values()))} by your prices" if costs else ""
     share = f", {100 * whole / sent:.0f} % of what was sent" if sent else ""
@@ -68,12 +72,6 @@ def _unsent(wires: Wires, section: Section) -> dict[tuple[str, str], Counter[str
         if verdict in UNSENT:
             unsent.setdefault((row.peer, row.tool), Counter())[verdict] += 1
     return unsent
-
-
-def _cost(offered: Sequence[_Offer]) -> float | None:
-    """Return a tool's share of what the input of its requests cost; None without configured prices."""
-    priced = [(weight.input_cost, weight, tool) for weight, tool in offered if weight.input_cost is not None]
-    return sum(cost * tool.tokens / max(weight.estimate, 1) for cost, weight, tool in priced) if priced else None
 
 
 def _line(
