@@ -51,6 +51,11 @@ def request_body(messages: Sequence[JSON]) -> bytes:
     return to_json({"model": "openai", "tools": [TOOL], "messages": list(messages), "stream": True})
 
 
+def asking(system: str, *texts: str, tools: Sequence[JSON] = (TOOL,)) -> bytes:
+    said: list[JSON] = [{"role": "user", "content": text} for text in texts]
+    return to_json({"model": "m", "tools": [*tools], "messages": [{"role": "system", "content": system}, *said]})
+
+
 def events_of(*deltas: JSON, finish: str = "stop") -> list[bytes]:
     chunks: list[JSON] = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -13,11 +11,11 @@ from rich.cells import cell_len
 from tests.tui.inspector_wires import (
     CALL,
     MESSAGES,
-    TOOL,
     Inspecting,
     Wires,
     a_session,
     a_turn,
+    asking,
     drawn,
     events_of,
     frame,
@@ -31,7 +29,6 @@ from tui_host.answers.sheet import SheetLine
 from tui_host.answers.steps import Steps, made
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import visible
-from tui_host.errors import JSON
 from tui_host.tui.widgets.details.detail_panel import page_of
 from tui_host.tui.widgets.details.events_tab import events_page
 from tui_host.tui.widgets.details.wire_tabs import frame_page, headers_page, raw_page, timing_page
@@ -156,12 +153,6 @@ def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_even
     assert drawn(page)[5].strip().startswith("1000 1001 1002")
 
 
-def asking(system: str, *texts: str, tools: Sequence[JSON] = (TOOL,)) -> bytes:
-    messages: list[JSON] = [{"role": "system", "content": system}]
-    messages += [{"role": "user", "content": text} for text in texts]
-    return to_json({"model": "m", "tools": list(tools), "messages": messages})
-
-
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_changed_words_lead_from_one_text_to_the_other(old: str, new: str) -> None:
     changes = changed_words(old, new)
@@ -172,16 +163,13 @@ def test_changed_words_lead_from_one_text_to_the_other(old: str, new: str) -> No
     assert new == old
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "merged"),
-    [
+def test_words_are_marked_as_wholes() -> None:
+    for old, new, merged in (
         ("the weather is good", "the weather is fine today", "the weather is [-good-]{+fine today+}"),
         ("北京天气好", "北京天气很好", "北京天气{+很+}好"),
         ("x = 12", "x = 13", "x = [-12-]{+13+}"),
-    ],
-)
-def test_words_are_marked_as_wholes(old: str, new: str, merged: str) -> None:
-    assert merged_text(new, changed_words(old, new)) == merged
+    ):
+        assert merged_text(new, changed_words(old, new)) == merged
 
 
 async def test_d_shows_the_changes_and_again_everything() -> None:
