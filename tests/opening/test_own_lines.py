@@ -93,6 +93,7 @@ def test_any_records_survive_export_and_import(tmp_path: Path, drafts: list[Reco
 
 
 PLAIN = b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"end"}'
+UNSTORABLE = "its capture, its seq or another number cannot be stored"
 
 
 @pytest.mark.parametrize(
@@ -101,15 +102,15 @@ PLAIN = b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","ki
         (b'{"capture":"c1"', "this is not a record: Expecting ',' delimiter"),
         (b"stray \xff words", "this is not a record: 'utf-8' codec can't decode"),
         (b'{"tui_host":1,"session":', "this is not a session's line: Expecting value"),
-        (PLAIN.replace(b"c1", b"../c1"), "the capture's id is none"),
-        (PLAIN.replace(b"c1", b"c2").replace(b"9,", b'9,"mono":99999999999999999999,'), "out of range"),
+        (PLAIN.replace(b"c1", b"../c1"), UNSTORABLE),
+        (PLAIN.replace(b"c1", b"c2").replace(b"9,", b'9,"mono":99999999999999999999,'), UNSTORABLE),
         (PLAIN.replace(b'"end"', b'"run"'), "its kind is none that is known"),
         (PLAIN.replace(b"01Z", b"01"), "its time is no time with a zone"),
         (PLAIN.replace(b"}", b',"data":"="}'), "a record: its data is no base64"),
         (PLAIN.replace(b"}", b',"head":{"headers":[["a"]]}}'), "a header in it is no name with a value"),
         pytest.param(b'{"seq":' + b"9" * 5000 + b"}", "a record: Exceeds the limit", id="many digits"),
         (b'{"tui_host":1,"session":{"created":"soon"}}', "this is not a session's line: its created is no time"),
-        (GOLDEN.read_bytes().splitlines()[-1], "seq does not grow"),
+        (GOLDEN.read_bytes().splitlines()[-1], UNSTORABLE),
         (b"[" * 100_000, "this is not a record: maximum recursion depth"),
     ],
 )
@@ -158,7 +159,7 @@ def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_
         told = [f"tap{{}}.jsonl, line {line} breaks off: left out." for line in (6, 9)]
     paths = [written(tmp_path, f"tap{number}.jsonl", text) for number, text in enumerate(texts)]
     imported = import_files(store, paths, Redactor())
-    assert imported.notices == tuple(words.format(files - 1) for words in told)
+    assert imported.notices == [words.format(files - 1) for words in told]
     assert links(store, imported.id) == ["asked", "sent"]
     with pytest.raises(TuiHostError, match="a session that is no tap's is read alone"):
         import_files(store, [GOLDEN, *paths], Redactor())

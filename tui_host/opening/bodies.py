@@ -14,26 +14,21 @@ from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.errors import JSON
 from tui_host.llm.body_kinds import AnswerPart, answer_part, are_objects, request_kinds
 from tui_host.opening.file_wires import FileWires
-from tui_host.opening.files import LATEST_NS, CapturedFile
+from tui_host.opening.files import CapturedFile
 
 _ONLY_MESSAGES = NOT_KNOWN, "method, address, headers, and all of the body but its messages: the file has them alone"
 _ONLY_AN_ANSWER = NOT_KNOWN, "status, headers, and all of the body but the message: the file has it alone"
 _HISTORY = re.compile(rb'\s*\[\s*\{\s*"role"\s*:')
 _SHOWN_LIMIT = 32 << 20  # bytes of the requests shown for a history: each repeats those before
-_MILLISECONDS_IN_2001 = 10**12
+_MILLISECONDS_IN_2001, _MOST = 10**12, 1 << 53
 
 
 class BodyForm(NamedTuple):
-    """What a JSON value that was sent or received is.
-
-    Attributes:
-        dialects: The dialects in which it may be written, the likeliest first; empty for a frame.
-        part: What an answer's value is of it.
-    """
+    """What a JSON value that was sent or received is."""
 
     kind: Literal["frame", "request", "answer"]
-    dialects: tuple[str, ...] = ()
-    part: AnswerPart = AnswerPart()
+    dialects: tuple[str, ...] = ()  # in which it may be written, the likeliest first; none for a frame
+    part: AnswerPart = AnswerPart()  # what an answer's value is of it
 
 
 def form_of(value: JSON) -> BodyForm | None:
@@ -78,40 +73,34 @@ def read(file: CapturedFile, wires: FileWires) -> None:
     if not are_objects(messages) or not all({"role", "content"} <= message.keys() for message in messages):
         raise file.unreadable("this is a list, but not of messages to a model", "line 1")
     dialect = "anthropic" if "anthropic" in request_kinds({"model": "", "messages": messages}) else "openai"
-    times = [_time_ns(message.get("ts")) for message in messages]
+    stamps = [ts for message in messages if isinstance(ts := message.get("ts"), int | float)]
+    are_times = len(stamps) == len(messages) and all(_MILLISECONDS_IN_2001 < ts < _MOST for ts in stamps)
+    times = [int(ts * 10**6) for ts in stamps] if are_times else [None] * len(messages)
     are_answers = [message["role"] == "assistant" for message in messages]
-    first = are_answers.index(False) if False in are_answers else 0
+    first = [*are_answers, False].index(False)
     ends = [at for at in range(first + 1, len(messages)) if are_answers[at]]
-    if not (ends and ends[-1] == len(messages) - 1):
+    if ends[-1:] != [len(messages) - 1]:
         ends.append(len(messages))  # a request whose answer is not there
     if sum(places[at - 1][2] for at in ends) > _SHOWN_LIMIT:
         wires.messages.append(f"{file.name} is long: it is shown as one request, and the chat tells only how it ends.")
         ends = [len(messages)]
+    wires.at(file.time_ns)
     for at in ends:
-        wires.at(times[at - 1] if all(times) else None)
+        wires.at(times[at - 1])
         body = b'{"messages":[%s]}' % data[places[0][1] : places[at - 1][2]]
         exchange = wires.model(file.peer).begin("", f"{dialect}:", (_ONLY_MESSAGES,), body, wires.place)
         if at == len(messages):
             exchange.end(MISSING)
             continue
-        wires.at(times[at] if all(times) else None)
+        wires.at(times[at])
         exchange.response(0, (_ONLY_AN_ANSWER, ("content-type", "application/json")))
-        exchange.chunk(to_json(_answer_with(messages[at], dialect)))
+        answer: JSON = {"choices": [{"index": 0, "message": messages[at]}]}
+        if dialect == "anthropic":
+            content = messages[at]["content"]
+            blocks: JSON = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            answer = {"type": "message", "role": "assistant", "content": blocks}
+        exchange.chunk(to_json(answer))
         exchange.end()
-
-
-def _time_ns(ts: JSON) -> int | None:
-    milliseconds = ts if isinstance(ts, int | float) else 0
-    is_time = _MILLISECONDS_IN_2001 < milliseconds <= LATEST_NS / 10**6
-    return int(milliseconds * 10**6) if is_time else None
-
-
-def _answer_with(message: Mapping[str, JSON], dialect: str) -> JSON:
-    if dialect != "anthropic":
-        return {"choices": [{"index": 0, "message": message}]}
-    content = message.get("content")
-    blocks: JSON = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    return {"type": "message", "role": "assistant", "content": blocks}
 
 
 def to_json(value: JSON) -> bytes:

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import Place
 from tui_host.capture.stdio.lines import Lines
-from tui_host.opening.files import LATEST_NS
+from tui_host.capture.store.imported_records import Intake
 
-if TYPE_CHECKING:
-    from tui_host.capture.store.imported_records import Intake
+_LATEST_NS = 4_102_444_800 * 10**9  # the end of the year 2099: a later time counts as a mistake
 
 
 class FileWires:
-    """The models and servers of one file.
-
-    Attributes:
-        place: The place of its records, in the session.
-        messages: What to tell a person of the file.
-    """
+    """The models and servers of one file."""
 
     def __init__(self, intake: Intake, session: str) -> None:
         self.place = Place(session=session)
-        self.messages: list[str] = []
+        self.messages: list[str] = []  # what to tell a person of the file
         self._intake = intake
         self._models: dict[str, Observer] = {}
         self._pipes: dict[str, Lines] = {}
@@ -32,7 +25,7 @@ class FileWires:
 
     def at(self, time_ns: int | None) -> None:
         """Set the time of what is reported next; None if the file does not tell it."""
-        if time_ns is not None and time_ns > LATEST_NS:
+        if time_ns is not None and time_ns > _LATEST_NS:
             self.leave_out("times after the year 2099")
             time_ns = None
         self._intake.at(time_ns)

@@ -19,12 +19,9 @@ from tui_host.capture.json.reading import VALUE_LIMIT
 from tui_host.capture.json.spans import Data
 from tui_host.errors import SettingsError, TuiHostError
 
-LATEST_NS = 4_102_444_800 * 10**9
-"""The end of the year 2099. A later time counts as a mistake."""
 REMEDY = "export a HAR, write one JSON value a line, put one body in a file, or record with tui-host tap"
 
 _PIPE_LIMIT = 64 << 20
-_HEAD = 1 << 16
 _PIECE = 1 << 20
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -32,24 +29,17 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedFile:
-    """A file to read, in UTF-8.
+    """A file to read, in UTF-8."""
 
-    Attributes:
-        name: The name to show; never used as a path.
-        data: The content. If it is mapped, only what is read takes memory.
-        time_ns: The time for records that have none: that of the file's last change.
-        coding: What a person should know of how the text was decoded; empty mostly.
-    """
-
-    name: str
-    data: Data
-    time_ns: int = 0
-    coding: str = ""
+    name: str  # to show; never used as a path
+    data: Data  # if it is mapped, only what is read takes memory
+    time_ns: int = 0  # for records that have none: that of the file's last change
+    coding: str = ""  # what a person should know of how the text was decoded
 
     @property
     def head(self) -> bytes:
-        """The first 64 KiB, by which a format is recognised."""
-        return self.data[:_HEAD]
+        """The beginning, by which a format is recognised."""
+        return self.data[: 1 << 16]
 
     @property
     def peer(self) -> str:
@@ -90,7 +80,7 @@ def open_file(path: Path, stack: ExitStack) -> CapturedFile:
     if len(data) > _PIPE_LIMIT and isinstance(data, bytes):
         what = f"more than {_PIPE_LIMIT >> 20} MiB come out of it"
         raise SettingsError(what, str(path), "put it into a file, and name that")
-    return in_utf_8(path.name or str(path), data, min(max(status.st_mtime_ns, 0), LATEST_NS) or time.time_ns())
+    return in_utf_8(path.name or str(path), data, max(status.st_mtime_ns, 0) or time.time_ns())
 
 
 def in_utf_8(name: str, data: Data, time_ns: int = 0) -> CapturedFile:
@@ -109,8 +99,7 @@ def in_utf_8(name: str, data: Data, time_ns: int = 0) -> CapturedFile:
         except (OSError, EOFError, zlib.error) as error:
             raise TuiHostError(f"gzip cannot unpack it: {error}", name, "copy the file again") from error
         if len(unpacked) > VALUE_LIMIT:
-            what = f"it unpacks to more than {VALUE_LIMIT >> 20} MiB"
-            raise TuiHostError(what, name, "unpack it, and name the result")
+            raise TuiHostError(f"it unpacks to more than {VALUE_LIMIT >> 20} MiB", name, "unpack it, and name that")
         name, data = name.removesuffix(".gz"), unpacked
     form = "utf-16" if data[:2] in _UTF_16 else "utf-8"
     if data[:3] == codecs.BOM_UTF8:

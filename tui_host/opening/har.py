@@ -10,6 +10,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from itertools import islice
@@ -26,7 +27,7 @@ from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.opening.bodies import is_frame
 from tui_host.opening.file_wires import FileWires
-from tui_host.opening.files import LATEST_NS, CapturedFile
+from tui_host.opening.files import CapturedFile
 from tui_host.settings.presets import service_at
 from tui_host.settings.urls import parts_of
 
@@ -36,15 +37,13 @@ _LOG = re.compile(rb'\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[^{}\[\]",]+),\s*){
 _ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
 _BREAK = re.compile(r"\r\n|\r|\n")
 _MOST = 1 << 53  # beyond it, a number is none that was measured
-_YEAR_MS = 366 * 86_400_000
+_BEHIND_PATH = re.compile(r"[?#].*", re.DOTALL)
 _ROUNDED_NS = 5_000_000  # how much too late an end may be that adds up a start and six times, each rounded
 _SORTED = 16 << 20  # bytes of an archive that is put in order as a whole: proxies write entries as they end
 _FIRST_EVENTS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_Events: TypeAlias = "Iterator[tuple[int, int | None]]"
-"""Reports an exchange event by event; before each it yields when that is due, and the time that the file tells."""
-_Waiting: TypeAlias = "list[tuple[int, int, int | None, _Events]]"
-"""Exchanges by when their next event is due, and by their numbers."""
+# exchanges by when their next event is due, and by their numbers; each with that event's time, and what reports it
+_Waiting: TypeAlias = "list[tuple[int, int, int | None, Iterator[tuple[int, int | None]]]]"
 
 
 def recognise(file: CapturedFile) -> bool:
@@ -66,15 +65,15 @@ def read(file: CapturedFile, wires: FileWires) -> None:
     started_ns = file.time_ns
     try:
         for number, (value, _, _) in enumerate(elements(file.data, entries.end() - 1)):
-            entry = _Entry(mapping(value))
-            started_ns = entry.started_ns or started_ns  # one without a start has the place of the one before
+            entry = _Entry(mapping(value), started_ns)
+            started_ns = entry.started_ns
             while waiting and waiting[0][0] <= started_ns and len(file.data) > _SORTED:
                 _report_next(waiting, wires)
             observer = entry.observer(servers, wires)
             if observer is None:
                 wires.leave_out("exchanges with neither a model nor an MCP server")
             else:
-                _wait(waiting, number, entry.replay(observer, wires, started_ns))
+                heappush(waiting, (started_ns, number, None, entry.replay(observer, wires)))
     except BrokenError as error:
         where = f"{file.line_at(error.at)}, byte {error.at}"
         raise file.unreadable(f"this HTTP archive is broken: {error}", where) from error
@@ -86,34 +85,40 @@ def read(file: CapturedFile, wires: FileWires) -> None:
 def _report_next(waiting: _Waiting, wires: FileWires) -> None:
     _, number, at_ns, events = heappop(waiting)
     wires.at(at_ns)
-    _wait(waiting, number, events)
-
-
-def _wait(waiting: _Waiting, number: int, events: _Events) -> None:
-    for due_ns, at_ns in islice(events, 1):
-        heappush(waiting, (due_ns, number, at_ns, events))
+    for due_ns, next_ns in islice(events, 1):
+        heappush(waiting, (due_ns, number, next_ns, events))
 
 
 class _Entry:
-    """An exchange with its bodies."""
+    """An exchange with its bodies; one without a start has the place of the one before."""
 
-    def __init__(self, entry: Mapping[str, JSON]) -> None:
-        self.started_ns = _started_ns(entry)
+    def __init__(self, entry: Mapping[str, JSON], started_ns: int) -> None:
+        self.started_ns, self._is_timed = started_ns, False
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(_text(entry.get("startedDateTime")))
+            since = moment.replace(tzinfo=moment.tzinfo or UTC) - _EPOCH
+            self.started_ns, self._is_timed = max(since // timedelta(microseconds=1) * 1000, 0), True
         self._entry = entry
         self._request, self._response = mapping(entry.get("request")), mapping(entry.get("response"))
         self._posted, self._content = mapping(self._request.get("postData")), mapping(self._response.get("content"))
         self._method, self._url = _text(self._request.get("method")).upper(), _text(self._request.get("url"))
         self._sent = _body(self._posted)
-        messages = () if self._content.get("text") else map(mapping, items(entry.get("_eventSourceMessages")))
-        self._events = [_event(message) for message in messages if "data" in message]
+        listed = () if self._content.get("text") else map(mapping, items(entry.get("_eventSourceMessages")))
+        self._events: list[tuple[bytes, int]] = []  # as a browser lists them beside a stream, each with its time
+        for message in (message for message in listed if "data" in message):
+            name, identity = (_BREAK.sub(" ", _text(message.get(key))) for key in ("eventName", "eventId"))
+            fields = [f"event: {name}"] * (name not in {"", "message"}) + [f"id: {identity}"] * bool(identity)
+            fields += [f"data: {line}" for line in _BREAK.split(_text(message["data"]))]
+            event = "\n".join([*fields, "", ""]).encode("utf-8", "surrogatepass")
+            self._events.append((event, _amount(message.get("time"), 1e9)))
         self._came = b"".join(data for data, _ in self._events) or _body(self._content)
 
     def observer(self, servers: dict[str, Observer], wires: FileWires) -> Observer | None:
         """Find who observes it, by what it carries and by the servers known; None if it is with neither model nor server."""
-        endpoint, announced = _endpoint(self._url), ""
+        endpoint, announced = _BEHIND_PATH.sub("", self._url), ""
         if self._came.startswith(b"event: endpoint"):  # where the older transport takes what its event stream answers
             place = next((line[5:] for line in self._came.splitlines() if line.startswith(b"data:")), b"")
-            announced = _endpoint(urljoin(self._url, place.decode("utf-8", "replace").strip()))
+            announced = _BEHIND_PATH.sub("", urljoin(self._url, place.decode("utf-8", "replace").strip()))
         peer = service_at(self._url) or parts_of(self._url).netloc.rpartition("@")[2][:60] or "unknown"
         # servers first: both they and models may take `/messages`
         is_of_server = self._method != "POST" and endpoint in servers
@@ -128,28 +133,27 @@ class _Entry:
             return None
         return wires.model(peer)
 
-    def replay(self, observer: Observer, wires: FileWires, started_ns: int) -> _Events:
+    def replay(self, observer: Observer, wires: FileWires) -> Iterator[tuple[int, int | None]]:
+        """Report the exchange event by event; before each, yield when it is due, and the time that the file tells."""
         timings = mapping(self._entry.get("timings"))
-        begun_ns = started_ns + sum(_ns(timings.get(name)) for name in ("blocked", "dns", "connect"))
-        waited_ns = _ns(timings.get("wait"))
-        head_ns = last_ns = begun_ns + _ns(timings.get("send")) + waited_ns
-        end_ns = max(head_ns + _ns(timings.get("receive")), started_ns + _ns(self._entry.get("time")))
-        is_timed = self.started_ns is not None
-        is_end_timed = (
-            is_timed and end_ns > begun_ns
-        )  # timings that are missing, 0 or less do not tell how long it took
+        parts = "blocked", "dns", "connect", "send", "wait", "receive"
+        *before, send, wait, receive = (_amount(timings.get(name), 1e6) for name in parts)
+        begun_ns = self.started_ns + sum(before)
+        head_ns = last_ns = begun_ns + send + wait
+        end_ns = max(head_ns + receive, self.started_ns + _amount(self._entry.get("time"), 1e6))
+        is_end_timed = self._is_timed and end_ns > begun_ns  # timings of 0 or less do not tell how long it took
 
         def due(ns: int, *, is_measured: bool) -> tuple[int, int | None]:
             return max(ns - _ROUNDED_NS, begun_ns), ns if is_measured else None
 
-        yield due(begun_ns, is_measured=is_timed)
+        yield due(begun_ns, is_measured=self._is_timed)
         has_body = self._method not in {"GET", "HEAD", "DELETE", "OPTIONS"}
         is_held = not has_body or "text" in self._posted or self._request.get("bodySize") == 0
         sent = self._method, self._url, _headers(self._request), self._sent
         observed = observer.begin(*sent, wires.place, lacks="" if is_held else MISSING)
-        status, headers = max(int(_number(self._response.get("status"))), 0), _headers(self._response)
+        status, headers = _amount(self._response.get("status")), _headers(self._response)
         if status or self._came:
-            yield due(head_ns, is_measured=is_timed and waited_ns > 0)
+            yield due(head_ns, is_measured=self._is_timed and wait > 0)
             observed.response(status, [_REBUILT, *headers] if self._events else headers)
         for data, ns in self._events or ([(self._came, 0)] if self._came else []):
             last_ns = max(last_ns, ns or end_ns)
@@ -164,7 +168,7 @@ class _Entry:
         elif self._came or has_none or "text" in self._content or status in {204, 304}:
             observed.end()
         else:
-            observed.end(MISSING, missed=max(int(_number(self._content.get("size"))), 0))
+            observed.end(MISSING, missed=_amount(self._content.get("size")))
 
 
 def _carries_rpc(body: bytes) -> bool:
@@ -173,17 +177,6 @@ def _carries_rpc(body: bytes) -> bool:
         return False
     data = (line[5:] for line in body.splitlines() if line.startswith(b"data:"))
     return any(is_frame(read_value(value)) for value in ([body] if is_rpc(body) else islice(data, _FIRST_EVENTS)))
-
-
-def _event(message: Mapping[str, JSON]) -> tuple[bytes, int]:
-    """Return an event that a browser lists beside a stream, and its time; 0 for none."""
-    name, identity = (_BREAK.sub(" ", _text(message.get(key))) for key in ("eventName", "eventId"))
-    lines = [f"event: {name}"] if name not in {"", "message"} else []
-    lines += [f"id: {identity}"] if identity else []
-    lines += [f"data: {line}" for line in _BREAK.split(_text(message["data"]))]
-    seconds = _number(message.get("time"))
-    ns = int(seconds * 1e9) if 0 < seconds < LATEST_NS / 1e9 else 0
-    return "\n".join([*lines, "", ""]).encode("utf-8", "surrogatepass"), ns
 
 
 def _body(held: Mapping[str, JSON]) -> bytes:
@@ -216,24 +209,6 @@ def _text(value: JSON) -> str:
     return "" if value is None else short(value)
 
 
-def _started_ns(entry: Mapping[str, JSON]) -> int | None:
-    try:
-        moment = datetime.fromisoformat(_text(entry.get("startedDateTime")))
-        moment = moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):  # converting to UTC may leave the range of years
-        return None
-    return max((moment - _EPOCH) // timedelta(microseconds=1) * 1000, 0)
-
-
-def _number(value: JSON) -> float:
-    """Return a number; 0 for anything else, or for one that nobody measured."""
-    return value if isinstance(value, int | float) and abs(value) < _MOST else 0
-
-
-def _ns(milliseconds: JSON) -> int:
-    number = _number(milliseconds)
-    return int(number * 1e6) if 0 < number < _YEAR_MS else 0
-
-
-def _endpoint(url: str) -> str:
-    return url.partition("?")[0].partition("#")[0]
+def _amount(value: JSON, scale: float = 1) -> int:
+    """Return a number in another unit; 0 for anything else, or for one that nobody measured."""
+    return int(value * scale) if isinstance(value, int | float) and 0 < value < _MOST else 0

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tui_host.capture.record import Place, Record
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, session_id
 from tui_host.capture.store.imported_records import Intake, free_name
+from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import item_to_text
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.infer.conversations.request_messages import RequestReader
@@ -25,25 +27,12 @@ from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import REMEDY, CapturedFile, open_file
 from tui_host.opening.own_chat import OwnChat
 
-if TYPE_CHECKING:
-    from tui_host.capture.redact.redaction import Redactor
-    from tui_host.capture.store.store import Store
-
-
 FORMATS = (har, bodies, lines)
 """Formats of other programs: `recognise` looks at a file's first 64 KiB, `read` reports what the file holds."""
 _OF_FACTS = 100  # first records that tell host, model and question for the list: reading them takes time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
-    """The result of an import."""
-
-    id: str
-    notices: tuple[str, ...] = ()
-
-
-def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imported:
+def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Import:
     """Read files as one session, each as a capture of its own. Blocks; the session is listed from its first record on.
 
     Raises:
@@ -64,7 +53,7 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
         else:
             names = " and ".join(file.name for file in files)
             info = SessionInfo(session_id(time.time_ns(), os.urandom(8)), names, "import")
-        session = _Import(store, redactor, info)
+        session = Import(store, redactor, info)
         try:
             for number, file in enumerate(files, 1):
                 if len(own) == 1:
@@ -79,29 +68,32 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
             raise
         finally:
             session.close()
-        return Imported(id=info.id, notices=tuple(session.notices))
+        return session
 
 
-class _Import:
-    """A session that is being imported. It is live, and listed, from its first record on."""
+class Import:
+    """A session that is imported. It is listed from its first record on, and live until all are there."""
 
     def __init__(self, store: Store, redactor: Redactor, info: SessionInfo) -> None:
-        self.info = info
+        self.id = info.id
         self.notices: list[str] = []
+        self.records = 0
+        self._info = info
         self._store = store
         self._redactor = redactor
-        self.records = 0
         self._facts = TapFacts(redact=redactor.text, reader=RequestReader())
         self._first_ns = self._last_ns = 0
         self._intakes: dict[str, Intake] = {}
 
     def close(self) -> None:
+        refused = 0
         for intake in self._intakes.values():
             intake.close()
+            refused += intake.refused_records
         if self.records:
             self._put_back(is_live=False)
             self._store.run(lambda _: None)
-        if refused := sum(intake.refused_records for intake in self._intakes.values()):
+        if refused:
             self.notices.append(f"Records that the database cannot hold are left out ({refused:,}).")
 
     def _intake(self, capture: str) -> Intake:
@@ -115,38 +107,35 @@ class _Import:
         self.records += 1
         if self.records <= _OF_FACTS:
             self._facts.feed(record)
+        self._first_ns, self._last_ns = min(time_ns, self._first_ns or time_ns), max(time_ns, self._last_ns)
         if self.records == 1:
-            self._first_ns = self._last_ns = time_ns
             self._put_back(is_live=True)
-        self._first_ns, self._last_ns = min(time_ns, self._first_ns), max(time_ns, self._last_ns)
 
     def _put_back(self, *, is_live: bool) -> None:
-        info = replace(self.info, live=is_live, facts=self._facts.text)
-        if not info.created_ns:
-            info = replace(info, created_ns=self._first_ns, updated_ns=self._last_ns)
-        self._store.sessions.put_back(info)
+        info = replace(self._info, live=is_live, facts=self._facts.text)
+        times = {} if info.created_ns else {"created_ns": self._first_ns, "updated_ns": self._last_ns}
+        self._store.sessions.put_back(replace(info, **times))
 
     def restore(self, file: CapturedFile) -> None:
         """Import a session of our own as it was. All records belong to it but a preamble's."""
-        chat = None if self.info.is_story else OwnChat()
+        chat = None if self._info.is_story else OwnChat()
         # captures keep their order, which is that of what is the session's own: their preambles wait
         waiting: dict[str, list[Record]] = {}
         for line, is_preamble in own_lines.records(file, self.notices):
             is_its = not is_preamble or line.place.turn is not None or line.place.call is not None
-            record = replace(line, place=replace(line.place, session=self.info.id)) if is_its else line
+            record = replace(line, place=replace(line.place, session=self.id)) if is_its else line
             if chat is not None:
                 chat.feed(record)
             waiting.setdefault(record.capture, []).append(record)
             if not is_preamble or record.capture in self._intakes:
                 self._add(waiting.pop(record.capture))
-        for preamble in waiting.values():
-            self._add(preamble)
+        self._add(chain.from_iterable(waiting.values()))
         if not self.records:
             raise TuiHostError("there is no record in it", file.name, "export a session that has some")
         for number, item in enumerate(() if chat is None else chat.items()):
-            self._store.sessions.save_item(self.info.id, number, item_to_text(item))
+            self._store.sessions.save_item(self.id, number, item_to_text(item))
 
-    def _add(self, records: Sequence[Record]) -> None:
+    def _add(self, records: Iterable[Record]) -> None:
         for record in records:
             self._intake(record.capture).add(record)
 
@@ -156,11 +145,11 @@ class _Import:
             raise file.unreadable("a session that is no tap's is read alone", remedy="name this file by itself")
         for record, _ in own_lines.records(file, self.notices):
             if record.kind != "link":
-                self._add([replace(record, place=Place(session=self.info.id))])
+                self._add([replace(record, place=Place(session=self.id))])
 
     def add(self, file: CapturedFile, capture: str) -> None:
         """Add what another program captured."""
-        wires, before = FileWires(self._intake(capture), self.info.id), self.records
+        wires, before = FileWires(self._intake(capture), self.id), self.records
         form = next((form for form in FORMATS if form.recognise(file)), None)
         if form is None:
             raise TuiHostError("there is nothing in it", file.name, REMEDY)

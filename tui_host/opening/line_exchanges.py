@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from tui_host.capture.http.observer import ObservedExchange
 from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.llm.body_kinds import AnswerPart
 from tui_host.llm.dialects.table import dialect_at
+from tui_host.opening.bodies import BodyForm
 from tui_host.opening.file_wires import FileWires
-
-if TYPE_CHECKING:
-    from tui_host.capture.http.observer import ObservedExchange
-    from tui_host.opening.bodies import BodyForm
 
 MIXED = "events of several answers stand among each other, and nothing tells them apart: record with tui-host tap"
 
@@ -82,10 +79,7 @@ class LineExchanges:
         self._open.append(_Exchange(sent, dialects if named is None else (named.name,), url, at_ns))
 
     def go_on(self, run: bytes, at: int) -> int:
-        """Take in those of a run of events that surely go on with the last answer, so that they need not be parsed.
-
-        Returns where they end.
-        """
+        """Take in, without parsing them, those events of a run that surely go on with the last answer; return their end."""
         last = self._last
         if last is None or last.form != "sse" or last.is_finished or len(self._open) > 1 or last.dialect not in _TURNS:
             return at
@@ -113,7 +107,7 @@ class LineExchanges:
         exchange.is_mixed |= is_other or ends_again
         exchange.dialect = exchange.dialect or dialect
         exchange.stream = exchange.stream or part.stream
-        observed = self._begun(exchange)
+        observed = exchange.observed or self._flush(exchange)
         if exchange is not self._last:
             self.settle()
         if not exchange.form:
@@ -168,8 +162,8 @@ class LineExchanges:
         is_event = exchange.form == "sse" and not data.isspace()
         exchange.is_open = is_event and not data.endswith((b"\n\n", b"\r\n\r\n"))
 
-    def _begun(self, exchange: _Exchange) -> ObservedExchange:
-        """Report the request, which waits since its answer may tell its dialect."""
+    def _flush(self, exchange: _Exchange) -> ObservedExchange:
+        """Report the request, which waits since its answer may tell its dialect, and what was gathered."""
         if exchange.observed is None:
             is_told = exchange.dialect in exchange.dialects or not exchange.dialects
             method, url = "", f"{exchange.dialect if is_told else exchange.dialects[0]}:"
@@ -179,15 +173,11 @@ class LineExchanges:
             self._wires.at(exchange.at_ns)
             sent = method, url, (what,), exchange.sent
             exchange.observed = self._wires.model(self._peer).begin(*sent, self._wires.place, lacks=missing)
-        return exchange.observed
-
-    def _flush(self, exchange: _Exchange) -> ObservedExchange:
-        observed = self._begun(exchange)
         if exchange.gathered:
             self._wires.at(exchange.at_ns)
-            observed.chunk(bytes(exchange.gathered))
+            exchange.observed.chunk(bytes(exchange.gathered))
             exchange.gathered.clear()
-        return observed
+        return exchange.observed
 
     def _end(self, exchange: _Exchange) -> None:
         observed = self._flush(exchange)

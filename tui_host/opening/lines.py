@@ -21,7 +21,7 @@ from tui_host.llm.body_kinds import AnswerPart
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.opening.bodies import BodyForm, form_of, to_json
 from tui_host.opening.file_wires import FileWires
-from tui_host.opening.files import LATEST_NS, CapturedFile
+from tui_host.opening.files import CapturedFile
 from tui_host.opening.line_exchanges import LineExchanges
 
 _DECODER = JSONDecoder(strict=False)
@@ -67,9 +67,15 @@ def recognise(file: CapturedFile) -> bool:
 
 def read(file: CapturedFile, wires: FileWires) -> None:
     """Report the messages of a file, in the order of its lines."""
-    reader = _LineReader(file, wires)
-    wires.at(min(_time_in(file.head.decode("utf-8", "replace")) or file.time_ns, LATEST_NS))
-    for piece in _PIECE.finditer(file.data, reader.first_value()):
+    reader, end = _LineReader(file, wires), 0
+    wires.at(_time_in(file.head.decode("utf-8", "replace")) or file.time_ns)
+    line = file.head.lstrip().partition(b"\n")[0].rstrip()
+    if line[:1] in {b"{", b"["} and not (len(line) > 2 and read_value(line) is not None):
+        with suppress(BrokenError):  # a value that stands over several lines at the beginning
+            start = file.head.index(line[:1])
+            value, behind = value_at(file.data, start)
+            end = behind if reader.value(file.data[start:behind], value, "") else 0
+    for piece in _PIECE.finditer(file.data, end):
         if piece.lastgroup:
             reader.events(piece[0], piece.start())
         else:
@@ -88,18 +94,6 @@ class _LineReader:
         self._latest_ns = 0
         self._before = ""  # what lines without a value say of the next value
         self._fields = b""  # lines of an event before its data
-
-    def first_value(self) -> int:
-        """Read a value that stands over several lines, if the file begins with one; return where it ends."""
-        head = self._file.head
-        start = len(head) - len(head.lstrip())
-        line = head[start:].partition(b"\n")[0].rstrip()
-        if line[:1] in {b"{", b"["} and not (len(line) > 2 and read_value(line) is not None):
-            with suppress(BrokenError):
-                value, end = value_at(self._file.data, start)
-                if self._value(self._file.data[start:end], value, ""):
-                    return end
-        return 0
 
     def events(self, run: bytes, start: int) -> None:
         """Read a run of events that starts there in the file."""
@@ -128,11 +122,12 @@ class _LineReader:
             is_known = True
             self._fields += raw
         else:
-            is_known = self._values(text) or self._words(text)
+            is_known = self._text(text)
         if not is_known:
             self._wires.leave_out("lines that are of neither wire", partial(self._file.line_at, start))
 
-    def _values(self, text: str) -> bool:
+    def _text(self, text: str) -> bool:
+        """Read the values in a line, or what it says of those that follow."""
         is_known, at, start = False, 0, -1
         for _ in range(_TRIES):
             start = text.find("{", max(at, start + 1), at + _PREFIX)
@@ -144,11 +139,25 @@ class _LineReader:
             except (ValueError, RecursionError):  # a number of thousands of digits is none either
                 start += text[start] == "["
                 continue
-            is_known |= self._value(text[start:end].encode("utf-8", "surrogateescape"), value, text[at:start])
+            is_known |= self.value(text[start:end].encode("utf-8", "surrogateescape"), value, text[at:start])
             at = end
+        if is_known:
+            return True
+        words = text[:_PREFIX].strip()
+        if words.endswith("[DONE]") and self.exchanges.is_streaming:
+            return self._event(b"data: [DONE]\n\n", b"[DONE]", None, words)
+        if _STDERR.search(words[:80]):
+            self.exchanges.settle()
+            self._wires.at(self._time(words))
+            self._wires.pipe(self._file.peer).error(text.encode("utf-8", "surrogateescape"))
+            return True
+        is_known = words.endswith((":", "：")) or bool(_address_in(words)) or not words.strip("[]{},-=")
+        stamp = _TIME.search(words)
+        if is_known or stamp is not None:
+            self._before = f"{words if stamp is None or is_known else stamp[0]} {self._before}"[:_AROUND]
         return is_known
 
-    def _value(self, data: bytes, value: JSON, words: str) -> bool:
+    def value(self, data: bytes, value: JSON, words: str) -> bool:
         if words.rstrip().endswith("data:"):
             return self._event(b"data: %s\n\n" % data, data, value, words)
         messages = sorted(_messages_in(data, value, words, _DEPTH), key=lambda message: message[3].kind == "answer")
@@ -190,44 +199,26 @@ class _LineReader:
             data, self._fields = self._fields + data, b""
         self.exchanges.answer(data, body, form, self._time(words))
 
-    def _words(self, text: str) -> bool:
-        words = text[:_PREFIX].strip()
-        if words.endswith("[DONE]") and self.exchanges.is_streaming:
-            return self._event(b"data: [DONE]\n\n", b"[DONE]", None, words)
-        if _STDERR.search(words[:80]):
-            self.exchanges.settle()
-            self._wires.at(self._time(words))
-            self._wires.pipe(self._file.peer).error(text.encode("utf-8", "surrogateescape"))
-            return True
-        is_known = words.endswith((":", "：")) or bool(_address_in(words)) or not words.strip("[]{},-=")
-        stamp = _TIME.search(words)
-        if is_known or stamp is not None:
-            self._before = f"{words if stamp is None or is_known else stamp[0]} {self._before}"[:_AROUND]
-        return is_known
-
     def _frame(self, words: str, data: bytes, value: JSON) -> None:
         match = _OF_CLAUDE.search(words)
         peer = self._file.peer if match is None else match[1]
         message = mapping(value[0] if isinstance(value, list) else value)
-        direction = self._direction(peer, message, words if words.strip() else self._before)
-        self.exchanges.settle()
-        self._wires.at(self._time(words))
-        self._wires.pipe(peer).take(direction, data + b"\n")
-
-    def _direction(self, peer: str, message: Mapping[str, JSON], words: str) -> Direction:
-        """Return which way a message went: as only it can, else as its request did not, else as the words say."""
+        around = words if words.strip() else self._before
+        # as only it can go, else as its request did not, else as the words say
         method, key = text_or_empty(message.get("method")), (peer, f"{message.get('id')!r}")
         asked = None if method else self._requests.pop(key, None)
         direction: Direction = "in"
         if _OF_CLIENTS.match(method) or asked == "in":
             direction = "out"
         elif not (_OF_SERVERS.match(method) or asked == "out"):
-            is_out, is_in = _OUT.search(words) is not None, _IN.search(words) is not None
+            is_out, is_in = _OUT.search(around) is not None, _IN.search(around) is not None
             if is_out > is_in or (is_out == is_in and method):  # nothing tells it: a host asks more than a server
                 direction = "out"
         if method and "id" in message:
             self._requests[key] = direction
-        return direction
+        self.exchanges.settle()
+        self._wires.at(self._time(words))
+        self._wires.pipe(peer).take(direction, data + b"\n")
 
     def _time(self, words: str) -> int | None:
         """Return the time in some words, or in those before; None if there was none. It never goes back."""
@@ -279,4 +270,4 @@ def _time_in(words: str) -> int:
         moment = datetime.fromisoformat(whole).timestamp()
     except (ValueError, OverflowError, OSError):  # no such day exists
         return 0
-    return max(int(moment), 0) * 10**9 + int((fraction or "0").ljust(9, "0"))
+    return max(int(moment), 0) * 10**9 + int(fraction.ljust(9, "0"))

@@ -54,12 +54,11 @@ def _session(file: CapturedFile, at: int, line: bytes) -> SessionInfo:
         raise file.unreadable(what, file.line_at(at), "open it with the version of tui-host that wrote it")
     value = mapping(head.get("session"))
     created_ns, updated_ns = read_time(value, "created"), read_time(value, "updated")
-    identity, source, turns = text_or_empty(value.get("id")), value.get("source"), number_or_zero(value.get("turns"))
-    if not _NAME.fullmatch(identity) or source not in _SOURCES:
-        raise ValueError("its id or source is none")
-    if not all(0 <= number < _NUMBER_LIMIT for number in (turns, created_ns, updated_ns)):
-        raise ValueError("a number is out of range")
-    title, model, protocol = (text_or_empty(value.get(name)) for name in ("title", "model", "protocol"))
+    source, turns = value.get("source"), number_or_zero(value.get("turns"))
+    identity, title, model, protocol = (text_or_empty(value.get(name)) for name in ("id", "title", "model", "protocol"))
+    is_in_range = all(0 <= number < _NUMBER_LIMIT for number in (turns, created_ns, updated_ns))
+    if not _NAME.fullmatch(identity) or source not in _SOURCES or not is_in_range:
+        raise ValueError("its id, its source or a number is none")
     return SessionInfo(identity, title, source, created_ns, updated_ns, turns, model, protocol)
 
 
@@ -79,7 +78,6 @@ def records(file: CapturedFile, messages: list[str]) -> Iterator[tuple[Record, b
             continue
         try:
             record, is_preamble = parse(line.rstrip(b"\n"))
-            _check(record, last.get((record.capture, is_preamble), 0))
         except TuiHostError as error:
             is_half = isinstance(error.__cause__, json.JSONDecodeError | UnicodeDecodeError)
             # as a killed tap leaves it: at the file's end, or before another tap's first line
@@ -87,16 +85,10 @@ def records(file: CapturedFile, messages: list[str]) -> Iterator[tuple[Record, b
                 messages.append(f"{file.name}, line {number} breaks off: left out.")
                 continue
             raise file.unreadable(error.what, f"line {number}", _ANEW) from error
+        is_unique = last.get((record.capture, is_preamble), 0) < record.seq < _SEQ_LIMIT
+        numbers = record.time_ns, record.mono_ns or 0, record.place.turn or 0, record.place.step or 0
+        if not (is_unique and _NAME.fullmatch(record.capture) and all(0 <= each < _NUMBER_LIMIT for each in numbers)):
+            what = "this is not a record: its capture, its seq or another number cannot be stored"
+            raise file.unreadable(what, f"line {number}", _ANEW)
         last[record.capture, is_preamble] = record.seq
         yield record, is_preamble
-
-
-def _check(record: Record, last_seq: int) -> None:
-    """Check that the database can store a record under a unique key."""
-    numbers = (record.time_ns, record.mono_ns or 0, record.place.turn or 0, record.place.step or 0)
-    if not _NAME.fullmatch(record.capture):
-        raise TuiHostError("this is not a record: the capture's id is none")
-    if not last_seq < record.seq < _SEQ_LIMIT:
-        raise TuiHostError("this is not a record: seq does not grow")
-    if not all(0 <= number < _NUMBER_LIMIT for number in numbers):
-        raise TuiHostError("this is not a record: a number is out of range")
