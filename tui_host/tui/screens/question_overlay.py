@@ -41,7 +41,7 @@ def panel_of(ask: OpenAsk, asks: Asks, host: Host, mask: Mask) -> AskPanel:
         kind = elicitation.VisitPanel if ask.asked.url else elicitation.FormPanel
     panel = kind(ask, mask=mask, decline_all=lambda: asks.decline_all(ask), behind=lambda: asks.behind(ask))
     if isinstance(panel, elicitation.FormPanel):
-        panel.misfits = host.misfits
+        panel.misfits = lambda schema, value: host.misfits(schema, value)  # noqa: PLW0108 - it comes when the host is ready
     elif isinstance(panel, elicitation.AddressPanel):
         panel.opener = lambda address: open_in_browser(address, host.settings.environment)
     return panel
