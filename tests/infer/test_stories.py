@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tui_host.infer.stories import Links, Stories, TapStory, grouped, story_of
 from tui_host.infer.story_reader import LiveStory, WholeStory
 from tui_host.infer.tap_facts import TapFacts
 from tui_host.settings.paths import DATABASE
+from tui_host.tap.session import RecorderOptions, TapSession
 
 HOSTS = {
     "anthropic": ("claude-cli/2.0.14", "claude-code"),
@@ -153,6 +155,20 @@ def test_a_server_that_two_hosts_share_is_in_both_stories_each_with_its_own_call
     assert isinstance(half, TapStory)
     assert {record.connection for record, _ in WholeStory(store, half).session_records("")} == {*HOSTS}
     store.close()
+
+
+def test_of_a_live_tap_the_capture_of_a_recorder_that_died_grows_no_more(tmp_path: Path) -> None:
+    options = RecorderOptions(name="math", data_dir=str(tmp_path / "data"), began_ns=1, seed="a1")
+    for earlier in range(2):
+        tap = TapSession(options._replace(earlier=earlier), print)
+        tap.look()
+        tap.recorder.append(Record(wire="mcp", kind="frame", peer="math", data=b"{}", place=tap.place))
+        tap.recorder.flush(5)
+    with closing(Store.open(tmp_path / "data" / DATABASE)) as store:
+        following = LiveStory(store, Stories(store).listed()[0].id)
+        following.read(60)
+        state = following.updates[-1].state
+        assert (state.live, state.running) == (True, {store.sessions.captures(store.sessions.list()[0].id)[-1]})
 
 
 def model(*hosts: str) -> str:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable
 from functools import partial
 
+import anyio
 import pytest
 
-from tests.kit.peer import Link, peer
-from tests.tap.relaying import answer, origin_of, relaying, request
+from tests.kit.peer import Link, peer, response
+from tests.tap.relaying import answer, origin_of, relaying, request, rest_of
 from tui_host.errors import JSON
 from tui_host.tap.http.logins import TapPlaces
 from tui_host.tap.http.upstream import upstream_of
@@ -100,6 +101,21 @@ def test_of_a_form_nothing_is_changed_but_what_names_the_tap_as_the_resource() -
     ):
         assert places.with_server_url(form) == form
         assert places.with_server_url(FORM + b"&" + form) == MEANT + b"&" + form
+
+
+async def test_a_form_that_comes_after_its_head_is_passed_on_with_the_line_breaks_at_its_beginning() -> None:
+    form, kind = b"\r\na=b", b"application/x-www-form-urlencoded"
+    async with (
+        peer(always=response(b"{}")) as up,
+        relaying(up.origin + "/mcp", is_mcp=True) as relay,
+        await relay.client() as client,
+    ):
+        head, end, _ = request(relay.host, target=b"/token", body=form, kind=kind).partition(b"\r\n\r\n")
+        await client.send(head + end)
+        await anyio.sleep(0.05)
+        await client.send(form)
+        assert b"200 OK" in await rest_of(client)
+    assert up.bodies == [form]
 
 
 async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> None:

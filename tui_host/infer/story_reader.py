@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from operator import itemgetter
 
 from tui_host.capture.exports.parts import Exported
 from tui_host.capture.record import Place, Record
@@ -33,10 +32,7 @@ TAPS_SECONDS = 1.0  # how often to look for taps that have begun or ended
 JOIN_SECONDS = 0.2  # the shortest time between two searches for links
 PATIENCE = 20  # the processor time of the last search, times this, must pass before the next search
 LONGEST_SECONDS = 10.0  # the longest time between two searches while records come
-PER_PAGE, PER_LINKS = (
-    250,
-    50,
-)  # the most records, and links or chat items, in one update: those change rows on the screen
+PER_PAGE, PER_LINKS = 250, 50  # the most records, and links or chat items, in one update: those change rows
 AHEAD = 40  # the most updates in the queue; reading stops until some are taken
 _LINKS_FROM = 1 << 48  # the first number of the links' records: no capture has as many records
 
@@ -75,12 +71,13 @@ class CaptureReader:
 
 
 def readers_of(store: Store, story: TapStory) -> dict[str, CaptureReader]:
-    """Return a reader of each capture of a story, by name."""
-    captures = [(name, tap) for tap in story.taps for name in store.sessions.captures(tap.id) or [tap.id]]
-    return {
-        name: CaptureReader(store, name, story.other_hosts.get(tap.id, frozenset()), is_live=tap.live)
-        for name, tap in sorted(captures, key=itemgetter(0))
-    }
+    """Return a reader of each capture of a story, by name. Of a live tap the last one grows: a recorder begins another."""
+    readers: dict[str, CaptureReader] = {}
+    for tap in story.taps:
+        names, hosts = store.sessions.captures(tap.id) or [tap.id], story.other_hosts.get(tap.id, frozenset())
+        for name in names:
+            readers[name] = CaptureReader(store, name, hosts, is_live=tap.live and name == names[-1])
+    return dict(sorted(readers.items()))
 
 
 class WholeStory:

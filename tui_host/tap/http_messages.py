@@ -153,9 +153,9 @@ class HeadBuffer:
     def __len__(self) -> int:
         return len(self._data)
 
-    def add(self, data: bytes) -> None:
+    def add(self, data: bytes, *, is_body: bool = False) -> None:
         """Add bytes. Empty lines before a head are dropped, which some clients send after a body."""
-        self._data += data if self._data else data.lstrip(b"\r\n")
+        self._data += data if self._data or is_body else data.lstrip(b"\r\n")
 
     def take_head(self) -> bytes | None:
         """Remove and return a head with its empty line; None while it is incomplete. Raises HeadError if it is too long."""

@@ -32,7 +32,7 @@ ANNOUNCED = b"p"  # the URL of an `endpoint` event
 COMPLETE, FAILED, CLOSED = b"d", b"f", b"x"  # an exchange's end; failed, in the form of `capture.http.exchange_end`
 GAP = b"g"  # how many bytes of everything are not reported, for want of room
 
-# The ring: a head of counters, then the items. Counters of bytes only grow, and each has one writer.
+# The ring: a head of counters, then the items. Counters of bytes only grow, and each has one writer while a recorder lives.
 HEAD_BYTES, ROOM = 32 << 10, 64 << 20
 ADDED, BASE, LOST, GROUP, IS_ENDED = range(5)
 """Written by the relay: bytes added, the count at the memory's beginning, bytes without room, the server's process group, whether
@@ -113,8 +113,9 @@ class Ring:
         if self._gap:
             block = ITEM.pack(GAP, mono_ns, len(note), 0) + note + block
         if self._added + len(block) - freed > self._room:
-            self._gap, self._until = self._gap + len(data), 0
-            words[LOST] += len(data)
+            size = len(data) or 1  # also the loss of an end, which has no bytes, is to leave a gap
+            self._gap, self._until = self._gap + size, 0
+            words[LOST] += size
             return
         place = (self._added - self._base) % self._room
         fitting = min(len(block), self._room - place)

@@ -55,7 +55,7 @@ class LostDatabaseError(Exception):
 class TapRecorder(Recorder):
     """Records what a relay reported, with the time when it happened, under the relay's number of the exchange."""
 
-    at_ns = number = 0
+    at_ns = number = 0  # set by `TappedExchanges` before each item
     # By time: records that the recorder before stored but, being killed, did not free.
     stored: Counter[int] | None = None
 

@@ -27,8 +27,8 @@ BODY_LIMIT = 64 << 20
 
 Headers = Sequence[tuple[str, str]]
 Logins: TypeAlias = Literal["none", "some", "all"]
-"""Whose exchanges are seen. `none`: our own, whose secrets are known by value. `some`: another host's, where credentials are known by their
-place, and a login by its request. `all`: those of a login alone.
+"""Which exchanges are logins. `none`: they are our own with a model or server, whose secrets are known by value. `some`: they are
+another host's, whose credentials are known by their place, and logins by their request. `all`: they are logins alone, whoever's.
 """
 
 

@@ -96,16 +96,20 @@ class Relay:
         raise AssertionError("signals end")
 
     def admit(self, head: MessageHead) -> Route:
-        """Return where a request goes. Raises HeadError if it is refused, which has been recorded and told."""
-        try:
-            route = self.places.route(head)
-            self.gate.check(head, is_redirect=bool(route.redirect_url))
-        except HeadError as error:
-            self.record_answer(head, *refusal(error.status, error.words, head.method))
-            path = head.target.partition(b"?")[0].decode("latin-1")  # the query may contain the client's credential
-            self.tell(f"refused {head.method.decode()} {path}: {error.words}")
-            raise
+        """Return where a request goes. Raises HeadError if it is refused."""
+        route = self.places.route(head)
+        self.gate.check(head, is_redirect=bool(route.redirect_url))
         return route
+
+    def refuse(self, head: MessageHead | None, error: HeadError) -> tuple[MessageHead, bytes]:
+        """Return the answer to a refused request, which is told, and recorded unless its head could not be read."""
+        answer, name = refusal(error.status, error.words, b"GET" if head is None else head.method), "a request"
+        if head is not None:
+            self.record_answer(head, *answer)
+            path = head.target.partition(b"?")[0].decode("latin-1")  # the query may contain the client's credential
+            name = f"{head.method.decode()} {path}"
+        self.tell(f"refused {name}: {error.words}")
+        return answer
 
     def record_answer(self, head: MessageHead, response: MessageHead, body: bytes) -> None:
         """Record an answer made by the relay, under the host that the request names."""
@@ -140,7 +144,7 @@ class ClientLink:
         elif exchange is not None and not exchange.request.is_done:
             self._pass_request(exchange, data)
         else:
-            self._requests.add(data)
+            self._requests.add(data, is_body=self._arrived is not None)
             if exchange is None:
                 self._next_requests()
             elif self._requests:  # sent ahead: no more is read until the answer is complete
@@ -170,11 +174,11 @@ class ClientLink:
 
     def _next_requests(self) -> None:
         """Pass on the requests that have come, one at a time."""
-        places = self._relay.places
+        places, head = self._relay.places, None
         try:
             while self._exchange is None and not self.client.is_closed:
                 if self._arrived is None:
-                    self._method = b"GET"
+                    self._method, head = b"GET", None
                     block = self._requests.take_head()
                     if block is None:
                         return
@@ -191,7 +195,7 @@ class ClientLink:
                     body, head = SizedBody(len(form)), head.with_value(b"content-length", b"%d" % len(form))
                 self._begin(head, body, route, form)
         except HeadError as error:
-            self._say(*refusal(error.status, error.words, self._method))
+            self._say(*self._relay.refuse(head, error))
 
     def _begin(self, head: MessageHead, body: SizedBody, route: Route, form: bytes) -> None:
         relay, server, previous = self._relay, route.upstream, self._route

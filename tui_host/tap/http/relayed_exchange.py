@@ -1,7 +1,8 @@
 """A request and its answer on their way through the relay. Each piece is reported before it is passed on.
 
-So if the relay is killed, nothing that passed is missing in the capture. What is reported is what the upstream got and
-said; what the client gets differs from it by the headers of one hop, and by places (see `logins`).
+So if the relay is killed, nothing that passed is missing in the capture, except what is never reported: interim heads, and
+what the client sends through a tunnel. What is reported is what the upstream got and said; what the client gets differs
+from it by the headers of one hop, and by places (see `logins`).
 """
 
 from __future__ import annotations
