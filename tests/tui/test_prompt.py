@@ -88,16 +88,14 @@ async def app(shared: Writing) -> Writing:
     return shared
 
 
-async def test_enter_sends_and_an_empty_prompt_sends_nothing(app: Writing) -> None:
-    await app.press("enter", "h", "i", "enter", "space", "enter")
-    assert app.sent == ["hi"]
-
-
-async def test_keys_that_come_together_act_in_their_order(app: Writing) -> None:
+async def test_enter_sends_what_keys_wrote_in_their_order_and_nothing_of_an_empty_prompt(app: Writing) -> None:
+    await app.press("enter", "h", "i", "enter", "space", "enter", "ctrl+u")
     await app.at_once("a", "backspace", "б", "left", "c", "end", "d", "ctrl+w", "e", "enter")
-    assert app.sent == ["e"]
-    await app.at_once("a", "backspace", "б", "left", "c")
-    assert app.prompt.text == "cб"
+    assert app.sent == ["hi", "e"]
+    await app.at_once("a", "backspace", "中", "left", "c", "right")
+    assert app.prompt.text == "c中"
+    assert app.cursor_position == app.prompt.cursor_screen_offset
+    assert app.cursor_position.x == app.prompt.content_region.x + 3
 
 
 async def test_new_lines_send_nothing_and_it_grows_from_one_line_to_eight(app: Writing) -> None:
@@ -113,51 +111,33 @@ async def test_new_lines_send_nothing_and_it_grows_from_one_line_to_eight(app: W
         assert app.prompt.outer_size.height == height
 
 
-async def test_many_lines_are_folded_as_one_mark_and_sent_whole_among_what_was_written(app: Writing) -> None:
+async def test_a_long_paste_is_a_mark_that_goes_as_one_opens_in_its_place_and_is_sent_whole(app: Writing) -> None:
     for key, pasted in (("a", MANY), ("b", OTHER)):
         await app.press(key)
         await app.paste(pasted)
-    await app.paste("few\nlines")
-    assert app.prompt.text == "a[pasted: 300 lines, 2.7 kB]b[pasted: 26 lines, 780 B]few\nlines"
+    await app.paste("few\x1b[2J\x9b2J\u202e")
+    marks, rest = app.prompt.text, "[pasted: 26 lines, 780 B]few␛[2J⟨9b⟩2J⟨202e⟩"
+    assert marks == f"a[pasted: 300 lines, 2.7 kB]b{rest}"
     assert app.prompt.border_subtitle == "ctrl+t opens the paste  ctrl+u clears"
+    for key, left in {"delete": f"ab{rest}", "backspace": f"ab{rest}", "ctrl+t": f"a{MANY}b{rest}"}.items():
+        app.prompt.move_cursor((0, 5))
+        assert await app.press(key) == left
+        assert await app.press("ctrl+z") == marks
+    app.prompt.move_cursor((0, 40))
+    assert await app.press("ctrl+t") == marks, "what looks like a mark in a paste is none"
     await app.press("enter")
-    assert app.sent == [f"a{MANY}b{OTHER}few\nlines"], "what looks like a mark in a paste is none"
+    assert app.sent == [f"a{MANY}b{OTHER}few␛[2J⟨9b⟩2J⟨202e⟩"]
 
 
-@pytest.mark.parametrize(("keys", "left"), [(("left", "backspace"), "ab"), (["left"] * 4 + ["delete"], "ab")])
-async def test_a_mark_goes_as_one_and_comes_back_as_one(app: Writing, keys: list[str], left: str) -> None:
-    await app.press("a")
-    await app.paste(MANY)
-    await app.press("b")
-    assert await app.press(*keys) == left
-    await app.press("ctrl+z")
-    assert app.prompt.whole_text() == f"a{MANY}b"
-
-
-async def test_a_paste_is_opened_at_its_mark_and_closed_again(app: Writing) -> None:
-    few = MANY[: 9 * 26]
-    await app.paste(few)
-    await app.press("ctrl+j")
-    await app.paste(MANY)
-    marks = app.prompt.text
-    assert await app.press("up", "end", "ctrl+t") == f"{few}\n[pasted: 300 lines, 2.7 kB]"
-    assert await app.press("ctrl+z", "down", "ctrl+t") == f"[pasted: 26 lines, 234 B]\n{MANY}"
-    assert await app.press("ctrl+z") == marks
-
-
-async def test_history_and_drafts_fold_a_paste_again_and_hold_it_whole(app: Writing) -> None:
+async def test_history_keeps_a_paste_as_its_mark_and_texts_from_elsewhere_come_whole(app: Writing) -> None:
     await app.press("a", "space")
     await app.paste(MANY + "\n")
     assert await app.press("enter", "up") == "a [pasted: 300 lines, 2.7 kB]"
-    await app.press("!")
-    draft = app.prompt.whole_text()
-    app.prompt.put("")
-    app.prompt.put(draft)
-    assert app.prompt.text == "a [pasted: 300 lines, 2.7 kB]!"
-    app.prompt.remember(app.sent[0])  # as a session that is opened again brings it
-    app.prompt.put("")
-    await app.press("up", "enter")
+    await app.press("enter")
     assert app.sent == [f"a {MANY}"] * 2
+    for draft, shown in ((MANY, MANY), (MANY * 9, "[pasted: 2,692 lines, 24.3 kB]")):
+        app.prompt.put(draft)
+        assert (app.prompt.text, app.prompt.whole_text()) == (shown, draft)
 
 
 async def test_one_key_takes_away_all_that_is_written_and_one_brings_it_back(app: Writing) -> None:
@@ -171,48 +151,32 @@ async def test_one_key_takes_away_all_that_is_written_and_one_brings_it_back(app
     assert [await app.press("ctrl+k") for _ in range(2)] == ["", ""]  # a line is deleted where none follows
 
 
-async def test_what_is_pasted_cannot_act_on_the_terminal(app: Writing) -> None:
-    await app.paste("a\x1b[2J\x9b2J\u202e")
-    assert app.prompt.text == "a␛[2J⟨9b⟩2J⟨202e⟩"
-
-
 async def test_up_and_down_walk_through_the_history_and_the_draft_is_kept(app: Writing) -> None:
     await app.press(*"draft")
     seen = [await app.press(*keys.split()) for keys in ("up", "up", "up down", "down", "enter up")]
     assert seen == ["second\nof two lines", "first", "second\nof two lines", "draft", "draft"]
 
 
-async def test_enter_runs_the_command_that_is_chosen_in_the_list(app: Writing) -> None:
+async def test_enter_runs_the_chosen_command_or_a_beginning_or_shows_what_it_may_mean(app: Writing) -> None:
+    await app.at_once("/", "n", "enter")  # typed faster than the list opens
+    assert (app.commands, app.prompt.text) == (["new"], "")
     await app.press("/", "m")
     completion = app.query_one(Completion)
     assert [completion.render_line(y).text.split()[:2] for y in range(2)] == [[">", "/model"], ["/models", "list"]]
-    assert (await app.press("down", "tab"), app.commands) == ("/models", [])
-    await app.press("enter")
+    assert await app.press("escape") == "/m"
     assert not completion.is_open
-    await app.press("/", "m", "down", "enter", "/", "n", "enter", "h", "i", "enter")
-    assert app.commands == ["models", "models", "new"]
-    assert app.sent == ["hi"]  # nothing of a command is left in front of the next message
-
-
-async def test_the_beginning_of_a_command_runs_it_or_shows_what_it_may_mean(app: Writing) -> None:
-    await app.at_once("/", "n", "enter")  # typed faster than the list opens
-    assert (app.commands, app.prompt.text) == (["new"], "")
-    assert await app.press("/", "m", "escape") == "/m"
-    assert not any(completion.is_open for completion in app.query(Completion))
-    assert (await app.press("enter"), app.commands) == ("/m", ["new"])
-    assert app.query_one(Completion).is_open
-    await app.press("escape", *"odel", "enter")  # a name typed whole needs no second enter
-    assert app.commands == ["new", "model"]
+    assert (await app.press("enter"), completion.is_open) == ("/m", True)
+    assert (await app.press("down", "tab"), app.commands) == ("/models", ["new"])
+    await app.press("enter", "/", "m", "escape", *"odel", "enter")  # a name typed whole needs no second enter
+    assert not completion.is_open
+    await app.press("/", "m", "down", "enter", "h", "i", "enter")
+    assert (app.commands, app.sent) == (["new", "models", "model", "models"], ["hi"])  # nothing is left in front
 
 
 async def test_what_is_no_command_here_stays_and_is_pointed_to_what_there_is(app: Writing) -> None:
-    """And behind a space it is a text."""
     for typed, told in {
         "/clear": "There is no command /clear: /new begins",
-        "/compact": "/new begins",
         "/export": "tui-host sessions export last",
-        "/mcp": "/servers shows",
-        "/exit": "/quit ends",
         "/hepl": "There is no command /hepl: /help?",
         "/new what is 6 × 5?": "/new takes no arguments, so it did not run.",
         "!ls -l": "No shell command runs here",
@@ -221,13 +185,9 @@ async def test_what_is_no_command_here_stays_and_is_pointed_to_what_there_is(app
         await app.enter(typed)
         assert told in app.told[0]
         assert (app.sent, app.commands, app.prompt.text) == ([], [], typed)
-        await app.enter(f" {typed}")
-        assert app.sent == [typed]
-    await app.begin()
-    texts = ["/help me", "/new", "/etc/hosts explain", "/ unknown"]
-    for text in (" /help me", " /new", *texts[2:]):
-        await app.enter(text)
-    assert (app.sent, app.commands) == (texts, [])
+        await app.enter(f" {typed}")  # behind a space it is a text
+        await app.enter("/etc/hosts explain")
+        assert (app.sent, app.commands) == ([typed, "/etc/hosts explain"], [])
 
 
 async def test_one_key_sends_a_question_or_helps_while_the_prompt_is_empty(app: Writing) -> None:
@@ -237,31 +197,12 @@ async def test_one_key_sends_a_question_or_helps_while_the_prompt_is_empty(app: 
     assert app.commands == ["help"]
 
 
-async def test_the_terminals_cursor_stands_at_the_caret(app: Writing) -> None:
-    await app.press("中", "a")
-    assert app.cursor_position == app.prompt.cursor_screen_offset
-    assert app.cursor_position.x == app.prompt.content_region.x + 3
-
-
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(12)
 MARK = "[photo.png: image/png, 20 B]"
 
 
-def offered(app: Writing) -> list[str]:
-    return [
-        completion.draw(at).text.split()[-2]
-        for completion in app.query(Completion)
-        for at in range(completion.line_count())
-    ]
-
-
-async def until_chosen(app: Writing, *names: str) -> None:
-
-    def is_so() -> bool:
-        found = [completion.chosen for completion in app.query(Completion) if completion.is_open]
-        return found == list(names) if names else bool(found)
-
-    await until(app.pilot, is_so)
+async def until_chosen(app: Writing, name: str) -> None:
+    await until(app.pilot, lambda: name in [completion.chosen for completion in app.query(Completion)])
 
 
 async def until_written(app: Writing, text: str) -> None:
@@ -282,7 +223,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(app: Writing, folder: Path) -> None:
     await app.press(*"see", "space", "@", "p")
-    await until(app.pilot, lambda: offered(app) == ["20", "6"])  # sizes of photo.png and Plan.txt
+    await until_chosen(app, "photo.png")
+    completion = app.query_one(Completion)
+    assert [completion.draw(at).text.split() for at in range(2)] == [["@photo.png", "20", "B"], ["@Plan.txt", "6", "B"]]
     await app.press("h")
     await until_chosen(app, "photo.png")
     await app.press("tab")
@@ -295,21 +238,17 @@ async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(app: Writin
 
 
 @pytest.mark.usefixtures("folder")
-async def test_folders_are_gone_into_also_with_blanks_in_their_names(app: Writing) -> None:
+async def test_folders_are_gone_into_and_what_cannot_be_sent_is_said_and_stays(app: Writing) -> None:
     await app.press("@", "m", "y")
     await until_chosen(app, "my notes/")
     assert await app.press("tab") == '@"my notes/'
     await until_chosen(app, "my notes/one.md")
     await app.press("tab")
     await until_written(app, "[one.md: text, 5 B] ")
-
-
-@pytest.mark.usefixtures("folder")
-async def test_what_cannot_be_sent_is_said_and_the_draft_stays(app: Writing) -> None:
-    await app.press("@", "b")
+    await app.press("ctrl+u", "@", "b")
     await until_chosen(app, "blob.bin")
     await app.press("enter")
-    await until(app.pilot, lambda: ["neither a supported image" in notice for notice in app.told] == [True])
+    await until(app.pilot, lambda: "neither a supported image" in app.told[-1])
     assert (app.prompt.text, app.sent) == ("@b", [])
 
 
@@ -317,7 +256,7 @@ async def test_a_dropped_file_is_offered_and_enter_sends_its_path_as_text(app: W
     path = f"'{folder}/photo.png'"
     for key in ("enter", "tab"):
         await app.paste(path)
-        await until_chosen(app)
+        await until_chosen(app, "attach photo.png")
         assert app.prompt.text == path
         await app.press(key)
     await until_written(app, f"{MARK} ")

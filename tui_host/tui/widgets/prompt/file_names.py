@@ -6,10 +6,11 @@ import os
 import re
 import shlex
 import stat
-from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
 from urllib.parse import unquote, urlsplit
+
+from tui_host.llm.outline import size_words
 
 MOST_LOOKED_AT, MOST_OFFERED = 5_000, 50
 LONGEST_PASTED = 4_096
@@ -18,30 +19,24 @@ WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
 
 
 def matching(partial: str) -> list[tuple[str, str]]:
-    """Return files and folders beginning with a partial path; folders end with `/`.
-
-    Args:
-        partial: A path whose last name may be incomplete; `~` is the user's home folder.
-    """
-    folder, _, begun = partial.rpartition("/")
-    where = os.path.expanduser(f"{folder}/" if "/" in partial else ".")  # noqa: PTH111 - what follows is typed text too
-    begun_low = begun.casefold()
+    """Return files and folders beginning with a path whose last name may be incomplete; folders end with `/`."""
+    folder, slash, begun = partial.rpartition("/")
+    before = folder + slash
+    where = os.path.expanduser(before or ".")  # noqa: PTH111 - what follows is typed text too
     matches: list[tuple[bool, str, str]] = []
     with suppress(OSError, ValueError), os.scandir(where) as entries:
         for entry in islice(entries, MOST_LOOKED_AT):
             name = entry.name
-            is_other = not name.casefold().startswith(begun_low) or (name.startswith(".") and not begun)
-            if is_other or not name.isprintable():
+            is_hidden = name.startswith(".") and not begun
+            if is_hidden or not name.isprintable() or not name.casefold().startswith(begun.casefold()):
                 continue
             with suppress(OSError):
                 if entry.is_dir():
                     matches.append((False, f"{name}/", "folder"))
                 elif entry.is_file():
-                    matches.append((True, name, _size(entry.stat().st_size)))
-    before = f"{folder}/" if "/" in partial else ""
-    return [
-        (before + name, words) for _, name, words in sorted(matches, key=lambda each: (each[0], each[1].casefold()))
-    ][:MOST_OFFERED]
+                    matches.append((True, name, size_words(entry.stat().st_size)))
+    matches.sort(key=lambda match: (match[0], match[1].casefold()))
+    return [(before + name, words) for _, name, words in matches[:MOST_OFFERED]]
 
 
 def named(pasted: str) -> tuple[str, ...]:
@@ -69,20 +64,3 @@ def _is_file(path: str) -> bool:
         return path.startswith(("/", "~/")) and stat.S_ISREG(os.stat(os.path.expanduser(path)).st_mode)  # noqa: PTH111, PTH116 - as above
     except (OSError, ValueError):
         return False
-
-
-def _size(size: int) -> str:
-    from tui_host.llm.outline import size_words
-
-    return size_words(size)
-
-
-def written(path: str) -> str:
-    """Return a path behind its `@`, quoted if necessary."""
-    return f'@"{path}' if any(letter.isspace() for letter in path) else f"@{path}"
-
-
-def together(paths: Sequence[str]) -> str:
-    """Describe several files in a few words."""
-    name = os.path.basename(paths[0])  # noqa: PTH119 - as above
-    return name if len(paths) == 1 else f"{len(paths)} files"

@@ -1,27 +1,41 @@
-"""Marks in the prompt that stand for pastes and files, unique in the text."""
+"""Marks in the prompt that stand for pastes and attachments, unique in the text."""
 
 from __future__ import annotations
 
 import re
-from typing import Generic, TypeVar
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-T = TypeVar("T")
+from textual.content import Content
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from tui_host.chat.attachments import Attached
+
+FOLDED_CHARACTERS = 20_000
+"""Characters of a paste above which a mark stands for it: the editor is slow with more."""
+FOLDED_LINES = 25
+"""Lines of a paste above which a mark stands for it: what was written before and after is lost from sight."""
+OPENED = 200_000
+"""Characters above which a paste is not opened: the editor would hold everything up."""
 
 
-class Marks(Generic[T]):
-    """Marks and their values. Each mark stands on one line."""
+class Marks:
+    """The marks of a prompt, each on one line, with the text of a paste or what was attached behind it."""
 
     def __init__(self) -> None:
-        self.values: dict[str, T] = {}  # what stands behind each mark
+        self.values: dict[str, str | Attached] = {}
 
-    def add(self, words: str, value: T, beside: str) -> str:
-        """Return an unused mark for a value: its former mark if possible.
+    @property
+    def pastes(self) -> list[str]:
+        """The marks that stand for pastes."""
+        return [mark for mark, value in self.values.items() if isinstance(value, str)]
 
-        Args:
-            words: What it says.
-            value: What it stands for.
-            beside: What stands in the prompt; the mark is like nothing in it.
-        """
+    def add(self, words: str, value: str | Attached, beside: str) -> str:
+        """Return an unused mark for a value, its former mark if possible; it is like nothing in the text beside."""
         for mark, present in self.values.items():
             if present == value and mark not in beside:
                 return mark
@@ -32,64 +46,16 @@ class Marks(Generic[T]):
         self.values[mark] = value
         return mark
 
-    def spans(self, line: str) -> list[tuple[int, int]]:
-        """Where marks begin and end in a line, in order."""
-        places = [
-            (at.start(), at.end()) for mark in self.values if mark in line for at in re.finditer(re.escape(mark), line)
-        ]
-        return sorted(places)
+    def within(self, text: str) -> list[re.Match[str]]:
+        """Return where marks stand in a text, in order."""
+        marks = [re.escape(mark) for mark in self.values if mark in text]
+        return list(re.finditer("|".join(marks), text)) if marks else []
 
-    def found(self, text: str) -> list[T]:
-        """Return the values of the marks in a text, in order, without repeats."""
-        places = sorted((text.find(mark), mark) for mark in self.values if mark in text)
-        return [self.values[mark] for _, mark in places]
-
-    def hold(self, text: str) -> bool:
-        """Whether a text contains a mark."""
-        return any(mark in text for mark in self.values)
-
-
-FOLDED_CHARACTERS = 20_000
-"""Characters of a paste above which a mark stands for it: the editor is slow with more."""
-FOLDED_LINES = 25
-"""Lines of a paste above which a mark stands for it: what was written before and after is lost from sight."""
-BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
-OPENED = 200_000
-"""Characters above which a paste is not opened: the editor would hold everything up."""
-
-
-class Pastes(Marks[str]):
-    """The folded pastes of a prompt."""
-
-    def fold(self, text: str, beside: str, *, is_like_mark: bool = False) -> str:
-        """Return a paste, or the mark for a large paste.
-
-        Args:
-            text: What was pasted.
-            beside: What stands in the prompt; no new mark is like anything in it.
-            is_like_mark: What was pasted could be taken for a mark of another kind.
-        """
+    def fold(self, text: str, beside: str) -> str:
+        """Return a paste, or the mark for one that is large or could be taken for a mark."""
         lines = text.count("\n") + (not text.endswith("\n"))
-        is_like_mark = is_like_mark or self.hold(text)
-        if len(text) <= FOLDED_CHARACTERS and lines <= FOLDED_LINES and not is_like_mark:
+        if len(text) <= FOLDED_CHARACTERS and lines <= FOLDED_LINES and not self.within(text):
             return text
-        return self._marked(text, lines, beside)
-
-    def fold_again(self, text: str) -> str:
-        """Fold known pastes of a text again, and a huge text as a whole."""
-        for mark, folded in sorted(self.values.items(), key=lambda pair: -len(pair[1])):
-            ends = folded.rstrip()  # the ends of a message are sent without empty lines
-            variant = next(
-                (spelling for spelling in (folded, ends, BLANK_LINES.sub("", ends)) if spelling and spelling in text),
-                None,
-            )
-            if variant is not None:
-                text = text.replace(variant, mark, 1)
-        if len(text) <= FOLDED_CHARACTERS:
-            return text
-        return self._marked(text, text.count("\n") + 1, "")
-
-    def _marked(self, text: str, lines: int, beside: str) -> str:
         from tui_host.llm.outline import size_words
 
         size = size_words(len(text.encode(errors="replace"))).replace(".0 ", " ")
@@ -97,12 +63,107 @@ class Pastes(Marks[str]):
 
     def whole(self, text: str) -> str:
         """Unfold all pastes of a text; text inside pastes is never taken for marks."""
-        if not self.values:
-            return text
-        marks = re.compile("|".join(map(re.escape, self.values)))
-        return marks.sub(lambda found: self.values[found[0]], text)
+        for place in reversed(self.within(text)):
+            value = self.values[place[0]]
+            if isinstance(value, str):
+                text = f"{text[: place.start()]}{value}{text[place.end() :]}"
+        return text
 
-    def opened(self, mark: str) -> str | None:
-        """Return the text of a mark; None if too long, or confusable with marks."""
-        text = self.values[mark]
-        return None if len(text) > OPENED or self.hold(text) else text
+    def attached(self, text: str) -> list[Attached]:
+        """Return what the marks of a text attach, in order, without repeats."""
+        values = [self.values[mark] for mark in dict.fromkeys(place[0] for place in self.within(text))]
+        return [value for value in values if not isinstance(value, str)]
+
+
+class MarkedField(TextArea):
+    """A text field with marks."""
+
+    def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id, placeholder=Content(placeholder), highlight_cursor_line=False)
+        self.marks = Marks()
+        self.cursor_blink = False  # a blinking cursor repaints for ever
+
+    @contextmanager
+    def one_step(self) -> Generator[None]:
+        """Let `ctrl+z` take back an edit alone."""
+        self.history.checkpoint()
+        yield
+        self.history.checkpoint()
+
+    @override
+    def edit(self, edit: Edit) -> EditResult:
+        """Edit the text; marks are deleted whole, and never edited inside."""
+
+        def outside(place: tuple[int, int], *, after: bool) -> tuple[int, int]:
+            row, column = place
+            for mark in self._marks_of(row):
+                if mark.start() < column < mark.end():
+                    return row, mark.end() if after else mark.start()
+            return place
+
+        first, last = outside(edit.top, after=edit.top == edit.bottom), outside(edit.bottom, after=True)
+        return super().edit(Edit(edit.text, first, last, edit.maintain_selection_offset))
+
+    def _marks_of(self, row: int) -> list[re.Match[str]]:
+        # ctrl+k names a line below the last
+        return self.marks.within(self.document[row]) if row < self.document.line_count else []
+
+    @override
+    def undo(self) -> None:
+        """Undo, after moving the caret off lines that may vanish: Textual looks for the caret too early."""
+        if self.history.undo_stack:
+            self.move_cursor((0, 0))
+            super().undo()
+
+    @override
+    def redo(self) -> None:
+        """Redo, after moving the caret as in `undo`."""
+        if self.history.redo_stack:
+            self.move_cursor((0, 0))
+            super().redo()
+
+    def action_clear_all(self) -> None:
+        """Delete the whole text; `ctrl+z` restores it."""
+        if self.text:
+            with self.one_step():
+                self.clear()
+            self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def action_open_paste(self) -> None:
+        """Put the text of a paste, the last before the caret, in the place of its mark."""
+        rows = range(self.document.line_count)
+        places = [(row, mark) for row in rows for mark in self._marks_of(row) if mark[0] in self.marks.pastes]
+        before = [(row, mark) for row, mark in places if (row, mark.start()) <= self.cursor_location]
+        for row, mark in before[-1:] or places[:1]:
+            text = self.marks.whole(mark[0])
+            if len(text) > OPENED or self.marks.within(text):
+                self.notify("This paste is too large to open here. All of it will be sent.", markup=False)
+                return
+            with self.one_step():
+                self.replace(text, (row, mark.start()), (row, mark.end()), maintain_selection_offset=False)
+
+    def insert_at_caret(self, text: str) -> None:
+        result = self.replace(text, *self.selection, maintain_selection_offset=False)
+        self.move_cursor(result.end_location)
+
+    def whole_text(self) -> str:
+        """Return the text with all pastes unfolded."""
+        return self.marks.whole(self.text)
+
+    @property
+    def attached(self) -> Sequence[Attached]:
+        return self.marks.attached(self.text)
+
+    @property
+    def before_caret(self) -> str:
+        row, column = self.cursor_location
+        return self.document[row][:column]
+
+    def put_for(self, word: str, text: str) -> None:
+        """Replace a word before the caret, or insert at the caret."""
+        row, column = self.cursor_location
+        start = column - len(word) if self.before_caret.endswith(word) else column
+        with self.one_step():
+            result = self.replace(text, (row, start), (row, column), maintain_selection_offset=False)
+            self.move_cursor(result.end_location)
+        self.focus()

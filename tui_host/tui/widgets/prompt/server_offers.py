@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MOST = 50
 """Resources that are suggested at once."""
 _WORDS = 120
+ATTACH, LINK, WATCH, UNWATCH = "attach", "link", "attach and watch", "watch no more"
+"""The ways to use a resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,96 +55,67 @@ class ServerOffers:
     def session(self) -> Session:
         return self._session()
 
-    def _ready(self) -> list[ServerStatus]:
-        pool = self.host.pool
-        return [status for status in pool.statuses() if status.state == "ready"] if pool is not None else []
+    def _ready(self) -> dict[str, ServerStatus]:
+        statuses = () if self.host.pool is None else self.host.pool.statuses()
+        return {status.name: status for status in statuses if status.state == "ready"}
 
-    # Prompts.
+    def _prompts(self) -> list[tuple[str, OfferedPrompt]]:
+        prompts = (prompt for status in self._ready().values() for prompt in status.prompts)
+        return [(line(f"{prompt.server}:{prompt.name}", _WORDS), prompt) for prompt in prompts]
 
     def commands(self) -> list[tuple[str, str]]:
         """Return each prompt as `server:prompt`, with its description."""
-        prompts = (prompt for status in self._ready() for prompt in status.prompts)
-        return [(_command(prompt), line(prompt.description or prompt.title, _WORDS)) for prompt in prompts]
+        return [(name, line(prompt.description or prompt.title, _WORDS)) for name, prompt in self._prompts()]
 
     def prompt(self, command: str) -> OfferedPrompt | None:
         """Return the prompt of a command, None if there is none."""
-        prompts = (prompt for status in self._ready() for prompt in status.prompts)
-        return next((prompt for prompt in prompts if _command(prompt) == command), None)
+        return next((prompt for name, prompt in self._prompts() if name == command), None)
 
-    # Resources.
+    def _listed(self, server: str) -> list[Resource]:
+        status = self._ready().get(server)
+        return [] if status is None else [*status.resources, *status.templates]
+
+    def resource(self, server: str, uri: str) -> Resource | None:
+        """Return a listed resource or template, None if it is not listed."""
+        return next((resource for resource in self._listed(server) if resource.uri == uri), None)
 
     def suggestions(self, partial: str) -> list[tuple[str, str]]:
         """Return servers that have resources, or a server's resources and templates, for what is typed after `@`."""
         server, colon, typed = partial.partition(":")
-        statuses = [status for status in self._ready() if status.resources or status.templates]
         if not colon:
             return [
-                (f"{status.name}:", f"{_counted(len(status.resources), 'resource')} of this server")
-                for status in statuses
-                if status.name.casefold().startswith(server.casefold())
+                (f"{name}:", f"{len(status.resources)} resource{'s' * (len(status.resources) != 1)} of this server")
+                for name, status in self._ready().items()
+                if name.casefold().startswith(server.casefold()) and self._listed(name)
             ]
-        status = next((status for status in statuses if status.name == server), None)
-        if status is None:
-            return []
-        offered = [*status.resources, *status.templates]
-        matching = [resource for resource in offered if _is_like(resource, typed)]
-        found = [(f"{server}:{resource.uri}", _about(resource)) for resource in matching[:MOST]]
-        if ":" in typed and all(resource.uri != typed for resource in offered):
-            found.append((partial, "not listed by the server"))
-        return found
-
-    def resource(self, server: str, uri: str) -> Resource | None:
-        """Return a listed resource or template, None if it is not listed."""
-        offered = (
-            entry
-            for status in self._ready()
-            if status.name == server
-            for entry in (*status.resources, *status.templates)
-        )
-        return next((entry for entry in offered if entry.uri == uri), None)
+        listed, begun = self._listed(server), typed.casefold()
+        alike = [resource for resource in listed if begun in f"{resource.uri}\n{resource.name}".casefold()]
+        offered = [(f"{server}:{resource.uri}", _about(resource)) for resource in alike[:MOST]]
+        if listed and ":" in typed and all(resource.uri != typed for resource in listed):
+            offered.append((partial, "not listed by the server"))
+        return offered
 
     def ways(self, server: str, uri: str) -> list[tuple[str, str]]:
         """Return the ways to use a resource in a message, each with what is sent."""
-        resource, model = self.resource(server, uri), line(str(self.session.model), 60)
-        size = f"{_size(resource.size)} " if resource is not None and resource.size is not None else ""
-        ways = [(ATTACH, f"{size}to {model}: read it now"), (LINK, f"to {model}: only its address")]
-        watches = self.host.watches
+        resource, model, watches = self.resource(server, uri), line(str(self.session.model), 60), self.host.watches
+        size = "" if resource is None else _size(resource)
+        ways = [(ATTACH, f"{size} to {model}: read it now".lstrip()), (LINK, f"to {model}: only its address")]
         if watches is not None and watches.is_watched(self.session, server, uri):
             return [*ways, (UNWATCH, "the chat tells no more of changes")]
-        return [*ways, (WATCH, "and tell here when it changes")] if self._announces(server) else ways
-
-    def _announces(self, server: str) -> bool:
-        """Whether a server says that it announces changes of single resources."""
-        declared = next((status.capabilities for status in self._ready() if status.name == server), None)
+        status = self._ready().get(server)
+        declared = None if status is None else status.capabilities
         resources = declared.get("resources") if isinstance(declared, dict) else None
-        return isinstance(resources, dict) and resources.get("subscribe") is True
-
-
-ATTACH, LINK, WATCH, UNWATCH = "attach", "link", "attach and watch", "watch no more"
-"""The ways to use a resource."""
-
-
-def _command(prompt: OfferedPrompt) -> str:
-    return line(f"{prompt.server}:{prompt.name}", _WORDS)
-
-
-def _is_like(resource: Resource, typed: str) -> bool:
-    words = f"{resource.uri}\n{resource.name}".casefold()
-    return typed.casefold() in words
+        announces = isinstance(resources, dict) and resources.get("subscribe") is True
+        return [*ways, (WATCH, "and tell here when it changes")] if announces else ways
 
 
 def _about(resource: Resource) -> str:
-    size = "" if resource.size is None else _size(resource.size)
     kind = "template: asks for its values" if resource.is_template else ""
-    facts: Sequence[str] = (kind, resource.name if resource.name != resource.uri else "", resource.media_type, size)
-    return line(", ".join(fact for fact in facts if fact), _WORDS)
+    name = "" if resource.name == resource.uri else resource.name
+    return line(", ".join(filter(None, (kind, name, resource.media_type, _size(resource)))), _WORDS)
 
 
-def _size(size: int) -> str:
+def _size(resource: Resource) -> str:
     from tui_host.llm.outline import size_words
 
-    return size_words(size)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+    return "" if resource.size is None else size_words(resource.size)
