@@ -24,9 +24,8 @@ from tui_host.servers.catalog import ToolOutput, expand, variables
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
 from tui_host.tui.screens.contents_screen import ContentsScreen
 from tui_host.tui.screens.direct_screen import DirectScreen
-from tui_host.tui.screens.fill_screen import FillScreen
+from tui_host.tui.screens.field_screen import FillScreen, SaveScreen
 from tui_host.tui.screens.prompt_screen import PromptScreen
-from tui_host.tui.screens.save_screen import SaveScreen
 from tui_host.tui.web_addresses import address_of
 from tui_host.tui.widgets.asks.ask_panel import AskButton, AskPanel
 from tui_host.tui.widgets.asks.elicitation_panels import FormPanel

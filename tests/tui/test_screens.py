@@ -35,7 +35,7 @@ from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS, PLACES
-from tui_host.tui.screens.field_screen import KeyScreen, OptionScreen
+from tui_host.tui.screens.field_screen import FieldScreen, KeyScreen
 from tui_host.tui.screens.help_screen import DocumentScreen, HelpScreen, shipped_documents
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
@@ -426,7 +426,7 @@ async def test_an_option_is_set_for_this_session_shown_and_sent(app: Running) ->
     await on_model_screen(app, "temp")
     await app.until_shown("Options", "temperature", "not sent: the provider's own default")
     await app.press("enter")
-    await until_on(app, OptionScreen)
+    await until_on(app, FieldScreen)
     await app.type("warm")
     await app.press("enter")
     await app.until_shown("not a number")
@@ -441,7 +441,7 @@ async def test_an_option_is_set_for_this_session_shown_and_sent(app: Running) ->
 
     await on_model_screen(app, "temp")
     await app.press("enter")
-    await until_on(app, OptionScreen)
+    await until_on(app, FieldScreen)
     app.app.screen.query_one(Input).value = ""
     await app.press("enter")
     await app.until_shown("not sent: the provider's own default")

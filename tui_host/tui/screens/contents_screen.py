@@ -23,8 +23,8 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import ContentBlock
 from tui_host.tui.host_mask import mask_of
+from tui_host.tui.screens.field_screen import SaveScreen
 from tui_host.tui.screens.page_screen import PageScreen
-from tui_host.tui.screens.save_screen import SaveScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.lines.line_view import LineView

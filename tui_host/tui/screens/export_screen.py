@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.infer.story_reader import exported_session
-from tui_host.tui.screens.save_screen import SaveScreen
+from tui_host.tui.screens.field_screen import SaveScreen
 
 if TYPE_CHECKING:
     from tui_host.answers.section import Section
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
     from tui_host.host.host import Host
     from tui_host.tui.sources.live import SessionSource
+
+FORMS = tuple(SESSION_EXPORTS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,112 +40,77 @@ class ExportPart:
 
 
 def parts_around(source: SessionSource, row: Row | None, section: Section | None) -> Sequence[ExportPart]:
-    """Return what may be exported at a row: its call, the row with its other half, the marked rows, its turn, the session.
+    """Return what may be exported at a row or heading: its call, the row with its other half, the marked rows, its turn, the session."""
 
-    Args:
-        source: The session's rows.
-        row: The selected row; None while a heading is selected.
-        section: What the selected heading stands for.
-    """
+    def keys(shown: Row) -> frozenset[tuple[str, int]]:
+        own = frozenset(((shown.capture, shown.seq),))  # one record stands for the whole exchange
+        return own if shown.exchange else own.union(record.key for page in source.pages_of(shown) for record in page)
+
+    marked: list[ExportPart] = []
     numbers = (source.ladder.row_of(key) for key in source.row_marks.newest_first)
-    keys = [_keys(source, source.ladder.rows[number]) for number in numbers if number is not None]
-    words = "the marked row" if len(keys) == 1 else f"the {len(keys)} marked rows"
-    marked = (
-        (ExportPart(words=words, suffix="-marked", keys=frozenset(key for own in keys for key in own)),) if keys else ()
-    )
+    if groups := [keys(source.ladder.rows[number]) for number in numbers if number is not None]:
+        words = "the marked row" if len(groups) == 1 else f"the {len(groups)} marked rows"
+        marked.append(
+            ExportPart(words=words, suffix="-marked", keys=frozenset(key for group in groups for key in group))
+        )
+    holder = section if row is None else row
+    turns: list[ExportPart] = []
+    if holder is not None and holder.turn:
+        turns.append(ExportPart(words=f"turn {holder.turn}", suffix=f"-turn-{holder.turn}", turn=holder.turn))
     if row is None:
-        return (*_turn(0 if section is None else section.turn), *marked, ExportPart())
-    calls = (
+        return (*turns, *marked, ExportPart())
+    calls = [
         ExportPart(words=f"call {line(call, 40)}", suffix=f"-call-{call}", call=call) for call in sorted(row.calls)
-    )
-    of_row = ExportPart(words="this row", suffix="-row", keys=_keys(source, row))
-    return (*calls, of_row, *marked, *_turn(row.turn), ExportPart())
-
-
-def _keys(source: SessionSource, row: Row) -> frozenset[tuple[str, int]]:
-    """Return the records that stand for a row: one of its exchange, or all without one."""
-    own = frozenset(((row.capture, row.seq),))
-    return own if row.exchange else own.union(record.key for page in source.pages_of(row) for record in page)
-
-
-def _turn(turn: int) -> Sequence[ExportPart]:
-    return (ExportPart(words=f"turn {turn}", suffix=f"-turn-{turn}", turn=turn),) if turn else ()
+    ]
+    return (*calls, ExportPart(words="this row", suffix="-row", keys=keys(row)), *marked, *turns, ExportPart())
 
 
 class ExportScreen(SaveScreen):
-    """Asks for format, part and file. The file is made when `enter` is pressed.
+    """Asks for format, part (the first is suggested) and file. The file is made when `enter` is pressed."""
 
-    Args:
-        store: Where the session is.
-        session: The session's id, or a story's.
-        parts: What may be exported; the first is suggested.
-        saved: Called with the path of the written file.
-    """
-
-    HEADING = "Export"
-    PLACE = "Export"
-    DEFAULT_CSS = """
-    ExportScreen > #field-words { text-wrap: nowrap; text-overflow: ellipsis; }
-    """
+    DEFAULT_CSS = "ExportScreen > #field-words { text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "format(1)", show=False),
-        Binding("up", "format(-1)", show=False),
-        Binding("tab", "part(1)", show=False),
-        Binding("shift+tab", "part(-1)", show=False),
+        Binding("down", "choose(1, 0)", show=False),
+        Binding("up", "choose(-1, 0)", show=False),
+        Binding("tab", "choose(0, 1)", show=False),
+        Binding("shift+tab", "choose(0, -1)", show=False),
     ]
 
     def __init__(self, store: Store, session: str, parts: Sequence[ExportPart], saved: Callable[[Path], None]) -> None:
-        super().__init__("", "", b"", saved)
-        self._store = store
-        self._session = session
-        self._parts = parts
-        self._part = self._format = 0
-        self._warned = ""
+        super().__init__("", "", b"", saved, "Export")
+        self._store, self._session, self._parts = store, session, parts
+        self._part = self._form = 0
+        self._suggested = self._warned = ""
 
-    def action_format(self, step: int) -> None:
-        self._format = (self._format + step) % len(SESSION_EXPORTS)
-        self.suggest()
+    def on_mount(self) -> None:
+        self.action_choose(0, 0)
 
-    def action_part(self, step: int) -> None:
-        self._part = (self._part + step) % len(self._parts)
-        self.suggest()
-
-    @override
-    def suggest(self) -> None:
-        """Draw the choices; a name that the person has not changed follows them."""
-        name = list(SESSION_EXPORTS)[self._format]
-        parts = "   ".join(
-            f"> {part.words}" if number == self._part else f"  {part.words}" for number, part in enumerate(self._parts)
-        )
-        formats = (f"{'>' if form == name else ' '} {form:<9} {about.words}" for form, about in SESSION_EXPORTS.items())
-        self.explain("\n".join((parts, "", *formats, f"A name without a folder is in {Path.cwd()}.")))
+    def action_choose(self, form: int, part: int) -> None:
+        """Go to another format or part; a name that the person has not changed follows."""
+        self._form = (self._form + form) % len(FORMS)
+        self._part = (self._part + part) % len(self._parts)
+        marks = {True: ">", False: " "}
+        parts = "   ".join(f"{marks[n == self._part]} {choice.words}" for n, choice in enumerate(self._parts))
+        forms = (f"{marks[n == self._form]} {name:<9} {SESSION_EXPORTS[name].words}" for n, name in enumerate(FORMS))
+        self.explain("\n".join((parts, "", *forms, f"A name without a folder is in {Path.cwd()}.")))
         if self.field.value in {"", self._suggested}:
-            part = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in self._chosen.suffix)
-            self._suggested = f"{self._session}{part[:60]}{SESSION_EXPORTS[name].suffix}"
+            suffix = self._parts[self._part].suffix[:60]
+            safe = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in suffix)
+            self._suggested = f"{self._session}{safe}{SESSION_EXPORTS[FORMS[self._form]].suffix}"
             self.field.value = self._suggested
             self.field.cursor_position = len(self._suggested)
 
-    @property
-    def _chosen(self) -> ExportPart:
-        return self._parts[self._part]
-
     @override
-    async def content(self) -> bytes:
-        """Return the export. Texts that look like keys are told once, before anything is written.
-
-        Raises:
-            TuiHostError: There is nothing to export, or there are such texts.
-        """
-        return await asyncio.to_thread(self._made, self._chosen, list(SESSION_EXPORTS)[self._format])
-
-    def _made(self, part: ExportPart, name: str) -> bytes:
+    def content(self) -> bytes:
+        """Return the export; texts that look like keys are told once, by an error, before anything is written."""
+        part, form = self._parts[self._part], SESSION_EXPORTS[FORMS[self._form]]
         info, whole = exported_session(self._store, self._session)
         source = PartOfSession(whole, turn=part.turn, call=part.call, keys=part.keys)
         words = keys_in_words(source, info.id)
         if words and words != self._warned:
             self._warned = words
             raise TuiHostError(words, remedy="press enter again to write the file")
-        return b"".join(SESSION_EXPORTS[name].export(source, info))
+        return b"".join(form.export(source, info))
 
 
 def ask_for_export(screen: Screen[None], host: Host, session: str, parts: Sequence[ExportPart]) -> None:

@@ -345,7 +345,7 @@ class MainScreen(Covered, Screen[None]):
 
     def _ask_values(self, form: Form, filled: Callable[[Mapping[str, str]], None]) -> None:
         """Ask for the values of a server's prompt or template."""
-        from tui_host.tui.screens.fill_screen import FillScreen
+        from tui_host.tui.screens.field_screen import FillScreen
 
         self.app.push_screen(FillScreen(self.host, form, filled))  # pyright: ignore[reportUnknownMemberType] - of any app
 
@@ -444,10 +444,10 @@ class MainScreen(Covered, Screen[None]):
 
     def on_inspector_note_asked(self, message: Inspector.NoteAsked) -> None:
         if self.source is not None and self._inspector is not None:
-            from tui_host.tui.screens.field_screen import JoinScreen, NoteScreen
+            from tui_host.tui.screens.field_screen import JoinScreen, note_screen
 
             row = message.row
-            screen = NoteScreen(self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw)
+            screen = note_screen(self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw)
             screen = JoinScreen(self.host.store, self.source.pairings(row)) if message.joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 

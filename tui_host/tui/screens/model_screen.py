@@ -289,9 +289,9 @@ class ModelScreen(ChoiceScreen):
         self.app.push_screen(KeyScreen(self._host, provider, stored))  # pyright: ignore[reportUnknownMemberType]
 
     def _ask_option(self, name: str) -> None:
-        from tui_host.tui.screens.field_screen import OptionScreen
+        from tui_host.tui.screens.field_screen import option_screen
 
-        self.app.push_screen(OptionScreen(self._host, self._session, name, self._show))  # pyright: ignore[reportUnknownMemberType]
+        self.app.push_screen(option_screen(self._host, self._session, name, self._show))  # pyright: ignore[reportUnknownMemberType]
 
     def _delete_key(self, name: str) -> None:
         self.start(self._forget(self._host.settings.providers[name]))

@@ -28,82 +28,72 @@ if TYPE_CHECKING:
 
 def open_prompt(main: MainScreen, prompt: OfferedPrompt) -> None:
     """Ask for a prompt's arguments, then show its messages."""
+    title = f"Prompt {line(prompt.title or prompt.name, 80)} of {prompt.server}"
 
     def show(values: Mapping[str, str]) -> None:
-        main.app.push_screen(PromptScreen(main, prompt, values))  # pyright: ignore[reportUnknownMemberType]
+        main.app.push_screen(PromptScreen(main, title, prompt, values))  # pyright: ignore[reportUnknownMemberType]
 
-    if not prompt.arguments:
+    if prompt.arguments:
+        about, name = prompt.description, prompt.name
+        main.offers.ask(
+            Form(server=prompt.server, arguments=prompt.arguments, title=title, about=about, prompt=name), show
+        )
+    else:
         show({})
-        return
-    form = Form(
-        server=prompt.server,
-        arguments=prompt.arguments,
-        title=f"Prompt {line(prompt.title or prompt.name, 80)} of {prompt.server}",
-        about=prompt.description,
-        prompt=prompt.name,
-    )
-    main.offers.ask(form, show)
 
 
 class PromptScreen(PageScreen):
-    """The messages of a filled-in prompt; `enter` sends them.
+    """The messages of a prompt filled in with `values`; `enter` sends them into the session of the main screen."""
 
-    Args:
-        main: The main screen, whose session gets the messages.
-        prompt: The prompt.
-        values: The arguments by name.
-    """
-
-    HEADING = "Prompt"
     PLACE = "Filled prompt"
     AUTO_FOCUS = "PageLines"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "send", show=False, priority=True)]
     DEFAULT_CSS = "PromptScreen > #prompt-note { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }"
 
-    def __init__(self, main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, str]) -> None:
+    def __init__(self, main: MainScreen, title: str, prompt: OfferedPrompt, values: Mapping[str, str]) -> None:
         super().__init__()
-        self._main = main
-        self._prompt = prompt
-        self._values = values
+        self.HEADING = title
+        self._main, self._prompt, self._values = main, prompt, values
         self._filled: FilledPrompt | None = None
 
     @override
     def body(self) -> Sequence[Widget]:
         lines = PageLines()
         lines.add_class("page-body")
-        return [Static(id="prompt-note", markup=False), lines]
+        return [Static("asking the server…", id="prompt-note", markup=False), lines]
 
     def on_mount(self) -> None:
-        self.say(f"Prompt {line(self._prompt.title or self._prompt.name, 80)} of {self._prompt.server}")
-        self._note("asking the server…")
         self.start(self._fill())
 
     async def _fill(self) -> None:
+        words = await self._ask()
+        self.query_one("#prompt-note", Static).update(Content(line(words, 600)))
+
+    async def _ask(self) -> str:
+        """Show the messages; returns what is said about them."""
         pool, session = self._main.host.pool, self._main.submissions.session
         if pool is None:
-            return
+            return ""
         try:
             output = await pool.get_prompt(self._prompt.server, self._prompt.name, self._values, place=session.place())
         except TuiHostError as error:
-            self._note(f"The server gave no messages: {error}")
-            return
+            return f"The server gave no messages: {error}"
         filled = FilledPrompt(server=self._prompt.server, name=self._prompt.name, messages=output.messages)
-        if not filled.messages:
-            self._note(f"The server gave no messages. {output.warning}")
-            return
-        size = sum(message.content.size or 0 for message in filled.messages)
         count = len(filled.messages)
+        if not count:
+            return f"The server gave no messages. {output.warning}"
+        size = size_words(sum(message.content.size or 0 for message in filled.messages))
         warning = f" ! {output.warning}." if output.warning else ""
-        self._note(
-            f"{count} message{'s' * (count != 1)}, {size_words(size)}, from {filled.server} to {session.model}."
+        self._filled = filled
+        blocks: list[str] = []
+        for item, message, role in zip(filled.items(0), filled.messages, filled.roles, strict=True):
+            sent = "" if message.role == role else f", sent as {role}: no API takes these words from the model here"
+            blocks.append(f"[{message.role}, from {filled.origin}{sent}]\n{item.text}")
+        self.query_one(PageLines).show(TextPage("prompt", mask_of(self._main.host)("\n\n".join(blocks)), form="plain"))
+        return (
+            f"{count} message{'s' * (count != 1)}, {size}, from {filled.server} to {session.model}."
             f" enter sends them, escape sends nothing.{warning}"
         )
-        self._filled = filled
-        mask = mask_of(self._main.host)
-        self.query_one(PageLines).show(TextPage("prompt", mask(preview_of(filled)), form="plain"))
-
-    def _note(self, words: str) -> None:
-        self.query_one("#prompt-note", Static).update(Content(line(words, 600)))
 
     def look(self) -> None:
         """Draw more of a long prompt."""
@@ -118,12 +108,3 @@ class PromptScreen(PageScreen):
             return
         self.action_leave()
         submissions.send("", filled=self._filled)
-
-
-def preview_of(filled: FilledPrompt) -> str:
-    """Return the messages as text, each below its role and where it comes from."""
-    blocks: list[str] = []
-    for item, message, role in zip(filled.items(0), filled.messages, filled.roles, strict=True):
-        sent = "" if message.role == role else f", sent as {role}: no API takes these words from the model here"
-        blocks.append(f"[{message.role}, from {filled.origin}{sent}]\n{item.text}")
-    return "\n\n".join(blocks)
