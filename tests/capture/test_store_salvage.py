@@ -203,3 +203,13 @@ def test_damage_in_the_log_of_a_killed_process_costs_what_stood_behind_it_and_is
 
     assert 0 < len(numbers) < shown
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize("at", [0, 24, 40, 5000])
+def test_damage_in_the_log_that_holds_all_of_a_new_database_is_told(tmp_path: Path, at: int) -> None:
+    path = tmp_path / "tui-host.db"
+    killed_after(path, "first", 100)
+    with path.with_name("tui-host.db-wal").open("r+b") as file:
+        file.seek(at)
+        file.write(os.urandom(4096))
+    assert "is lost" in read(path)

@@ -83,6 +83,8 @@ def _said(text: RowText) -> Iterator[str]:
             if passage.by:
                 yield f"[{words(passage.by)}]"
             yield f"= {words(passage.same_as)}" if passage.same_as else _fenced(passage.text)
+    if text.row.state == "cut":
+        yield f"*cut off here{text.row.ending and f': {words(text.row.ending)}'}*"
 
 
 def _fenced(text: str) -> str:

@@ -137,6 +137,8 @@ def _ready(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
             notices.append(_begin_anew(path, why))
         connection = connect(path)
         try:
+            # before anything is written: in a new file all that was recorded may stand in the log
+            lost = _words_of_lost_log(path, connection) if is_log_left(path) else ""
             is_new = schema.form_of(connection) == 0
             if is_new:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only while there is no table can it be chosen
@@ -145,7 +147,6 @@ def _ready(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
             wanted = "DELETE" if network else "WAL"
             mode: str = connection.execute(f"PRAGMA journal_mode = {wanted}").fetchone()[0]
             connection.execute("PRAGMA synchronous = NORMAL")
-            lost = _words_of_lost_log(path, connection) if is_log_left(path) else ""
             schema.make_tables(connection)
             lock = Lock(path)
         except BaseException:
@@ -167,7 +168,7 @@ def _words_of_lost_log(path: Path, connection: sqlite3.Connection) -> str:
     with _beside(path, "-wal").open("rb") as file:
         header = file.read(32)
         magic, _, page_size = unpack_from(">3I", header.ljust(32, b"\0"))
-        frames: int = connection.execute("PRAGMA wal_checkpoint").fetchone()[1]
+        frames: int = max(connection.execute("PRAGMA wal_checkpoint").fetchone()[1], 0)  # -1: not a log to SQLite
         for at in range(32 + frames * (24 + page_size), file.seek(0, os.SEEK_END), 24 + page_size):
             file.seek(at)
             frame = file.read(24)

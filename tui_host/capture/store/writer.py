@@ -95,8 +95,14 @@ class WritableStore(ReadableStore):
     @classmethod
     def open_to_read(cls, path: Path) -> Self:
         """Open a database only for reading, after what a killed process left was brought into it. Raises as `connect_to_read` does."""
-        notices = damage_to_tell(path)
-        if not notices and is_log_left(path):
+        notices: list[str] = []
+        is_left = is_log_left(path)
+        try:
+            notices = damage_to_tell(path)
+        except StoreError:  # a new file is empty where its log is damaged
+            if not is_left:
+                raise
+        if is_left and not notices:
             with suppress(StoreError):  # in a read-only folder it stays as it is
                 cls.open(path, notices=notices).close()
         return cls(path, None, notices)
