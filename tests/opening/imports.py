@@ -57,17 +57,8 @@ def written(folder: Path, name: str, text: bytes | str) -> Path:
 
 
 def info(source: Source = "chat", identity: str = SESSION) -> SessionInfo:
-    return SessionInfo(
-        id=identity,
-        title="what's 6 × 5?",
-        created_ns=1_795_268_701_000_000_000,
-        updated_ns=1_795_268_709_123_456_000,
-        turns=2,
-        source=source,
-        live=False,
-        model="demo/openai",
-        protocol="native",
-    )
+    times = 1_795_268_701_000_000_000, 1_795_268_709_123_456_000
+    return SessionInfo(identity, "what's 6 × 5?", source, *times, 2, "demo/openai", "native")
 
 
 def made(store: Store, session: SessionInfo) -> None:

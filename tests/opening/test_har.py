@@ -27,17 +27,9 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock_and_count
     page = entry("https://docs.example/logo.svg", {}, "<svg/>")
     found, wires = read(archive(server, page, 7, {**MODEL, "_webSocketMessages": [{}]}, MODEL))
     assert wires.left_out == "exchanges with neither a model nor an MCP server (3)"
-    assert told(found) == [
-        ("llm", "request", "out"),
-        ("mcp", "request", "out"),
-        ("mcp", "frame", "out"),
-        ("llm", "response", "in"),
-        ("mcp", "response", "in"),
-        ("llm", "chunk", "in"),
-        ("llm", "end", "in"),
-        ("mcp", "chunk", "in"),
-        ("mcp", "frame", "in"),
-        ("mcp", "end", "in"),
+    assert [f"{wire} {kind} {way}" for wire, kind, way in told(found)] == [
+        *("llm request out", "mcp request out", "mcp frame out", "llm response in", "mcp response in", "llm chunk in"),
+        *("llm end in", "mcp chunk in", "mcp frame in", "mcp end in"),
     ]
     after = [record.time_ns - found[0].time_ns for record in found[:6]]
     assert after == [0, 5_000_000, 5_000_000, 10_500_000, 15_500_000, 50_500_000]
@@ -46,7 +38,7 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock_and_count
     assert {record.encoding for record in found} == {None}  # an archive's bodies have been decoded
 
 
-def test_entries_are_put_in_order_as_far_as_times_are_exact_and_the_archive_is_not_large(
+def test_entries_are_put_in_order_of_time_unless_they_are_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for later_ms, is_over in ((48, True), (40, False)):  # times are rounded, and an end is a sum of them
@@ -150,7 +142,7 @@ def test_each_entry_is_a_row_whatever_it_lacks(more: dict[str, JSON]) -> None:
 
 
 @pytest.mark.parametrize("kept", [{}, {"text": "", "size": 0}])
-def test_a_stream_whose_events_a_browser_keeps_beside_it_is_put_together_anew_and_that_is_said(
+def test_a_stream_of_listed_events_says_that_it_is_rebuilt(
     kept: dict[str, JSON],
 ) -> None:
     events: list[JSON] = [
@@ -187,9 +179,7 @@ def test_what_carries_json_rpc_is_a_servers_whatever_the_address_and_the_method(
         stream["request"] = {"method": method, "url": "http://localhost:8000/v1/chat/completions"}
         kinds = [record.kind for record in seen(archive(stream)) if record.wire == "mcp"]
         assert kinds == ["request", "response", "chunk", "frame", "end"]
-
-
-def test_the_older_transports_stream_and_what_is_sent_beside_it_are_one_connection() -> None:
+    # the older transport's stream, and what is sent beside it, are one connection
     begun = "event: endpoint\ndata: /messages?session_id=1\n\n"
     stream = entry("http://localhost:8000/sse", {}, f"{begun}{STREAMED}", time=90_000)
     stream["request"] = {"method": "GET", "url": "http://localhost:8000/sse"}

@@ -24,9 +24,7 @@ from tui_host.opening.bodies import to_json
 from tui_host.opening.importing import import_files
 
 
-def test_a_session_and_its_parts_come_out_again_line_for_line_also_where_it_is_already_and_are_listed_as_imports(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_session_and_its_parts_come_out_again_line_for_line_each_time(store: Store, tmp_path: Path) -> None:
     first = import_files(store, [GOLDEN], Redactor())
     second = import_files(store, [GOLDEN], Redactor())
     assert first.id == SESSION
@@ -41,9 +39,7 @@ def test_a_session_and_its_parts_come_out_again_line_for_line_also_where_it_is_a
         assert exported(store, again.id) == lines
 
 
-def test_what_several_captures_and_other_sessions_have_of_it_comes_out_in_the_same_order(
-    store: Store, there: Store, tmp_path: Path
-) -> None:
+def test_several_captures_come_out_in_the_same_order(store: Store, there: Store, tmp_path: Path) -> None:
     own, other = SESSION, "20261121-134501-other"
     call = frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n', session=own)
     plain = frame(b'{"jsonrpc":"2.0","method":"x"}\n')
@@ -61,9 +57,7 @@ def test_what_several_captures_and_other_sessions_have_of_it_comes_out_in_the_sa
     assert exported(store, again.id) == before
 
 
-def test_what_a_tap_recorded_comes_out_again_line_for_line_and_stays_a_tap_of_one_capture(
-    store: Store, there: Store, tmp_path: Path
-) -> None:
+def test_what_a_tap_recorded_comes_out_again_as_a_tap(store: Store, there: Store, tmp_path: Path) -> None:
     recorded(there, SESSION, [frame(session=SESSION, turn=None), frame(session=SESSION, turn=None, direction="in")])
     made(there, info("tap"))
     text = exported(there, SESSION)
@@ -114,9 +108,7 @@ UNSTORABLE = "its capture, its seq or another number cannot be stored"
         (b"[" * 100_000, "this is not a record: maximum recursion depth"),
     ],
 )
-def test_a_line_that_is_no_record_is_named_and_what_stands_before_is_kept(
-    store: Store, tmp_path: Path, line: bytes, words: str
-) -> None:
+def test_a_line_that_is_no_record_is_named(store: Store, tmp_path: Path, line: bytes, words: str) -> None:
     path = written(tmp_path, "own.jsonl", GOLDEN.read_bytes() + line + b"\n")
     with pytest.raises(TuiHostError) as error:
         import_files(store, [path], Redactor())
@@ -140,9 +132,7 @@ EXCHANGE = [
 
 
 @pytest.mark.parametrize("files", [1, 2])
-def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_cut(
-    store: Store, there: Store, tmp_path: Path, files: int
-) -> None:
+def test_logs_of_taps_are_one_story_also_cut(store: Store, there: Store, tmp_path: Path, files: int) -> None:
     call = to_json({**ASK, "params": {"name": "add", "arguments": {"a": 1}}}) + b"\n"
     texts: list[bytes] = []
     for name, drafts in {
@@ -165,9 +155,7 @@ def test_the_logs_of_taps_are_one_story_in_one_file_or_in_two_also_where_one_is_
         import_files(store, [GOLDEN, *paths], Redactor())
 
 
-def test_a_session_of_ours_tells_its_chat_with_its_own_turns_calls_and_decisions(
-    store: Store, there: Store, tmp_path: Path
-) -> None:
+def test_a_chat_has_its_own_turns_calls_and_decisions(store: Store, there: Store, tmp_path: Path) -> None:
     step, call = (Place(session=SESSION, turn=3, step=1, call=call) for call in (None, "3.1.1"))
     link = Link(relation="asked", call="3.1.1", span=Span(exchange="x1"), server="math", tool="add")
     decision = b'{"server":"math","tool":"add","decision":"rejected","by":"person","words":"rejected by you"}'
