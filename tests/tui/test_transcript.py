@@ -16,7 +16,7 @@ from tests.tui.waiting import at_work, until
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.markdown.markdown_styles import Inks
+from tui_host.tui.markdown.line_page import Inks
 from tui_host.tui.suggestions import Offers
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 from tui_host.tui.widgets.transcript.transcript_words import call_rows

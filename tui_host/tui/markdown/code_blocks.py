@@ -9,8 +9,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.tui.markdown.line_page import MarkdownPage
-from tui_host.tui.markdown.markdown_styles import Inks
+from tui_host.tui.markdown.line_page import Inks, MarkdownPage
 from tui_host.tui.markdown.wrap import clip
 
 if TYPE_CHECKING:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from tui_host.tui.markdown.markdown_blocks import is_tight, top_blocks
-from tui_host.tui.markdown.markdown_styles import Inks
+from tui_host.tui.markdown.line_page import Inks
+from tui_host.tui.markdown.markdown_blocks import SourcePiece, is_tight, top_blocks
 from tui_host.tui.markdown.parser import parse, parse_blocks
-from tui_host.tui.markdown.source_pieces import SourcePiece
-from tui_host.tui.markdown.tables import Need, needs_of, read_table
+from tui_host.tui.markdown.tables import needs_of, read_table
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -23,34 +22,19 @@ LINES = 25
 
 
 @dataclass(frozen=True, slots=True)
-class _Fence:
-    info: str
-    closing: re.Pattern[str]
-    indent: int
-    opening: str
-    begins: bool = True
-    gap: bool = True
+class _Mode:
+    """What the text behind the last cut belongs to."""
+
+    piece: SourcePiece  # the next piece without its text; of a table with its head
+    markup: tuple[str, str] = ("", "")  # type and mark of a list that may go on
+    closing: re.Pattern[str] | None = None  # the last line of a fence
+    indent: int = 0  # of a fence
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    head: str
-    columns: tuple[Need, ...]
-    begins: bool = True
-    gap: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _List:
-    kind: str
-    markup: str
-    ordinal: int
-    tight: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Torn:
-    """A block was cut in the middle: the following text belongs to the block."""
+_TEXT = _Mode(SourcePiece(kind="text", begins=False))
+_FIRST = _Mode(SourcePiece(kind="markdown"))
+_NEXT = _Mode(SourcePiece(kind="markdown", gap=True))
+_TORN = _Mode(SourcePiece(kind="markdown", begins=False))
 
 
 class Cutter:
@@ -59,9 +43,7 @@ class Cutter:
     def __init__(self, *, plain: bool = False) -> None:
         self.position = 0  # everything before is cut
         self.references: dict[str, object] = {}  # definitions of links, found so far
-        self._plain = plain
-        self._mode: _Fence | _Table | _List | _Torn | None = None
-        self._begun = False
+        self._mode = _TEXT if plain else _FIRST
 
     def step(self, source: str, *, final: bool, pieces: list[SourcePiece]) -> bool:
         """Cut a little more, adding to `pieces`; False if nothing more can be cut before the source grows.
@@ -73,57 +55,55 @@ class Cutter:
         """
         if self.position >= len(source):
             return False
-        if self._plain:
-            return self._cut_text(source, final, pieces)
-        if isinstance(self._mode, _Fence):
-            return self._cut_fence(source, self._mode, final, pieces)
-        if isinstance(self._mode, _Table):
-            return self._cut_table(source, self._mode, final, pieces)
-        return self._cut_blocks(source, final, pieces)
+        if self._mode.piece.kind == "markdown":
+            return self._cut_blocks(source, final, pieces)
+        return self._cut_lines(source, final, pieces)
 
     def rest(self, source: str) -> SourcePiece | None:
         """Return the uncut rest as a temporary piece."""
         text = source[self.position :]
-        if not text.strip() and not (isinstance(self._mode, _Fence) and (text or self._mode.begins)):
+        piece = self._mode.piece
+        if not text.strip() and not (piece.kind == "fence" and (text or piece.begins)):
             return None
-        match self._mode:
-            case _Fence(indent=indent) as fence:
-                code = "\n".join(_dedent(line, indent) for line in text.removesuffix("\n").split("\n"))
-                return _fence_piece(fence, code, self.position)
-            case _Table() as table:
-                return _table_piece(table, text, self.position)
-            case _List(ordinal=ordinal, tight=tight):
-                return SourcePiece(
-                    kind="markdown", source=text, gap=not tight, begins=False, ordinal=ordinal, start=self.position
-                )
-            case _Torn():
-                return SourcePiece(kind=self._kind, source=text, begins=False, start=self.position)
-            case None:
-                return SourcePiece(
-                    kind=self._kind, source=text, gap=self._begun and not self._plain, start=self.position
-                )
+        return self._piece(text)
 
-    @property
-    def _kind(self) -> Literal["text", "markdown"]:
-        return "text" if self._plain else "markdown"
+    def _piece(self, text: str) -> SourcePiece:
+        """Return the next piece with its text."""
+        piece, indent = self._mode.piece, self._mode.indent
+        if piece.kind == "fence":
+            lines = text.removesuffix("\n").split("\n")
+            text = "\n".join(line[min(indent, len(line) - len(line.lstrip(" "))) :] for line in lines)
+        return replace(piece, source=piece.source + text, start=self.position - len(piece.source))
 
-    # Text that is no Markdown.
-
-    def _cut_text(self, source: str, final: bool, pieces: list[SourcePiece]) -> bool:
+    def _cut_lines(self, source: str, final: bool, pieces: list[SourcePiece]) -> bool:
+        """Cut off lines of a fence, rows of a table, or lines of a text that is no Markdown."""
+        mode, kind = self._mode, self._mode.piece.kind
         lines = _some_lines(source, self.position, final=final)
-        end = self.position + sum(map(len, lines))
-        whole = len(lines) >= LINES or end - self.position >= WINDOW or (final and end == len(source))
-        if not whole:
+        count = passed = len(lines)
+        if mode.closing is not None:
+            closes = mode.closing.fullmatch
+            count = next((number for number, line in enumerate(lines) if closes(line.rstrip("\n"))), count)
+            passed = count + 1
+        elif kind == "table":
+            blocks = list(top_blocks(parse_blocks(mode.piece.source + "".join(lines))))
+            count = passed = _span(blocks[0])[1] - 2 if blocks else 0
+        ended = count < len(lines) or (final and self.position + sum(map(len, lines)) == len(source))
+        taken = "".join(lines[:count])
+        if not ended and count < LINES and len(taken) < WINDOW:
             return False
-        text = source[self.position : end].removesuffix("\n")
-        pieces.append(SourcePiece(kind="text", source=text, begins=False, start=self.position))
-        self.position = end
+        if taken or mode.piece.begins:
+            pieces.append(self._piece(taken.removesuffix("\n") if kind == "text" else taken))
+        self.position += sum(map(len, lines[:passed]))
+        if kind != "text":
+            self._mode = _NEXT if ended else replace(mode, piece=replace(mode.piece, begins=False, gap=False))
         return True
 
-    # Blocks.
-
     def _cut_blocks(self, source: str, final: bool, pieces: list[SourcePiece]) -> bool:
-        end = _window(source, self.position)
+        """Cut off the finished blocks of a window, or a part of a long one."""
+        end = self.position + WINDOW
+        if end < len(source):  # to the end of a line if possible
+            end = source.find("\n", end, end + WINDOW) + 1 or end
+        end = min(end, len(source))
         complete = end == len(source)
         if complete and not final:
             # A line that is still growing may be read as something else than it will be: «2» before «2. second».
@@ -133,23 +113,19 @@ class Cutter:
         text = source[self.position : end]
         blocks = [block for block in top_blocks(parse_blocks(text)) if block[0].map]
         lines = text.split("\n")
-        starts = _starts(lines)
-        if not blocks:
-            return self._skip(text, complete=complete, final=final)
+        starts = [0]
+        for line in lines:
+            starts.append(starts[-1] + len(line) + 1)
+        starts[-1] -= 1
         closed = blocks if complete and final else blocks[:-1]
         for block in closed:
             first, last = _span(block)
             self._finish(block, "\n".join(lines[first:last]), self.position + starts[first], pieces)
-        if closed:
-            reach = len(text) if len(closed) == len(blocks) else starts[_span(blocks[-1])[0]]
-            self._advance(text[:reach])
-            return True
-        return self._cut_open(text, blocks[-1], lines, complete=complete, pieces=pieces)
-
-    def _skip(self, text: str, *, complete: bool, final: bool) -> bool:
-        if complete and not final:
+        if blocks and not closed:
+            return self._cut_open(text, blocks[-1], lines, starts, complete=complete, pieces=pieces)
+        if not blocks and complete and not final:
             return False
-        self._advance(text)
+        self._advance(text if len(closed) == len(blocks) else text[: starts[_span(blocks[-1])[0]]])
         return True
 
     def _advance(self, text: str) -> None:
@@ -158,146 +134,66 @@ class Cutter:
         self.position += len(text)
 
     def _finish(self, block: Sequence[Token], source: str, start: int, pieces: list[SourcePiece]) -> None:
-        mode, self._mode = self._mode, None
-        gap = self._begun
-        ordinal = None
-        if isinstance(mode, _Torn):
-            gap = False
-        elif isinstance(mode, _List) and (block[0].type, block[0].markup) == (mode.kind, mode.markup):
-            gap, ordinal = not mode.tight, mode.ordinal
-        pieces.append(SourcePiece(kind="markdown", source=source, gap=gap, ordinal=ordinal, start=start))
-        self._begun = True
+        mode, self._mode = self._mode, _NEXT
+        if mode.markup[0] and mode.markup != (block[0].type, block[0].markup):
+            mode = _NEXT  # the list has ended
+        pieces.append(replace(mode.piece, source=source, start=start))
 
     def _cut_open(
-        self, text: str, block: Sequence[Token], lines: list[str], *, complete: bool, pieces: list[SourcePiece]
+        self,
+        text: str,
+        block: Sequence[Token],
+        lines: list[str],
+        starts: list[int],
+        *,
+        complete: bool,
+        pieces: list[SourcePiece],
     ) -> bool:
         """Cut inside a block that may still grow, and pass over blank lines before it."""
         first, last = _span(block)
-        starts = _starts(lines)
-        long = not complete or last - first > LINES
-        gap = self._begun and not isinstance(self._mode, _Torn)
-        head = block[0]
-        if head.type == "fence" and long:
+        head, mode = block[0], self._mode
+        kind = head.type if not complete or last - first > LINES else ""
+        gap = mode.piece.gap or bool(mode.markup[0])
+        if kind == "fence":
             closing = re.compile(rf" {{0,3}}{re.escape(head.markup[0])}{{{len(head.markup)},}}[ \t]*")
-            indent = len(lines[first]) - len(lines[first].lstrip(" "))
-            self._begun = True
             opening = lines[first].strip()
-            self._mode = _Fence(head.info, closing, indent, opening, gap=gap)
+            piece = SourcePiece(kind="fence", source="", gap=gap, info=head.info, opening=opening)
+            self._mode = _Mode(piece, closing=closing, indent=lines[first].index(opening))
             self._advance(text[: starts[first + 1]])
             return True
-        if head.type == "table_open" and long:
+        if kind == "table_open":
             rows = "\n".join(lines[first : min(last, first + LINES)])
             columns = needs_of(read_table(parse(rows), Inks()))
-            self._begun = True
-            self._mode = _Table("\n".join(lines[first : first + 2]) + "\n", columns, gap=gap)
+            opening = "\n".join(lines[first : first + 2]) + "\n"
+            self._mode = _Mode(SourcePiece(kind="table", source=opening, gap=gap, columns=columns))
             self._advance(text[: starts[first + 2]])
             return True
-        if (
-            head.type in {"bullet_list_open", "ordered_list_open"}
-            and long
-            and self._cut_list(block, text, lines, pieces)
-        ):
-            return True
-        if len(text) > WINDOW // 2 and (not complete or len(text) > WINDOW):
-            self._tear(text, block, pieces)
-            return True
-        return False
-
-    def _cut_list(self, block: Sequence[Token], text: str, lines: list[str], pieces: list[SourcePiece]) -> bool:
-        items = [token for token in block if token.type == "list_item_open" and token.level == block[0].level + 1]
-        begins = items[-1].map
-        if len(items) < 2 or begins is None:
+        if kind in {"bullet_list_open", "ordered_list_open"}:
+            items = [token.map for token in block if token.type == "list_item_open" and token.level == head.level + 1]
+            markup = (kind, head.markup)
+            if len(items) > 1 and items[-1] is not None:
+                ordinal = int(head.attrGet("start") or 1)
+                if mode.markup == markup and mode.piece.ordinal is not None:
+                    ordinal = mode.piece.ordinal
+                reach = starts[items[-1][0]]
+                self._finish(block, text[:reach].rstrip("\n"), self.position, pieces)
+                self._advance(text[:reach])
+                piece = replace(_TORN.piece, gap=not is_tight(block), ordinal=ordinal + len(items) - 1)
+                self._mode = _Mode(piece, markup)
+                return True
+        if len(text) <= WINDOW // 2 or (complete and len(text) <= WINDOW):
             return False
-        mode = self._mode
-        goes_on = isinstance(mode, _List) and (block[0].type, block[0].markup) == (mode.kind, mode.markup)
-        ordinal = mode.ordinal if goes_on and isinstance(mode, _List) else int(block[0].attrGet("start") or 1)
-        reach = _starts(lines)[begins[0]]
-        self._finish(block, text[:reach].rstrip("\n"), self.position, pieces)
-        self._advance(text[:reach])
-        self._mode = _List(block[0].type, block[0].markup, ordinal + len(items) - 1, is_tight(block))
-        return True
-
-    def _tear(self, text: str, block: Sequence[Token], pieces: list[SourcePiece]) -> None:
-        """Cut where no block ends, as in a paragraph of many thousand words: at a line's end, else at a space."""
+        # No block ends here, as in a paragraph of many thousand words: cut at a line's end, else at a space.
         reach = text.rfind("\n", len(text) // 2) + 1 or text.rfind(" ", len(text) // 2) + 1 or len(text)
         self._finish(block, text[:reach], self.position, pieces)
         self._advance(text[:reach])
-        self._mode = _Torn()
-
-    # Inside fences and tables.
-
-    def _cut_fence(self, source: str, mode: _Fence, final: bool, pieces: list[SourcePiece]) -> bool:
-        lines = _some_lines(source, self.position, final=final)
-        closing = next((number for number, line in enumerate(lines) if mode.closing.fullmatch(line.rstrip("\n"))), None)
-        taken = lines if closing is None else lines[:closing]
-        ended = closing is not None or (final and self.position + sum(map(len, lines)) == len(source))
-        if not ended and len(taken) < LINES and sum(map(len, taken)) < WINDOW:
-            return False
-        if taken or mode.begins:
-            code = "\n".join(_dedent(line.removesuffix("\n"), mode.indent) for line in taken)
-            pieces.append(_fence_piece(mode, code, self.position))
-        self.position += sum(map(len, taken)) + (0 if closing is None else len(lines[closing]))
-        self._mode = None if ended else replace(mode, begins=False)
+        self._mode = _TORN
         return True
-
-    def _cut_table(self, source: str, mode: _Table, final: bool, pieces: list[SourcePiece]) -> bool:
-        lines = _some_lines(source, self.position, final=final)
-        blocks = list(top_blocks(parse_blocks(mode.head + "".join(lines))))
-        rows = _span(blocks[0])[1] - 2 if blocks else 0
-        ended = rows < len(lines) or (final and self.position + sum(map(len, lines)) == len(source))
-        if not ended and rows < LINES and sum(map(len, lines)) < WINDOW:
-            return False
-        taken = "".join(lines[:rows])
-        if taken or mode.begins:
-            pieces.append(_table_piece(mode, taken, self.position))
-        self.position += len(taken)
-        self._mode = None if ended else _Table(mode.head, mode.columns, begins=False)
-        return True
-
-
-def _fence_piece(fence: _Fence, code: str, start: int) -> SourcePiece:
-    return SourcePiece(
-        kind="fence",
-        source=code,
-        gap=fence.begins and fence.gap,
-        begins=fence.begins,
-        info=fence.info,
-        start=start,
-        opening=fence.opening,
-    )
-
-
-def _table_piece(table: _Table, rows: str, start: int) -> SourcePiece:
-    return SourcePiece(
-        kind="table",
-        source=table.head + rows,
-        gap=table.begins and table.gap,
-        begins=table.begins,
-        columns=table.columns,
-        start=start - len(table.head),
-    )
 
 
 def _span(block: Sequence[Token]) -> tuple[int, int]:
     first, last = block[0].map or (0, 0)
     return first, last
-
-
-def _starts(lines: Sequence[str]) -> list[int]:
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    starts[-1] -= 1
-    return starts
-
-
-def _window(source: str, start: int) -> int:
-    """Return the end of the next window: the end of a line if possible."""
-    end = start + WINDOW
-    if end >= len(source):
-        return len(source)
-    newline = source.find("\n", end, end + WINDOW)
-    return newline + 1 if newline >= 0 else end
 
 
 def _some_lines(source: str, start: int, *, final: bool) -> list[str]:
@@ -316,8 +212,3 @@ def _some_lines(source: str, start: int, *, final: bool) -> list[str]:
         taken += end - start
         start = end
     return lines
-
-
-def _dedent(line: str, indent: int) -> str:
-    spaces = len(line) - len(line.lstrip(" "))
-    return line[min(indent, spaces) :]

@@ -12,11 +12,9 @@ from textual.strip import Strip
 
 from tui_host.tui.markdown.cutter import Cutter
 from tui_host.tui.markdown.heights import Heights
-from tui_host.tui.markdown.line_page import DrawnLine, MarkdownPage
-from tui_host.tui.markdown.markdown_blocks import draw_piece
-from tui_host.tui.markdown.markdown_styles import Inks
+from tui_host.tui.markdown.line_page import DrawnLine, Inks, MarkdownPage
+from tui_host.tui.markdown.markdown_blocks import SourcePiece, draw_piece, estimate
 from tui_host.tui.markdown.parser import loaded
-from tui_host.tui.markdown.source_pieces import SourcePiece, estimate
 
 EMPTY = DrawnLine(Strip([]))
 Spot: TypeAlias = tuple[int, ...]

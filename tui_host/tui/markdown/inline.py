@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.tui.markdown.markdown_styles import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
+from tui_host.tui.markdown.line_page import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
 from tui_host.tui.markdown.wrap import joint
 
 if TYPE_CHECKING:
@@ -18,80 +17,50 @@ if TYPE_CHECKING:
 
 LONGEST_ADDRESS = 400
 _OPEN = {"strong_open": STRONG, "em_open": EMPHASIS, "s_open": STRUCK, "link_open": UNDERLINED}
-_CLOSE = {"strong_close", "em_close", "s_close"}
 _BREAK = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 
 
 def words_of(inline: Token, inks: Inks, style: Style | None = None) -> list[Segment]:
     """Return an inline token's children as segments; newlines are hard breaks, addresses of links and images are written out."""
-    speaker = _Speaker(inks, style or Style.null())
+    segments: list[Segment] = []
+    stack = [style or Style.null()]
+    links: list[tuple[Token, int]] = []
     children = inline.children or []
     for number, token in enumerate(children):
-        following = children[number + 1].content if number + 1 < len(children) else ""
-        speaker.say(token, following)
-    return speaker.segments
-
-
-class _Speaker:
-    """Turns tokens into segments."""
-
-    def __init__(self, inks: Inks, style: Style) -> None:
-        self.segments: list[Segment] = []
-        self._inks = inks
-        self._stack = [style]
-        self._links: list[tuple[Token, int]] = []
-
-    def say(self, token: Token, following: str) -> None:
-        """Add a token; `following` is the text of the next token."""
-        kind = token.type
-        if kind == "softbreak":
-            before = self.segments[-1].text if self.segments else ""
-            self._break(joint(before, following))
-        elif kind == "hardbreak":
-            self._break("\n")
-        elif kind == "code_inline":
-            self.segments.append(Segment(token.content, self._stack[-1] + self._inks["code"]))
-        elif kind == "image":
-            self._image(token)
-        elif kind in _OPEN:
-            self._open(token)
-        elif kind in _CLOSE:
-            self._stack.pop()
-        elif kind == "link_close":
-            self._close_link()
-        elif "<" in token.content:
-            self._breaking_text(token)
-        else:
-            self.segments.append(Segment(token.content, self._stack[-1]))
-
-    def _break(self, text: str) -> None:
-        self.segments.append(Segment(text, self._stack[-1]))
-
-    def _breaking_text(self, token: Token) -> None:
-        """Add a text with `<br>` as line ends; all other HTML stays text."""
-        for part in _BREAK.split(token.content):
-            shown = "\n" if _BREAK.fullmatch(part) else part
-            if shown:
-                self.segments.append(Segment(shown, self._stack[-1]))
-
-    def _image(self, token: Token) -> None:
-        label, address = f"[image: {token.content}]", f" ({_address(token, 'src')})"
-        self.segments += [Segment(label, self._stack[-1]), Segment(address, self._inks["address"])]
-
-    def _open(self, token: Token) -> None:
-        self._stack.append(self._stack[-1] + _OPEN[token.type])
-        is_link = token.type == "link_open"
-        if is_link:
-            self._links.append((token, len(self.segments)))
-
-    def _close_link(self) -> None:
-        self._stack.pop()
-        token, start = self._links.pop()
-        address = _address(token, "href")
-        is_auto = token.markup == "autolink"
-        shown = "" if is_auto or address.startswith("#") or _says(self.segments[start:], address) else f" ({address})"
-        if shown:
-            self.segments.append(Segment(shown, self._inks["address"]))
+        ink = stack[-1]
+        match token.type:
+            case "softbreak":
+                before = segments[-1].text if segments else ""
+                following = children[number + 1].content if number + 1 < len(children) else ""
+                segments.append(Segment(joint(before, following), ink))
+            case "hardbreak":
+                segments.append(Segment("\n", ink))
+            case "code_inline":
+                segments.append(Segment(token.content, ink + inks["code"]))
+            case "image":
+                segments.append(Segment(f"[image: {token.content}]", ink))
+                segments.append(Segment(f" ({_address(token, 'src')})", inks["address"]))
+            case "strong_open" | "em_open" | "s_open" | "link_open":
+                stack.append(ink + _OPEN[token.type])
+                if token.type == "link_open":
+                    links.append((token, len(segments)))
+            case "strong_close" | "em_close" | "s_close":
+                stack.pop()
+            case "link_close":
+                stack.pop()
+                link, start = links.pop()
+                address = _address(link, "href")
+                text = "".join(segment.text for segment in segments[start:])
+                same = {address, address.removeprefix("mailto:"), address.removesuffix("/"), unquote(address)}
+                if link.markup != "autolink" and not address.startswith("#") and text not in same:
+                    segments.append(Segment(f" ({address})", inks["address"]))
+            case _ if "<" in token.content:
+                # `<br>` ends a line; all other HTML stays text.
+                parts = filter(None, _BREAK.split(token.content))
+                segments.extend(Segment("\n" if _BREAK.fullmatch(part) else part, ink) for part in parts)
+            case _:
+                segments.append(Segment(token.content, ink))
+    return segments
 
 
 def _address(token: Token, name: str) -> str:
@@ -99,8 +68,3 @@ def _address(token: Token, name: str) -> str:
     if len(address) > LONGEST_ADDRESS:
         return f"{address[:LONGEST_ADDRESS]}… {len(address):,} characters"
     return address
-
-
-def _says(segments: Sequence[Segment], address: str) -> bool:
-    text = "".join(segment.text for segment in segments)
-    return text in {address, address.removeprefix("mailto:"), address.removesuffix("/"), unquote(address)}

@@ -11,8 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.inline import words_of
-from tui_host.tui.markdown.line_page import MarkdownPage, Run
-from tui_host.tui.markdown.markdown_styles import STRONG, Inks
+from tui_host.tui.markdown.line_page import STRONG, Inks, MarkdownPage, Run
 from tui_host.tui.markdown.wrap import cut, fill, longest_word
 
 if TYPE_CHECKING:
@@ -107,74 +106,56 @@ def draw_table(page: MarkdownPage, table: Table, needs: Sequence[Need], *, head:
         _draw_row(page, table, row, widths, between)
 
 
-class _CellLine(NamedTuple):
-    segments: list[Segment]
-    run: Run
-
-
 def _draw_row(
     page: MarkdownPage, table: Table, row: Sequence[Sequence[Segment]], widths: Sequence[int], between: Segment
 ) -> None:
-    columns = [
-        _lines(page, row[column] if column < len(row) else (), width, table.sides[column])
-        for column, width in enumerate(widths)
-    ]
-    for number in range(max(map(len, columns))):
+    columns: list[list[tuple[list[Segment], Run]]] = []
+    x = 0
+    for cell, width, side in zip(row, widths, table.sides, strict=False):
+        lines: list[tuple[list[Segment], Run]] = []
+        for text in page.take(cell):
+            for start, end in fill(text.plain, width):
+                missing = max(0, width - cell_len(text.plain[start:end]))
+                before = {"right": missing, "center": missing // 2}.get(side, 0)
+                padded = [Segment(" " * before, Style.null())] if before else []
+                padded.extend(cut(text.segments, start, end))
+                if missing > before:
+                    padded.append(Segment(" " * (missing - before), Style.null()))
+                lines.append((padded, Run(x + before, text.place + start, text.plain[start:end])))
+        columns.append(lines)
+        x += width + 3
+    for number in range(max(map(len, columns), default=0)):
         segments: list[Segment] = []
         runs: list[Run] = []
-        x = 0
         for column, width in enumerate(widths):
             if column:
                 segments.append(between)
-                x += 3
-            lines = columns[column]
-            if number < len(lines):
-                segments.extend(lines[number].segments)
-                runs.append(lines[number].run._replace(x=x + lines[number].run.x))
+            if column < len(columns) and number < len(columns[column]):
+                padded, run = columns[column][number]
+                segments.extend(padded)
+                runs.append(run)
             else:
                 segments.append(Segment(" " * width, Style.null()))
-            x += width
         page.raw(segments, runs)
-
-
-def _lines(page: MarkdownPage, cell: Sequence[Segment], width: int, side: str) -> list[_CellLine]:
-    lines: list[_CellLine] = []
-    for row in page.take(cell):
-        for start, end in fill(row.plain, width):
-            missing = max(0, width - cell_len(row.plain[start:end]))
-            before = {"right": missing, "center": missing // 2}.get(side, 0)
-            padded = [Segment(" " * before, Style.null())] if before else []
-            padded.extend(cut(row.segments, start, end))
-            if missing > before:
-                padded.append(Segment(" " * (missing - before), Style.null()))
-            lines.append(_CellLine(padded, Run(before, row.place + start, row.plain[start:end])))
-    return lines
 
 
 def _draw_records(page: MarkdownPage, table: Table, *, head: bool) -> None:
     """Draw one line per cell, named by the column's head, and an empty line between rows."""
     names = [_plain(cell).replace("\n", " ") for cell in table.rows[0]]
     room = min(max(map(cell_len, names), default=0), page.room // 3)
+    label, plain = page.inks["dim"] + STRONG, Style.null()
     for number, row in enumerate(table.rows[1:]):
         if number or not head:
             page.blank()
         for name, cell in zip(names, row, strict=False):
-            _draw_named(page, name, room, cell)
+            first, rest = Segment(name + " " * (room - cell_len(name) + 2), label), Segment(" " * (room + 2), plain)
+            if cell_len(name) > room:
+                page.raw([Segment(name[start:end], label) for start, end in fill(name, page.room)[:1]])
+                first = rest = Segment("  ", plain)
+            with page.inside(first, rest):
+                page.text(cell)
     if len(table.rows) == 1:
         page.text([Segment(" · ".join(names), STRONG)])
-
-
-def _draw_named(page: MarkdownPage, name: str, room: int, cell: Sequence[Segment]) -> None:
-    label = page.inks["dim"] + STRONG
-    cells = cell_len(name)
-    plain = Style.null()
-    if cells > room:
-        page.raw([Segment(name[start:end], label) for start, end in fill(name, page.room)[:1]])
-        with page.inside(Segment("  ", plain), Segment("  ", plain)):
-            page.text(cell)
-        return
-    with page.inside(Segment(name + " " * (room - cells + 2), label), Segment(" " * (room + 2), plain)):
-        page.text(cell)
 
 
 def _plain(segments: Sequence[Segment]) -> str:

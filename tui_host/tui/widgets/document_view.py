@@ -9,7 +9,7 @@ from rich.style import Style
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.tui.markdown import markdown_styles as styles
+from tui_host.tui.markdown import line_page as styles
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection

@@ -16,9 +16,8 @@ from textual.strip import Strip
 from tui_host.chat.call_arguments import pretty
 from tui_host.chat.conversation import AnswerItem, CallItem, Item, NoteItem, SummaryItem, UserItem, without_secrets
 from tui_host.tui.markdown.document import Budget, Document
-from tui_host.tui.markdown.line_page import MarkdownPage
-from tui_host.tui.markdown.markdown_styles import Inks
-from tui_host.tui.markdown.source_pieces import estimate
+from tui_host.tui.markdown.line_page import Inks, MarkdownPage
+from tui_host.tui.markdown.markdown_blocks import estimate
 from tui_host.tui.suggestions import Offers
 from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection
 from tui_host.tui.widgets.transcript.transcript_words import (

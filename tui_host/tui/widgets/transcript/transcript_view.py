@@ -19,10 +19,10 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
-from tui_host.tui.markdown import markdown_styles as inks
+from tui_host.tui.markdown import line_page as inks
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.markdown.markdown_styles import inks_of
+from tui_host.tui.markdown.line_page import inks_of
 from tui_host.tui.markdown.parser import loaded, parse_blocks
 from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.lines.line_selection import SelectingView

@@ -10,8 +10,7 @@ from rich.style import Style
 
 from tui_host.capture.visible import tool_called, tool_name
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem, UserItem
-from tui_host.tui.markdown.line_page import MarkdownPage
-from tui_host.tui.markdown.markdown_styles import STRONG, Inks
+from tui_host.tui.markdown.line_page import STRONG, Inks, MarkdownPage
 from tui_host.tui.markdown.wrap import clip
 
 Row = Sequence[Segment]
