@@ -14,7 +14,7 @@ import pytest
 
 from tests.capture.ladder_wires import matching
 from tests.infer.forms import FORMS, form
-from tests.infer.kept import keep_story
+from tests.infer.kept import KeptModelTap, keep_story
 from tests.infer.scene import Scene, call, chat_of
 from tests.infer.world import MS, ModelTap, World
 from tests.kit.bodies import Answer, Call, Entry, Results, User
@@ -24,7 +24,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem, item_from_text
 from tui_host.errors import StoreError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import Story
@@ -214,6 +214,22 @@ def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monke
     assert len({record.key for record in records}) == len(records)
     assert sum(b'"tools/call"' in record.data for record in records) == 1
     assert (following.updates[-1].state.is_whole, following.updates[-1].state.turns) == (True, 1)
+
+
+def test_an_answer_whose_recorder_was_killed_is_cut_for_who_reads_and_who_follows(tmp_path: Path) -> None:
+    tap = KeptModelTap(tmp_path, "example")
+    pieces = tap.answer(FORMS["openai"], tap.ask(FORMS["openai"], [User("hello")]), Answer("It is three."))
+    for _ in range(2):
+        next(pieces)
+    assert tap.kept.recording.close()  # without an end of the answer
+    store = Store.open(tmp_path / "data" / "tui-host.db")
+    following = LiveStory(store, whole_of(store).info.id)
+    following.read(5)
+    shown = [item for update in following.updates for _, item in update.items]
+    for items in (shown, [item_from_text(text) for text in whole_of(store).session_items("")]):
+        assert [item.state for item in items if isinstance(item, AnswerItem)][-1:] == ["cut"]
+        assert "the recorder was killed" in str(items[-1])
+    store.close()
 
 
 def whole_of(store: Store, name: str = "last") -> WholeStory:

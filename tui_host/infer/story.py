@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from tui_host.capture.http.exchange_end import Ending
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import MISSING, Place, Record
 from tui_host.capture.visible import line
@@ -120,6 +121,13 @@ class Story:
         """Take in what a person joined and parted by hand, in place of what was chosen before."""
         self.revision += choices != self._choices
         self._choices = choices
+
+    def cut(self, running: Container[str]) -> None:
+        """End the answers of captures that do not grow any more: whoever recorded them was killed."""
+        for exchange in self.conversations.exchanges.values():
+            if not exchange.is_over and exchange.key[0] not in running:
+                exchange.finish(Ending(reason="failed", error="the recorder was killed"))
+                self.revision += 1
 
     def links(self) -> Iterator[FoundLink]:
         """Give the links of all calls, and of the texts added to requests by the host.

@@ -95,6 +95,7 @@ class WholeStory:
         readers = readers_of(store, tap_story)
         for record in merge(*(reader.records() for reader in readers.values()), key=story.clock.at_ns):
             story.take(record)
+        story.cut([name for name, reader in readers.items() if reader.is_live])
         self._last = {name: reader.last for name, reader in readers.items() if reader.last is not None}
         story.choose(frame_choices(store, self._last))
         StoryChat(story, self._conversation).tell()
@@ -255,6 +256,8 @@ class LiveStory:
             self._chosen_at = version
             story.choose(frame_choices(self._store, self._readers))
         is_given = is_read and not self._heads
+        if is_given:
+            story.cut(self._state.running)
         is_first = self._joined_at < 0 and is_given  # whoever opens a story waits for the links
         if self._joined_at != story.revision and (is_first or time.monotonic() >= self._join_at):
             began, took = time.monotonic(), time.thread_time()

@@ -127,9 +127,13 @@ class ModelExchange:
             else:
                 self._take(self._decoder.feed(plain))
         elif record.kind in {"end", "error"}:
-            self._take(self._decoder.finish(), is_end=True)
-            self._calls, self.is_over, self.ending = self.calls(), True, read_ending(record.data)
-            self.refusal = self.fold.failure if self._words is None else self._words.words
+            self.finish(read_ending(record.data))
+
+    def finish(self, ending: Ending) -> None:
+        """End the answer; without a record of its end, where whoever recorded it was killed."""
+        self._take(self._decoder.finish(), is_end=True)
+        self._calls, self.is_over, self.ending = self.calls(), True, ending
+        self.refusal = self.fold.failure if self._words is None else self._words.words
 
     def _take(self, events: Iterable[ModelEvent], *, is_end: bool = False) -> None:
         read = [piece for event in events for piece in self._reader.feed(event)]
