@@ -124,7 +124,7 @@ def test_a_request_continues_the_one_whose_messages_it_begins_with(
     for sent in requests:
         world.now += 100 * MS
         sent.pass_through(model)
-    exchanges = world.story().exchanges
+    exchanges = list(world.story().conversations.exchanges.values())
     keys = [exchange.key for exchange in exchanges]
     before = [None if exchange.previous is None else keys.index(exchange.previous) for exchange in exchanges]
     assert [(exchange.turn, exchange.step, before[n]) for n, exchange in enumerate(exchanges)] == places
@@ -253,7 +253,7 @@ def test_a_turn_of_a_history_that_its_host_rewrites_stays_one_and_its_result_is_
     form.messages = [*form.messages, ("assistant", repeated), result]
     last = model.ask(form, [])
     story, asked = scene.world.story(), (model.id, exchange, 0)
-    assert {each.turn for each in story.exchanges} == {1}
+    assert {each.turn for each in story.conversations.exchanges.values()} == {1}
     assert found_in(story) == {("sent", asked, frame), ("told", asked, (model.id, last))}
 
 

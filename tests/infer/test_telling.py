@@ -179,7 +179,7 @@ def test_a_conversation_is_told_step_by_step(
             taps[tap].refuse(exchange, answer)
         hear()
     assert list(map(words_of, chat.items)) == words
-    assert [(exchange.turn, exchange.step) for exchange in story.exchanges] == places
+    assert [(exchange.turn, exchange.step) for exchange in story.conversations.exchanges.values()] == places
 
 
 # From the disk.

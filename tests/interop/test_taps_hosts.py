@@ -202,7 +202,7 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
     found = {"echo": sure if host.says_whose else maybe, "get-sum": sure}
     assert joined == [(found[name][0], name, *found[name][1:], 1) for name, _ in ASKED]
     assert list(story.hosts) == [title]
-    assert question in {each.text for each in story.exchanges}  # some ask for a title before it
+    assert question in {each.text for each in story.conversations.exchanges.values()}  # some ask for a title before it
 
 
 OWN_FILES: Mapping[str, tuple[str, str, Sequence[str]]] = {

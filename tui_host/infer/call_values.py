@@ -35,7 +35,7 @@ class Call:
     at_ns: int  # when its last byte arrived
     spans: tuple[tuple[int, int], ...]  # in the decoded response
     host: str = ""  # empty if unknown
-    agent: Hashable = ""  # what tells the host's requests from others, as its headers
+    agent: Hashable = ""  # what tells the host's requests from others: capture, name and headers
     until_ns: int | None = None  # when the conversation continued
     results: tuple[Result, ...] = ()  # the first first
     offered: tuple[str, ...] = ()  # the tools' names in the request
@@ -46,9 +46,8 @@ class Answer:
     """A server's answer to a call: a result or an error."""
 
     seq: int
-    texts: tuple[
-        str, ...
-    ] = ()  # in which a host may repeat it verbatim; none for more than text, or where it is very large
+    # In which a host may repeat it verbatim; none for more than text, or where it is very large.
+    texts: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()  # then the texts beside other content
     contents: str = ""  # then what there is in words, a line each
     is_error: bool = False

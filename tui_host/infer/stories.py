@@ -69,8 +69,8 @@ def story_of(
         created_ns=first.created_ns,
         updated_ns=max(tap.updated_ns for tap in taps),
         turns=first.turns,
-        model=host_names.models_in_words([pair for pair in host_names.models_of(speakers) if pair[1]]) or first.model,
-        protocol=in_words(host_names.protocols_of(speakers)) or first.protocol,
+        model=host_names.models_in_words(speaker for speaker in speakers if speaker.model) or first.model,
+        protocol=host_names.protocols_in_words(speakers) or first.protocol,
         live=any(tap.live for tap in taps),
         imported=first.imported,
         taps=taps,
@@ -162,18 +162,13 @@ class Stories:
         stories = [tap for tap in taps if tap.imported]
         groups = grouped((tap for tap in taps if not tap.imported), tap_links(self._store))
         for group in groups:
-            other_hosts: dict[str, frozenset[str]] = {}
-            for tap in group.shared:
-                hosts = (rival.hosts for rival in groups if tap in rival.shared)
-                other_hosts[tap.id] = frozenset[str]().union(*hosts) - group.hosts
+            other_hosts = {
+                tap.id: frozenset(host for rival in groups if tap in rival.shared for host in rival.hosts - group.hosts)
+                for tap in group.shared
+            }
             head, dash, letters = group.own[0].id.rpartition("-")
-            stories.append(
-                story_of(
-                    sorted((tap.taps[0] for tap in (*group.own, *group.shared)), key=_order),
-                    f"{head}{dash}s{letters}",
-                    other_hosts,
-                )
-            )
+            mates = sorted((tap.taps[0] for tap in (*group.own, *group.shared)), key=_order)
+            stories.append(story_of(mates, f"{head}{dash}s{letters}", other_hosts))
         return stories
 
 

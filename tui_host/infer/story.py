@@ -67,15 +67,13 @@ class Story:
         if record.mono_ns is None:  # a record without a time came after all records before it
             at_ns = max(at_ns, self._last_ns + 1)
         self._last_ns = max(self._last_ns, at_ns)
-        if record.wire == "llm" and record.exchange is not None:
-            self._take_exchange(record, (record.capture, record.exchange), at_ns)
-        elif record.kind == "frame":
+        if record.kind == "frame":
             before = self.frames.revision
             self.frames.feed(record, at_ns)
             self.revision += self.frames.revision - before
-
-    def _take_exchange(self, record: Record, key: ExchangeKey, at_ns: int) -> None:
-        """Take in the next record of an exchange, if that is a readable request to a model with its answer."""
+        if record.wire != "llm" or record.exchange is None:
+            return
+        key = record.capture, record.exchange
         if record.kind == "request":
             exchange = exchange_of(record, at_ns, self._requests)
             if record.malformed == MISSING:
@@ -158,14 +156,9 @@ class Story:
     # Hosts.
 
     @property
-    def exchanges(self) -> Sequence[ModelExchange]:
-        """The exchanges, in order."""
-        return list(self.conversations.exchanges.values())
-
-    @property
     def speakers(self) -> Sequence[Speaker]:
         """The different combinations of agent and model in the exchanges, in order."""
-        return list(dict.fromkeys(exchange.speaker for exchange in self.exchanges))
+        return list(dict.fromkeys(exchange.speaker for exchange in self.conversations.exchanges.values()))
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -182,6 +175,6 @@ class Story:
     @property
     def whose(self) -> Mapping[int, str]:
         """The host of each turn, where the story has several hosts."""
-        asking = [exchange for exchange in self.exchanges if not exchange.is_side_request]
+        asking = [exchange for exchange in self.conversations.exchanges.values() if not exchange.is_side_request]
         hosts = {exchange.turn: host for exchange in reversed(asking) if (host := self.host_of(exchange))}
         return hosts if len(self.hosts) > 1 else {}

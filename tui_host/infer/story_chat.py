@@ -40,14 +40,10 @@ class StoryChat:
         self._failure: NoteItem | None = None  # which the chat ends with, so often
         self._failures = 0
         self._unnamed: tuple[int, ModelExchange] | None = None  # the note with room for the first host's name
-        self._revision: int = -1
 
     def tell(self) -> None:
         """Add what is new in the story."""
         story = self._story
-        if story.revision == self._revision:
-            return
-        self._revision = story.revision
         self.names_hosts |= len(story.hosts) > 1
         if self.names_hosts and self._unnamed is not None:
             number, first = self._unnamed
@@ -56,7 +52,7 @@ class StoryChat:
         joined: dict[ExchangeKey, list[JoinedCall]] = {}
         for call in story.joined():
             joined.setdefault((call.call.capture, call.call.exchange), []).append(call)
-        for exchange in story.exchanges:
+        for exchange in story.conversations.exchanges.values():
             if self._opened.get(exchange.key) != exchange.is_side_request:  # a request may turn out to be one later
                 self._opened[exchange.key] = exchange.is_side_request
                 for key, item in () if exchange.is_retry else _opening(exchange):
@@ -83,14 +79,9 @@ class StoryChat:
         last, self._last = self._last, exchange
         before, words = exchange.parent if is_asking else exchange, ""
         is_near = is_asking and before is not None and _side(before) == self._last_turn
-        if (
-            last is not None
-            and before is not None
-            and before.question
-            and _side(last) != _side(exchange)
-            and not is_near
-        ):
-            words = f'{"after" if is_asking else "to"} "{line(before.question, _NAME)}"'
+        question = "" if before is None or is_near else before.question
+        if question and last is not None and _side(last) != _side(exchange):
+            words = f'{"after" if is_asking else "to"} "{line(question, _NAME)}"'
         if _side(exchange) == exchange.turn:
             self._last_turn = exchange.turn
         host_of = self._story.host_of

@@ -20,7 +20,7 @@ from tui_host.capture.store.notes_of_people import choose_frame, frame_choices
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.errors import JSON, StoreError, TuiHostError
-from tui_host.infer.conversations.host_names import host_named, in_words, models_in_words, models_of, protocols_of
+from tui_host.infer.conversations.host_names import host_named, models_in_words, protocols_in_words
 from tui_host.infer.matching.matcher import JoinedCall, Pairing, pairing_of, pairings
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import FoundLink, Story
@@ -103,8 +103,14 @@ class WholeStory:
             records = (record for capture in self._last for record in store.records(capture=capture))
             self._links = [record for record in records if record.kind == "link"]
         else:
-            self._links = list(self._found_links())
-            model, protocol = models_in_words(models_of(story.speakers)), in_words(protocols_of(story.speakers))
+            links = list(story.links())
+            self._links = list[Record]()
+            for capture, last in self._last.items():  # their numbers follow the capture's last record
+                for number, found in enumerate((found for found in links if found.capture == capture), last.seq + 1):
+                    if found.link.span.seq is not None and found.place.turn and found.place.step:
+                        self._places_of_frames[capture, found.link.span.seq] = found.place
+                    self._links.append(found.record(number, last.time_ns, last.mono_ns))
+            model, protocol = models_in_words(story.speakers), protocols_in_words(story.speakers)
             self.info = replace(self.info, turns=story.conversations.turns, model=model, protocol=protocol)
 
     def session_items(self, session: str) -> Sequence[str]:  # noqa: ARG002 - there is but one
@@ -122,15 +128,6 @@ class WholeStory:
             else:
                 yield record, False
         yield from ((link, False) for link in self._links)
-
-    def _found_links(self) -> Iterator[Record]:
-        """Give the links as records, numbered from each capture's last record on."""
-        links = list(self.found.links())
-        for capture, last in self._last.items():
-            for number, link in enumerate((link for link in links if link.capture == capture), 1):
-                if link.link.span.seq is not None and link.place.turn and link.place.step:
-                    self._places_of_frames[capture, link.link.span.seq] = link.place
-                yield link.record(last.seq + number, last.time_ns, last.mono_ns)
 
 
 def exported_session(store: Store, name: str) -> tuple[SessionInfo, Exported]:
@@ -153,9 +150,8 @@ def link_by_hand(store: Store, session: str, call: str, frame: str) -> tuple[str
         place = story.place_of(joined.call.capture, joined.call.exchange)
         if call in {joined.call.key, f"{place.turn}.{place.step}.{joined.call.number + 1}"}:
             asked.append(joined)
-    sent = [
-        own for own in story.frames.sent.values() if frame in {"{}:{}".format(*own.key), f"{own.server}#{own.rpc_id}"}
-    ]
+    frames = story.frames.sent.values()
+    sent = [own for own in frames if frame in {"{}:{}".format(*own.key), f"{own.server}#{own.rpc_id}"}]
     remedy = "name a call as 1.1.2, a frame as math#4, or both as the JSON lines of `sessions export` do"
     if not asked:
         raise TuiHostError("there is no such call of a model", call, remedy)
@@ -180,8 +176,8 @@ class StoryState:
     live: bool = True  # a tap of the story still runs
     running: frozenset[str] = frozenset()  # the captures that still grow
     hosts: Sequence[str] = ()  # as far as they state their names
-    models: Sequence[tuple[str, str]] = ()  # provider and name of each that was asked
-    protocols: Sequence[str] = ()
+    models: str = ""  # that were asked
+    protocols: str = ""
     turns: int = 0
     whose: Mapping[int, str] = field(default_factory=dict[int, str])  # the host of each turn, where there are several
     has_calls: bool = False  # a server's tool was called
@@ -325,8 +321,8 @@ class LiveStory:
         self._state = replace(
             self._state,
             hosts=story.hosts,
-            models=models_of(story.speakers),
-            protocols=protocols_of(story.speakers),
+            models=models_in_words(story.speakers),
+            protocols=protocols_in_words(story.speakers),
             turns=story.conversations.turns,
             whose=story.whose,
             has_calls=bool(story.frames.sent),

@@ -37,13 +37,12 @@ class TappedFrames:
         self.peers.setdefault(_line(record), record.peer)
         if len(record.data) > MOST:  # an answer is known by its id alone
             head = frame_head(record.data)
-            if head.answers and record.direction == "in":
-                answer = Answer(seq=record.seq, mono_ns=record.mono_ns, is_error=head.is_error)
-                self._answered(self._called(_keys(record, head.id)), answer)
-            return
-        message = _message(record.data)
-        identity, is_asking = message.get("id"), isinstance(message.get("method"), str)
-        keys: Sequence[_Key] = () if identity is None else _keys(record, canonical(identity))
+            message: Mapping[str, JSON] = {"error" if head.is_error else "result": {}}
+            keys = _keys(record, head.id) if head.answers else ()
+        else:
+            message = _message(record.data)
+            keys = () if (identity := message.get("id")) is None else _keys(record, canonical(identity))
+        is_asking = isinstance(message.get("method"), str)
         if is_asking and record.direction == "out":
             self._ask(record, at_ns, message, keys)
         elif keys and not is_asking and record.direction == "in":
@@ -122,9 +121,6 @@ class TappedFrames:
             is_error=held is None or bool(mapping(held).get("isError")),
             contents="" if texts or held is None else content_lines(read_any(mapping(held)), is_own=False),
         )
-        self._answered(call, answer)
-
-    def _answered(self, call: FrameKey | None, answer: Answer) -> None:
         if call in self.sent and self.sent[call].answer is None:
             self._put(replace(self.sent[call], answer=answer))
 

@@ -40,7 +40,8 @@ class OwnChat:
         """Return the items of the chat, in order."""
         conversation = Conversation()
         StoryChat(self._story, conversation).tell()
-        own = [exchange for exchange in self._story.exchanges if not exchange.root.is_side_request]
+        exchanges = self._story.conversations.exchanges.values()
+        own = [exchange for exchange in exchanges if not exchange.root.is_side_request]
         places = {(exchange.turn, exchange.step): self._places.get(exchange.key, NOWHERE) for exchange in own}
         for item in conversation.items:
             step = item.step if isinstance(item, AnswerItem | CallItem) else 0  # 0: stated only in a later request

@@ -147,17 +147,12 @@ def hosts_by_speaker(speakers: Collection[Speaker], calling: Collection[str]) ->
     return hosts
 
 
-def models_of(speakers: Iterable[Speaker]) -> list[tuple[str, str]]:
-    """Return provider and model of all requests, in order of first use."""
-    return list(dict.fromkeys((speaker.peer, speaker.model) for speaker in speakers))
-
-
-def protocols_of(speakers: Collection[Speaker]) -> list[str]:
-    """Return the tool protocols in order of first use; requests without any tools do not count beside a protocol of text."""
+def protocols_in_words(speakers: Collection[Speaker]) -> str:
+    """Join the tool protocols in order of first use; requests without any tools do not count beside a protocol of text."""
     protocols = dict.fromkeys(speaker.protocol for speaker in speakers if speaker.protocol)
     if len(protocols) > 1 and not any(speaker.has_tools for speaker in speakers):
         protocols.pop(NATIVE, None)
-    return list(protocols)
+    return in_words(list(protocols))
 
 
 def in_words(names: Sequence[str]) -> str:
@@ -165,8 +160,9 @@ def in_words(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) <= 2 else f"{names[0]}, {names[1]} +{len(names) - 2} more"
 
 
-def models_in_words(models: Sequence[tuple[str, str]]) -> str:
-    """Join models, naming each provider once: `demo/gpt-x and gpt-y`; empty for none."""
+def models_in_words(speakers: Iterable[Speaker]) -> str:
+    """Join the models in order of first use, naming each provider once: `demo/gpt-x and gpt-y`; empty for none."""
+    models = list(dict.fromkeys((speaker.peer, speaker.model) for speaker in speakers))
     asked = [pair for pair in models if pair[1]] or models
     names = ["/".join(filter(None, pair)) for pair in asked[:1]]
     names += [model if peer == before else f"{peer}/{model}" for (before, _), (peer, model) in pairwise(asked)]

@@ -174,7 +174,7 @@ class ModelExchange:
                 at_ns=self._arrived[index],
                 spans=folded.spans,
                 host=self.speaker.host,
-                agent=(self.speaker.agent, self.speaker.title),
+                agent=(capture, *self.speaker[:3]),
                 offered=self.offered,
             )
             for number, (index, folded) in enumerate(zip(sorted(self._arrived), self.fold.calls, strict=False))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
@@ -93,7 +93,7 @@ class _Matching:
         self._known: dict[str, Known] = {}
         self._taken: set[FrameKey] = set()
         self._lines = Counter(tapped.peers.values())  # how many connections each server has
-        self._used: set[tuple[object, ...]] = set()  # the connections that hosts use for certain
+        self._used: set[tuple[Hashable, Line]] = set()  # the connections that hosts use for certain
         self._find_possible(tapped, clock)
 
     # What is possible: by name, arguments, host and time.
@@ -174,7 +174,10 @@ class _Matching:
         pairs = pairs or [
             (key, calls[0])
             for key, calls in possible.items()
-            if len(calls) == 1 and counts[calls[0]] == 1 and self._is_credible(key, calls[0])
+            if len(calls) == 1
+            and counts[calls[0]] == 1
+            # Where nobody else can have sent the frame, it is enough that the result does not differ.
+            and (self._repeats(key, calls[0]) or (self._repeats(key, calls[0]) is None and self._is_own(key, calls[0])))
         ]
         for key, call in pairs:
             self._take(key, call, "value")
@@ -191,15 +194,10 @@ class _Matching:
         is_own = not rest or (is_distinctive and all(self._repeats(key, call) is False for call in rest))
         return telling[0] if is_own and all(self._repeats(rival, telling[0]) is False for rival in rivals) else ""
 
-    def _is_credible(self, key: FrameKey, call: str) -> bool:
-        """Return whether the result repeats an answer, or at least does not differ where nobody else can have sent a frame."""
-        evidence = self._repeats(key, call)
-        return evidence is True or (evidence is None and self._is_own(key, call))
-
     def _is_own(self, key: FrameKey, call: str) -> bool:
         """Return whether no other host can have sent a frame."""
         frame = self._frames[key]
-        return self._lines[frame.server] == 1 or (*_host(self._calls[call]), frame.line) in self._used
+        return self._lines[frame.server] == 1 or (self._calls[call].agent, frame.line) in self._used
 
     # Maybe.
 
@@ -229,7 +227,7 @@ class _Matching:
         self._known[call] = known
         self._taken.add(key)
         if known != "maybe":
-            self._used.add((*_host(self._calls[call]), self._frames[key].line))
+            self._used.add((self._calls[call].agent, self._frames[key].line))
 
     def _open_pairs(self) -> dict[FrameKey, list[str]]:
         return {
@@ -277,11 +275,6 @@ class _Matching:
                 yield call.key, ((places[0] if is_whole else call).results, not is_told)
 
 
-def _host(call: Call) -> tuple[object, ...]:
-    """Return what tells a call's host from others."""
-    return call.capture, call.host, call.agent
-
-
 def _with_other_clocks(captures: set[str], calls: Iterable[Call], clock: WallClock) -> set[str]:
     """Return the captures of frames whose times say nothing beside the models', as of logs of two machines.
 
@@ -311,8 +304,12 @@ def pairings(
     joined: Sequence[JoinedCall], frames: Sequence[CallFrame], *, calls: Container[str] = (), record: tuple[str, int]
 ) -> Sequence[Pairing]:
     """Return the pairs of the frame that a record is or answers, or else of the calls with these keys, the likeliest first."""
-    answers = {(frame.key[0], frame.answer.seq): frame.key for frame in frames if frame.answer is not None}
-    own = [frame for frame in frames if frame.key in {record, answers.get(record)}]
+    capture, seq = record
+    own = [
+        frame
+        for frame in frames
+        if frame.key[0] == capture and seq in {frame.key[1], frame.answer and frame.answer.seq}
+    ]
     pairs = [(call, frame) for call in joined if own or call.call.key in calls for frame in own or frames]
 
     def rank(pair: tuple[JoinedCall, CallFrame]) -> tuple[int, int]:

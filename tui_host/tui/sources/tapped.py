@@ -15,7 +15,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import Conversation
 from tui_host.errors import StoreError
-from tui_host.infer.conversations.host_names import in_words, models_in_words
+from tui_host.infer.conversations.host_names import in_words
 from tui_host.infer.story_reader import LiveStory, StoryState, StoryUpdate
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
 from tui_host.tui.sources.source_words import FROM_FILE, NO_CHAT, reading_words
@@ -137,7 +137,7 @@ class TapSource(SessionSource):
         self.live, self.is_stale = state.live, state.is_stale
         session.title = state.title or session.title
         session.turn = max(state.turns, 1)
-        session.asked, session.protocol = models_in_words(state.models), in_words(state.protocols)
+        session.asked, session.protocol = state.models, state.protocols
         if state.is_whole:
             self.ladder.close(state.running)
             self.is_behind = False
