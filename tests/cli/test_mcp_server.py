@@ -15,6 +15,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.cli.desk import Desk, desk, server
 from tests.kit.bodies import asks, text
 from tests.kit.program import Programs
+from tests.opening.captured import archive, entry
 
 TOOLS = [
     "list_sessions",
@@ -59,6 +60,10 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
     answers = (asks(("good__echo", '{"a":1}')), text(f"it echoed {long}"), text("nothing"))
     with desk(program, tmp_path, *answers, servers=server("good", "list-changed")) as place:
         first, later = _recorded(place)
+        archived = entry("https://mcp.example/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, "")
+        archived["response"] = {"status": 200, "content": {"size": 5120}}
+        place.run("sessions", "import", "-", stdin=archive(archived))
+        foreign = str(place.listed()[-1]["id"])
         before = (place.data / "tui-host.db").read_bytes()
         async with _served(place) as session:
             listed = await session.list_tools()
@@ -93,6 +98,9 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
             assert "content-type: text/event-stream" in whole.lower()
             rest, _ = await _told(session, "list_sessions", offset=5)
             assert rest == f"{sessions[5:]}\n[characters 5 to {len(sessions)} of {len(sessions)}, the end]"
+            assert "not in the file, 5,120 bytes" in (await _told(session, "show_turn", session=foreign))[0]
+            lacking, _ = await _told(session, "read_bytes", session=foreign, row=1)
+            assert "row 1: no bytes\nThe body is not in the file, 5,120 bytes.\n" in lacking
             wrong, is_error = await _told(session, "show_call", session=first, call="9.9.9")
             assert is_error
             assert "has no call 9.9.9" in wrong

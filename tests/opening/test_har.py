@@ -9,6 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.opening.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, archive, entry, is_timed, read, seen, told
+from tui_host.answers.bodies import body_of, missing_words
+from tui_host.answers.look import Looks
+from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.said_texts import RowTexts
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.json import spans
 from tui_host.capture.json.narrowing import mapping
@@ -118,6 +122,59 @@ def test_a_body_that_an_archive_does_not_hold_is_told_apart_from_an_answer_that_
     assert ended(status=204, headers=[], content={"size": 0})[1].reason == "complete"
     stream: JSON = [{"name": "content-type", "value": "text/event-stream"}]
     assert ended(status=200, headers=stream, content={"size": 0})[1].reason == MISSING
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "reason", "words"),
+    [
+        (200, {"size": 5120}, MISSING, "not in the file, 5,120 bytes"),
+        (200, {"size": 7000, "text": None}, MISSING, "not in the file, 7,000 bytes"),
+        (200, {"size": 9000, "text": ""}, MISSING, "not in the file, 9,000 bytes"),
+        (200, {}, MISSING, "not in the file"),
+        (503, {"size": 300}, MISSING, "not in the file, 300 bytes"),
+        (204, {}, "complete", "an empty answer"),
+        (200, {"size": 0}, "complete", "an empty answer"),
+        (200, {"text": ""}, "complete", "an empty answer"),
+    ],
+)
+def test_an_answers_row_says_what_the_archive_holds_of_it(
+    status: int, content: dict[str, JSON], reason: str, words: str
+) -> None:
+    response: JSON = {"status": status, "headers": HEADERS, "content": content}
+    found = seen(archive({**entry(URL, CHAT, ""), "response": response}))
+    texts = list(RowTexts(wires := RecordedWires(found)).all())
+    assert (read_ending(found[-1].data).reason, texts[1].words) == (reason, f"{status} {words}")
+    assert (missing_words(texts[1].row) in body_of(wires, texts[1].row).notes) == (reason == MISSING)
+
+
+def looked_at(wires: RecordedWires) -> list[int]:
+    looks = Looks(wires)
+    looks.advance()
+    return looks.numbers
+
+
+def test_a_servers_answer_that_is_not_in_the_archive_answers_its_request_and_is_nothing_to_look_at() -> None:
+    kept: JSON = {"status": 200, "headers": HEADERS, "content": {"size": 5120}}
+    failed: JSON = {"status": 0, "content": {}}
+    for response, state, answer, count in (
+        (kept, "done", ("frame", "mcp", True, "not in the file, 5,120 bytes"), 0),
+        (failed, "unanswered", ("fault", "mcp", False, "no response came"), 2),
+    ):
+        wires = RecordedWires(seen(archive({**entry("https://mcp.example/mcp", ASK, ""), "response": response})))
+        asked, row = wires.ladder.rows
+        assert (asked.state, wires.ladder.partner(0)) == (state, 1)
+        assert (row.kind, row.lane, row.missing, row.words) == answer
+        assert len(looked_at(wires)) == count
+
+
+def test_a_request_that_is_not_in_the_archive_is_nothing_to_look_at() -> None:
+    sent = {**entry("https://mcp.example/mcp", ASK, json.dumps(TELL)), "startedDateTime": "2026-11-22T02:13:01Z"}
+    lacking = entry("https://mcp.example/mcp", {}, "{}")
+    lacking["request"] = {"method": "PATCH", "url": "https://mcp.example/mcp"}
+    wires = RecordedWires(seen(archive(sent, lacking)))
+    row = wires.ladder.rows[-1]
+    assert (row.method, row.missing, row.words, row.malformed) == ("PATCH", True, MISSING, "")
+    assert not looked_at(wires)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from tests.tui.inspector_wires import Wires, a_turn, connected, events_of, to_js
 from tui_host.answers.masks import Mask
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.sections import Sections
+from tui_host.capture.record import MISSING
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line
@@ -120,7 +121,7 @@ def test_tokens_leave_their_room_to_other_words_and_what_was_said_to_how_it_went
         (replace(ROW, method="n", events=3), "n x3"),
         (replace(ROW, lane="llm", kind="fault", words="connection refused"), "✗ connection refused"),
         (replace(ROW, answer=True, rpc_id="4", error=True, words="-32602 bad"), "#4 error  -32602 bad"),
-        (replace(RESPONSE, status=0, events=1, missing=True), "answer · not in the file"),
+        (replace(RESPONSE, status=0, events=1, missing=True, words=MISSING), "answer · not in the file"),
         (replace(REQUEST, missing=True), "POST chat/completions  not in the file"),
     ],
 )

@@ -77,6 +77,8 @@ class Body:
 
 def missing_words(row: Row) -> str:
     """Explain a missing body."""
+    if not row.is_absent:
+        return f"The body is {row.words if row.words.startswith(MISSING) else MISSING}."
     if row.kind == "request":
         return f"The body of this request is {MISSING}, or cannot be told from others."
     return f"The body of this answer is {MISSING}, or may belong to another request."
@@ -104,8 +106,8 @@ def heads_text(wires: Wires, row: Row) -> str:
 
 
 def first_data(wires: Wires, row: Row) -> bytes:
-    """Return the bytes of a row's first record, such as a frame; none if the record is gone."""
-    record = wires.record((row.capture, row.seq))
+    """Return the bytes of a row's first record, such as a frame; none if the record is gone, or is not in the file."""
+    record = None if row.missing else wires.record((row.capture, row.seq))
     return b"" if record is None else record.data
 
 
@@ -188,7 +190,7 @@ def _notes(wire: bytes, data: bytes, decoding: str, row: Row, redacted: Sequence
     words.append(f"{len(data):,} bytes decoded" if data is not wire else "")
     words.append("UTF-8" if is_text(data) else "binary: offset, hex, ASCII")
     words.append("more may come" if row.state == "open" and row.kind != "frame" else "")
-    yield " · ".join(filter(None, words))
+    yield missing_words(row) if row.missing else " · ".join(filter(None, words))
     if row.malformed:
         yield f"malformed: {line(row.malformed, 300)}"
     if row.state == "cut":

@@ -279,7 +279,7 @@ class _Chain:
         span = error or span
         result = parsed(data[slice(*span)]) if span is not None else None
         self._answer, self._result = row, contents_of(result)
-        words = kinds_of(self._result) or short(result, 200)
+        words = row.words if row.missing else kinds_of(self._result) or short(result, 200)
         if len(data) > MOST_BYTES:
             words = f"{len(data):,} bytes, too large to take apart here"
         elif error is not None:

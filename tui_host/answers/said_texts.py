@@ -12,6 +12,7 @@ from tui_host.answers.outlines import fold_of, marks_of, outlined
 from tui_host.answers.steps import made
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.parts import keyless
+from tui_host.capture.http.exchange_end import EMPTY
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.visible import decode
@@ -162,7 +163,7 @@ class RowTexts:
     def _response(self, row: Row, name: str) -> RowText:
         body = body_of(self._wires, row)
         dialect = self._wires.dialect(row)
-        if dialect is None or row.method == "GET" or row.status >= 400:
+        if dialect is None or row.method == "GET" or row.status >= 400 or row.words == EMPTY:
             return self._whole(row, name, keyless(_words(row)), keyless(decode(body.data)))
         fold = made(fold_of(self._wires, row, body, dialect))
         pieces = [

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tui_host.capture.http.exchange_end import kept_in_words, missing_in_words
+from tui_host.capture.http.exchange_end import EMPTY, kept_in_words, missing_in_words
 from tui_host.capture.record import MISSING, lasted
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, UserItem
@@ -183,7 +183,9 @@ def _trouble(exchange: ModelExchange, unasked: int) -> str:
     if exchange.is_answered:
         return end_words(fold)
     if ending.reason == MISSING:
-        return missing_in_words(unasked) if status < 0 else f"{status} · the answer's body is {MISSING}"
+        return missing_in_words(unasked) if status < 0 else f"{status} · the answer's body is {ending.missing}"
+    if ending.reason == "complete" and not ending.size and 0 < status < 300:
+        return f"{status} · {EMPTY}"
     if (kept := kept_in_words(ending)) and status < 300:
         return f"of the answer {kept}"
     what = "the answer broke off" if status >= 0 else "no answer came"

@@ -148,7 +148,8 @@ class _Entry:
 
         yield due(begun_ns, is_measured=self._is_timed)
         has_body = self._method not in {"GET", "HEAD", "DELETE", "OPTIONS"}
-        is_held = not has_body or "text" in self._posted or self._request.get("bodySize") == 0
+        size = self._request.get("bodySize")
+        is_held = not has_body or size == 0 or _is_held(self._sent, self._posted, size)
         sent = self._method, self._url, _headers(self._request), self._sent
         observed = observer.begin(*sent, wires.place, lacks="" if is_held else MISSING)
         status, headers = _amount(self._response.get("status")), _headers(self._response)
@@ -162,13 +163,14 @@ class _Entry:
         yield due(max(end_ns, last_ns), is_measured=is_end_timed)
         media = value_of(headers, "content-type") or _text(self._content.get("mimeType"))
         # browsers state a size of 0 for streams that they did not keep
-        has_none = self._content.get("size") == 0 and not media.lower().startswith("text/event-stream")
+        size = self._content.get("size")
+        has_none = status in {204, 304} or (size == 0 and not media.lower().startswith("text/event-stream"))
         if not status and not self._came:
             observed.end("failed", _text(self._response.get("_error")) or "no response came")
-        elif self._came or has_none or "text" in self._content or status in {204, 304}:
+        elif has_none or _is_held(self._came, self._content, size):
             observed.end()
         else:
-            observed.end(MISSING, missed=_amount(self._content.get("size")))
+            observed.end(MISSING, missed=_amount(size))
 
 
 def _carries_rpc(body: bytes) -> bool:
@@ -177,6 +179,11 @@ def _carries_rpc(body: bytes) -> bool:
         return False
     data = (line[5:] for line in body.splitlines() if line.startswith(b"data:"))
     return any(is_frame(read_value(value)) for value in ([body] if is_rpc(body) else islice(data, _FIRST_EVENTS)))
+
+
+def _is_held(body: bytes, held: Mapping[str, JSON], size: JSON) -> bool:
+    """Whether a body is there, or an empty text says that there was none; beside a size it says that nothing was kept."""
+    return bool(body) or (isinstance(held.get("text"), str) and not _amount(size))
 
 
 def _body(held: Mapping[str, JSON]) -> bytes:

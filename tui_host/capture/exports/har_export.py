@@ -93,7 +93,9 @@ def _response(exchange: Exchange) -> JSON:
     status, ending, fault = head.status or 0, exchange.ending, None
     body = _decoded(exchange.chunks)
     content: dict[str, JSON] = {"size": len(body), "mimeType": head.value("content-type")}
-    if ending is None or ending.reason != MISSING:
+    if ending is not None and ending.reason == MISSING:
+        content["size"] = ending.size
+    else:
         try:
             content["text"] = body.decode()
         except UnicodeDecodeError:

@@ -133,6 +133,7 @@ class _Traffic:
         self._bodies: dict[tuple[str, str | None], list[Record]] = {}
         self._framed: set[tuple[str, str | None]] = set()  # exchanges whose bodies stand there as frames
         self._unasked: set[tuple[str, str | None]] = set()
+        self._answered: set[tuple[str, str | None]] = set()  # exchanges with the head of an answer
         place = (0, 0)
         for record, is_preamble in records:
             exchange = record.capture, record.exchange
@@ -143,6 +144,8 @@ class _Traffic:
                 self._unasked.add(exchange)
             elif record.kind == "frame" and record.exchange:
                 self._framed.add(exchange)
+            elif record.kind == "response":
+                self._answered.add(exchange)
             if record.place.turn is not None and not is_preamble:  # without a step, it stays where it was captured
                 place = (record.place.turn, record.place.step or 0)
             (self.preamble if is_preamble else self.steps.setdefault(place, [])).append(record)
@@ -181,7 +184,9 @@ class _Traffic:
                 return f"{way} response {code(str(head.status or ''))}".rstrip() + fault, body
             case "end" if record.exchange is None:
                 return f"**{code(record.peer)}** connection ended: {code(reason_of_end(record))}", ()
-            case "end" if read_ending(record.data).reason == MISSING:
+            case "end" if (ending := read_ending(record.data)).reason == MISSING:
+                if exchange in self._answered:
+                    return f"{way} the answer's body is {ending.missing}", ()
                 return f"{way} {missing_in_words(len(self._unasked & self._bodies.keys()))}", ()
             case "error":
                 ending = read_ending(record.data)

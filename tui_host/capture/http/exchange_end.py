@@ -21,6 +21,7 @@ from tui_host.errors import JSON
 Reason: TypeAlias = Literal[
     "complete", "closed by host", "cut by peer", "timed out", "not connected", "failed", "not in the file"
 ]
+EMPTY = "an empty answer"
 _REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
 
 
@@ -37,6 +38,11 @@ class Ending:
     def kind(self) -> Kind:
         """The kind of record for this end."""
         return "end" if self.reason in {"complete", "closed by host", MISSING} else "error"
+
+    @property
+    def missing(self) -> str:
+        """Words for a body that is not in a file, with the size that the file states."""
+        return f"{MISSING}, {self.size:,} bytes" if self.size else MISSING
 
     def to_bytes(self) -> bytes:
         """Return the data for the record."""

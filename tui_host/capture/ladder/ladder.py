@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from tui_host.capture.connection_end import is_orderly, reason_of_end, why_unanswered
 from tui_host.capture.frames.frame_heads import FrameHead, frame_head
-from tui_host.capture.http.exchange_end import kept_in_words, read_ending
+from tui_host.capture.http.exchange_end import EMPTY, kept_in_words, read_ending
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.json.narrowing import WORDS, mapping, text_or_empty
 from tui_host.capture.json.reading import read_object
@@ -68,11 +68,13 @@ class LadderExchange:
         elif record.kind == "request":
             method = head.method or ""
             self._asked = {"method": method, "url": head.url or "", "head": head.lines, "request_seq": record.seq}
-            marks: dict[str, Value] = {"malformed": "", "missing": True} if record.malformed == MISSING else {}
+            values = self._asked
+            if record.malformed == MISSING:
+                values = {**values, "malformed": "", "missing": True, "words": MISSING}
             if is_of_model:
-                self.request = rows.add(record, "llm", "request", **self._asked, **marks)
+                self.request = rows.add(record, "llm", "request", **values)
             elif method != "POST" or not is_rpc(record.data):
-                self.request = self.response = rows.add(record, "mcp", "request", **self._asked, state="open", size=0)
+                self.request = self.response = rows.add(record, "mcp", "request", **values, state="open", size=0)
         elif record.kind == "response":
             self._head = head
             self._answered = {"status": head.status or 0, "head": head.lines, "response_seq": record.seq}
@@ -126,14 +128,19 @@ class LadderExchange:
                 message = text_or_empty(mapping(read_object(self._body).get("error")).get("message"))
                 words = f"the tap itself answered: {message.removeprefix(f'{TAP}: ') or words}"
         words = words[:WORDS]
-        if ending.reason == MISSING and self.response < 0:
-            self._add_answer(record)
+        is_missing = ending.reason == MISSING
+        if is_missing:
+            words = words or ending.missing
+            if is_of_model and self.response < 0:
+                self._add_answer(record)
         is_closed_stream = not is_of_model and self.response >= 0 and ending.reason == "closed by host"
         state = "done" if is_closed_stream else _STATES.get(ending.reason, "cut")
         if is_refused and state == "done":
             state = "failed"
         if self.response >= 0:
             row = rows.rows[self.response]
+            if is_of_model and ending.reason == "complete" and not (row.size or ending.size or words):
+                words = EMPTY
             rows.change(
                 row.number,
                 last_seq=record.seq,
@@ -142,13 +149,15 @@ class LadderExchange:
                 error=is_refused or state == "failed",
                 words=words or row.words or (ending.reason if state == "cut" else ""),
                 malformed=row.malformed or kept_in_words(ending),
-                missing=ending.reason == MISSING,
+                missing=is_missing or row.missing,
             )
         elif self._refusal >= 0 and ending.kind == "end":
             rows.change(self._refusal, status=status, error=True)
         elif is_of_model or is_refused or ending.kind == "error":
             phrases = (f"HTTP {status} {known.phrase}" for known in HTTPStatus if known == status)
-            words = words or (next(phrases, f"HTTP {status}") if is_refused else ending.reason)
+            if is_refused and (is_missing or not words):
+                words = " · ".join(filter(None, (next(phrases, f"HTTP {status}"), words)))
+            words = words or ending.reason
             values = {**self._asked, **self._answered, "outward": False, "size": ending.size, "error": True}
             lane = "llm" if is_of_model else "mcp"
             number = rows.add(record, lane, "fault", **values, state=state, words=words)
@@ -156,6 +165,13 @@ class LadderExchange:
                 rows.pair(self.request, number)
                 if rows.rows.text("state", self.request) == "open":
                     rows.change(self.request, state="unanswered", ending=words)
+        elif is_missing and self.request >= 0 and rows.rows.text("state", self.request) == "open":
+            asked = rows.rows[self.request]
+            values = {"method": asked.method, "tool": asked.tool, "rpc_id": asked.rpc_id, "calls": asked.calls}
+            values |= {**self.carrier("in"), "turn": asked.turn, "step": asked.step, "answer": True, "missing": True}
+            number = rows.add(record, "mcp", "frame", **values, size=0, words=words)
+            rows.pair(self.request, number)
+            rows.change(self.request, state="done")
 
 
 class Ladder:

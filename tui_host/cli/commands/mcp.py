@@ -116,7 +116,7 @@ def _show_turn(recordings: Recordings, store: Store, given: _Given) -> str:
         url = row.url if row.outward or wires.ladder.partner(row.number) is None else ""
         state = "" if row.state == "done" else row.state
         url, said = (line(shown, _LINE_CHARACTERS) for shown in (url, text.words))
-        words = (head, url, short_size(row.size), state, calls, said)
+        words = (head, url, "" if row.missing else short_size(row.size), state, calls, said)
         rows.append("  ".join(filter(None, words)))
     return "\n".join((*rows, "", sheet_text(pages[0]), "", sheet_text(pages[1])))
 
@@ -150,7 +150,8 @@ def _read_bytes(recordings: Recordings, store: Store, given: _Given) -> str:
     span = data[start : start + min(most, _number(given, "length", most))]
     end = start + len(span)
     more = f"; more: start {end}" if end < len(data) else ""
-    head = f"{wires.called(row)}, row {number}: bytes {start} to {end} of {len(data)}{more}"
+    which = "no bytes" if row.missing else f"bytes {start} to {end} of {len(data)}{more}"
+    head = f"{wires.called(row)}, row {number}: {which}"
     shown = span.decode("utf-8", "replace") if body.is_text else span.hex(" ")
     headers = "" if start else heads_text(wires, row)
     return "\n".join((head, *body.notes, *(("", headers) if headers else ()), "", shown))

@@ -70,6 +70,8 @@ def _paged(body: Body, made: Callable[[str, Sequence[str]], Page]) -> Steps[Page
 
 def frame_page(source: SessionSource, row: Row) -> Steps[Page]:
     """Return a frame as a page, indented if JSON."""
+    if row.missing:
+        return (yield from raw_page(source, row))
     body = yield from reading(source, row)
     return (yield from _pretty("frame", body, unless=row.kind != "frame"))
 

@@ -168,9 +168,7 @@ def _request(row: Row, facts: RowFacts) -> list[Piece]:
 def _response(row: Row, facts: RowFacts) -> list[Piece]:
     status = str(row.status) if row.status else "answer"
     pieces: list[Piece] = [(status, "failed" if row.status >= 400 else "what")]
-    if row.missing:
-        pieces.append((f" · {MISSING}", "words"))
-    elif row.events > 1:
+    if row.events > 1:
         pieces.append((f" · {row.events:,} events", "words"))
     elif row.size:
         pieces.append((f" · {short_size(row.size)}", "words"))
@@ -191,7 +189,11 @@ def _frame(row: Row, facts: RowFacts) -> list[Piece]:
         if row.status:  # of the refusal that carried the answer
             pieces.append((f" · {row.status}", "failed"))
         if row.words:
-            is_text = row.method == "tools/call" and not row.error and not row.words.startswith(INPUT_REQUIRED)
+            is_text = (
+                row.method == "tools/call"
+                and not (row.error or row.missing)
+                and not row.words.startswith(INPUT_REQUIRED)
+            )
             words = f'"{row.words}"' if is_text else row.words
             pieces.append((f"  {line(words, WORDS)}", "words"))
         elif row.method:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tui_host.answers.steps import PIECE, Making, Steps
+from tui_host.capture.http.exchange_end import EMPTY
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size
@@ -169,7 +170,7 @@ def describe(source: SessionSource, row: Row) -> Steps[Described]:
     from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
     from tui_host.llm.outline import estimate_tokens
 
-    if row.size > MOST or row.missing:
+    if row.size > MOST or row.missing or row.words == EMPTY:
         return Described()
     body = yield from reading(source, row)
     dialect = source.dialect(row)
