@@ -40,8 +40,7 @@ def form_of(value: JSON) -> BodyForm | None:
         return first if first is not None and first[:2] == ("answer", ("gemini",)) else None
     if not isinstance(value, Mapping):
         return None
-    answer = answer_part(value)
-    if answer is not None:
+    if (answer := answer_part(value)) is not None:
         return BodyForm("answer", (answer[0],), answer[1])
     dialects = tuple(request_kinds(value))
     return BodyForm("request", dialects) if dialects else None

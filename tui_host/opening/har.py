@@ -57,8 +57,7 @@ def read(file: CapturedFile, wires: FileWires) -> None:
     Raises:
         TuiHostError: The archive has no entries, or is broken. What stands before was reported.
     """
-    entries = _ENTRIES.search(file.data)
-    if entries is None:
+    if (entries := _ENTRIES.search(file.data)) is None:
         raise file.unreadable("this HTTP archive has no entries")
     servers: dict[str, Observer] = {}
     waiting: _Waiting = []
@@ -69,14 +68,13 @@ def read(file: CapturedFile, wires: FileWires) -> None:
             started_ns = entry.started_ns
             while waiting and waiting[0][0] <= started_ns and len(file.data) > _SORTED:
                 _report_next(waiting, wires)
-            observer = entry.observer(servers, wires)
-            if observer is None:
+            if (observer := entry.observer(servers, wires)) is None:
                 wires.leave_out("exchanges with neither a model nor an MCP server")
             else:
                 heappush(waiting, (started_ns, number, None, entry.replay(observer, wires)))
     except BrokenError as error:
-        where = f"{file.line_at(error.at)}, byte {error.at}"
-        raise file.unreadable(f"this HTTP archive is broken: {error}", where) from error
+        what = f"this HTTP archive is broken: {error}"
+        raise file.unreadable(what, f"{file.line_at(error.at)}, byte {error.at}") from error
     finally:
         while waiting:
             _report_next(waiting, wires)

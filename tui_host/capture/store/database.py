@@ -19,6 +19,7 @@ from tui_host.errors import SettingsError, StoreError
 from tui_host.settings.paths import ensure_private_dir
 
 T = TypeVar("T")
+CARRIED_OVER = "start tui-host: it is set aside, and what can be read carried over"
 ELSEWHERE = "choose another place with --data-dir; the app and `ask` run with --no-record, too"
 CHECKED_UP_TO = 4 << 20
 """Largest file, in bytes, to check completely at each start; a larger file is checked after damage was seen."""
@@ -71,7 +72,7 @@ def _with_room(path: Path, work: Callable[[], T]) -> T:
         if code_of(error) in LOCKS:
             raise StoreError(LOCKED, str(path), "wait until it lets go of it") from error
         if is_damage(error):
-            remedy = "start tui-host: it is set aside, and what can be read carried over"
+            remedy = CARRIED_OVER
         with suppress(OSError):
             reason = "the disk is full" if reserve.free_bytes() < LEAST else reason
         raise StoreError(f"the database cannot be opened: {reason}", str(path), remedy) from error

@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
 from tui_host.capture.store.bodies import SPAN, Bodies, Packed, Part, unpack_run
 from tui_host.capture.store.companion_files import doubt
-from tui_host.capture.store.database import connect_to_read
+from tui_host.capture.store.database import CARRIED_OVER, connect_to_read
 from tui_host.capture.store.rows import NO_TIME, SQLValue
 from tui_host.capture.store.schema import SEQ_BITS, damaged_text, is_damage
 from tui_host.capture.store.session_records import select_records
@@ -158,9 +158,11 @@ class ReadableStore:
         try:
             yield
         except sqlite3.Error as error:
+            remedy = "start again"
             if is_damage(error):
                 doubt(self.path)
-            raise StoreError(f"the database cannot be read: {error}", str(self.path), "start again") from error
+                remedy = CARRIED_OVER
+            raise StoreError(f"the database cannot be read: {error}", str(self.path), remedy) from error
 
 
 def _page(
