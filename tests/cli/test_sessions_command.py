@@ -201,6 +201,7 @@ def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
     assert counts[0] == counts[1] + counts[2]
     assert b'"wire":"llm"' not in halves[1]
 
+    assert " asked " in run("show", story, "--chain", "1.1.1").text
     by_hand = [run("link", story, "1.1.1", "math#1").text.partition(":")[0] for _ in range(2)]
     assert by_hand == ["parted", "joined"]
     assert b'\\"known\\":\\"hand\\"' in run("export", story).out

@@ -224,12 +224,23 @@ def page(read: WiresOf, session: str, name: str, given: Sequence[str] = ()) -> S
         case "servers":
             return made(servers_page(wires, whole))
         case _:
-            if not wires.ladder.rows_of_call(given[0]):
+            call = given[0] if wires.ladder.rows_of_call(given[0]) else _call_at(wires, given[0])
+            if not call:
                 calls = ", ".join(dict.fromkeys(call for row in wires.ladder.rows for call in sorted(row.calls)))
                 remedy = f"its calls are {line(calls, _LABEL_CHARACTERS)}" if calls else "it has no calls"
                 raise StoreError(f"has no call {line(given[0], 60)}", info.id, remedy)
-            chain = made(chain_of(wires, given[0]))
+            chain = made(chain_of(wires, call))
             return sheet_of(() if chain is None else (chain,))
+
+
+def _call_at(wires: RecordedWires, place: str) -> str:
+    """Return the key of another host's call by its turn, step and place in the answer (`1.1.2`); empty if there is none."""
+    for row in wires.ladder.rows:
+        for call in row.calls if row.kind == "response" else ():
+            number = call.rpartition(".")[2]
+            if number.isdecimal() and place == f"{row.turn}.{row.step}.{int(number) + 1}":
+                return call
+    return ""
 
 
 def _named_request(
