@@ -25,6 +25,7 @@ from tui_host.infer.tapped_frames import TappedFrames
 REPORTED_DIFFERENTLY = "reported differently"  # the remark on a call whose result differs from the server's answer
 _SURE_NS = 20_000_000  # the most by which the clocks of two processes on one machine differ
 _PATIENCE_NS = 3000 * 1_000_000_000  # how long after a call its frame may be sent if the conversation does not continue
+_NEAR_NS = 300 * 10**9  # so soon a call is sent whose host asks no more
 _SAME_BOOT_NS = 1_000_000_000
 _MOST_UNTIMED = 100  # the most frames of one kind among which a call's frame is looked for without times
 _MOST_PAIRS = 9  # the most pairs to choose among: a digit each
@@ -195,9 +196,11 @@ class _Matching:
         return telling[0] if is_own and all(self._repeats(rival, telling[0]) is False for rival in rivals) else ""
 
     def _is_own(self, key: FrameKey, call: str) -> bool:
-        """Return whether no other host can have sent a frame."""
-        frame = self._frames[key]
-        return self._lines[frame.server] == 1 or (self._calls[call].agent, frame.line) in self._used
+        """Return whether no other host can have sent a frame; one long after a call that nothing follows may be anybody's."""
+        frame, asked = self._frames[key], self._calls[call]
+        if asked.until_ns is None and frame.at_ns > asked.at_ns + _NEAR_NS:
+            return False
+        return self._lines[frame.server] == 1 or (asked.agent, frame.line) in self._used
 
     # Maybe.
 
