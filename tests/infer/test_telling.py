@@ -29,7 +29,7 @@ from tui_host.errors import StoreError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
-from tui_host.infer.story_reader import TAPS_SECONDS, LiveStory, WholeStory
+from tui_host.infer.story_reader import TAPS_SECONDS, LiveStory, WholeStory, readers_of
 from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
 
@@ -278,3 +278,7 @@ def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined_
         assert exported(store, brought) == before
         whole = whole_of(store, brought)
         assert ([tap.id for tap in whole.taps], len(whole.session_items(""))) == ([brought], 4)
+        story = Stories(store).find(brought)
+        assert isinstance(story, TapStory)
+        importing = replace(story, taps=[replace(tap, live=True) for tap in story.taps])
+        assert [reader.is_live for reader in readers_of(store, importing).values()] == [True] * 2, "it reads both"

@@ -71,12 +71,12 @@ class CaptureReader:
 
 
 def readers_of(store: Store, story: TapStory) -> dict[str, CaptureReader]:
-    """Return a reader of each capture of a story, by name. Of a live tap the last one grows: a recorder begins another."""
+    """Return a reader of each capture of a story, by name. Of a live tap the last one grows, of an import any."""
     readers: dict[str, CaptureReader] = {}
     for tap in story.taps:
         names, hosts = store.sessions.captures(tap.id) or [tap.id], story.other_hosts.get(tap.id, frozenset())
         for name in names:
-            readers[name] = CaptureReader(store, name, hosts, is_live=tap.live and name == names[-1])
+            readers[name] = CaptureReader(store, name, hosts, is_live=tap.live and (tap.imported or name == names[-1]))
     return dict(sorted(readers.items()))
 
 

@@ -23,7 +23,7 @@ ACTING = re.compile(
 )
 
 _ASCII = {
-    **dict.fromkeys(range(9472, 9600), "+"),  # corners and crossings of lines and borders
+    **dict.fromkeys(range(0x2500, 0x2580), "+"),  # corners and crossings of lines and borders
     **dict.fromkeys(map(ord, "─━┄┅┈┉╌╍═╴╶╸╺╼╾–▪"), "-"),
     **dict.fromkeys(map(ord, "│┃┆┇┊┋╎╏║╵╷╹╻╽╿▌▍▎▏▐▕█"), "|"),
     **dict.fromkeys(map(ord, "▀▁▂▃▄▅▆▇▔"), " "),
