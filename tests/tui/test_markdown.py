@@ -15,7 +15,7 @@ from typing_extensions import override
 from tui_host.capture.visible import hidden
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.line_page import Inks
-from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold, joint
+from tui_host.tui.text_width import break_lines, cut, fill, fold, joint
 from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection
 
 INKS = Inks()

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.line_page import Inks, MarkdownPage
-from tui_host.tui.markdown.wrap import clip
+from tui_host.tui.text_width import clip
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.line_page import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
-from tui_host.tui.markdown.wrap import joint
+from tui_host.tui.text_width import joint
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -13,7 +13,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui_host.tui.markdown.wrap import break_lines, cut, fill, fold
+from tui_host.tui.text_width import break_lines, cut, fill, fold
 
 NAMES = (
     "dim", "accent", "heading", "code", "address", "quote", "rule", "fence", "label",

@@ -12,7 +12,7 @@ from rich.style import Style
 
 from tui_host.tui.markdown.inline import words_of
 from tui_host.tui.markdown.line_page import STRONG, Inks, MarkdownPage, Run
-from tui_host.tui.markdown.wrap import cut, fill, longest_word
+from tui_host.tui.text_width import cut, fill, longest_word
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -11,10 +11,9 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.tui.markdown.wrap import fill
+from tui_host.tui.text_width import clip, fill, padded
 from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.lines.line_pieces import PieceView
-from tui_host.tui.widgets.pages.detail_page import cut, padded
 
 _READ = 400
 """Characters of a text that are read for one line."""
@@ -116,7 +115,7 @@ class ChoiceList(PieceView):
             return self.strip_of([(" ", ""), (words, "note")])
         choice = self._choices[number]
         if choice.heading:
-            return self.strip_of([(cut(choice.words, width), "heading")])
+            return self.strip_of([(clip(choice.words, width), "heading")])
         before = choice.before if width - cell_len(choice.before) >= _LEAST else ""
         left: list[Piece] = [
             (f" {choice.mark} " if choice.mark else " ", choice.mark_style or choice.style),
@@ -129,7 +128,7 @@ class ChoiceList(PieceView):
             for figure, column in zip((*choice.right, *_NONE), self._columns, strict=False)
         )
         room = max(0, width - taken - cell_len(figures))
-        shown = cut(words, room)
+        shown = clip(words, room)
         if choice.note and cell_len(shown) < self._words:
             shown = padded(shown, min(room, self._words))
         left.append((shown, choice.style))

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from tui_host.capture.visible import line, tool_name
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.key_tables import ACTIONS
-from tui_host.tui.widgets.pages.detail_page import cut
+from tui_host.tui.text_width import clip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +148,7 @@ def header(host: Host, session: Session | None, width: int, alert: str = "", for
             break
     title = "" if session is None else line(mask_of(host).marks(session.title), 60)
     if title and room >= SHORTEST_TITLE + 6:
-        shown = cut(title, room - 6)
+        shown = clip(title, room - 6)
         return Content.assemble(
             start, " " * (room - 3 - cell_len(shown)), right, "   ", Content.styled(shown, "italic")
         )
@@ -188,7 +188,7 @@ def _lefts(host: Host, session: Session | None, foreign: str) -> Sequence[tuple[
 def _briefly(foreign: str) -> str:
     """Shorten the host names of a tapped session: `the OpenAI SDK for…, followed: read only`."""
     of, comma, how = foreign.rpartition(", ")
-    return f"{cut(of, NAMED)}{comma}{how}" if comma else foreign
+    return f"{clip(of, NAMED)}{comma}{how}" if comma else foreign
 
 
 def _names(names: Sequence[str], longest: int) -> Content:
@@ -245,7 +245,7 @@ def _servers(host: Host, longest: int = 0) -> Content:
         if status.state != "disabled":
             words = "" if status.state == "ready" else f" {status.state}"
             if longest and status.state in _AWAY:
-                words = f": {cut(_reason(status), longest)}"
+                words = f": {clip(_reason(status), longest)}"
             mark = Content.styled(mark_of(status.state), STATE_STYLES[status.state])
             parts += [mark, Content(f" {line(status.name, 20)}{words}  ")]
     return Content.assemble(*parts)

@@ -12,7 +12,7 @@ from tui_host.answers.masks import Mask
 from tui_host.capture.visible import hidden, tool_name, visible
 from tui_host.chat.policy import CallRequest
 from tui_host.servers.catalog import Tool, claims_of
-from tui_host.tui.markdown.wrap import clip, fill
+from tui_host.tui.text_width import clip, fill
 from tui_host.tui.widgets.status_lines import DIM
 
 GAP = 3

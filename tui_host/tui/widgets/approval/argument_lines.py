@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
-from tui_host.tui.markdown.wrap import fold
+from tui_host.tui.text_width import fold
 from tui_host.tui.widgets.lines.line_view import LineView
 
 _WORD = re.compile("[^ \u2e80-\ufdff\ufe10-\uffef]+ *|[\u2e80-\ufdff\ufe10-\uffef] *| +")

@@ -20,10 +20,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.lines.line_pieces import PieceView
 from tui_host.tui.widgets.lines.line_selection import SelectingView
 from tui_host.tui.widgets.lines.selectable import Selectable
-from tui_host.tui.widgets.pages.detail_page import Below, Match, Page, cut
+from tui_host.tui.widgets.pages.detail_page import Below, Match, Page
 from tui_host.tui.widgets.pages.json_page import BytesPage
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -414,7 +415,7 @@ class TabLine(Widget):
         left = self.size.width - sum(part.cell_length for part in parts) - 2
         about = self._search or self._about
         if about and left > 4:
-            about = cut(about, left)
+            about = clip(about, left)
             parts.append(Content(" " * (left - cell_len(about) + 1) + about))
         return Content.assemble(*parts)
 

@@ -16,10 +16,10 @@ from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import line
 from tui_host.settings.urls import parts_of
 from tui_host.tui.sources.live import SessionSource
+from tui_host.tui.text_width import clip, padded
 from tui_host.tui.widgets.ladder.line_index import SESSION, LadderIndex
 from tui_host.tui.widgets.ladder.row_words import LadderWords, RowFacts
 from tui_host.tui.widgets.lines.json_lines import Piece
-from tui_host.tui.widgets.pages.detail_page import cut, padded
 
 MARKED = "mM"
 """The signs of a marked row, without and with a note."""
@@ -70,7 +70,7 @@ def heading(title: str, columns: Columns, hidden: int | None) -> list[Piece]:
     fold = "▸▾"[hidden is None]
     more = "" if hidden is None else f" · {hidden:,} row{'s' * (hidden != 1)}"
     text = f"{fold} {title}{more} "
-    return [(cut(text + "─" * max(0, columns.width - cell_len(text)), columns.width), "heading")]
+    return [(clip(text + "─" * max(0, columns.width - cell_len(text)), columns.width), "heading")]
 
 
 def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
@@ -84,7 +84,7 @@ def row_line(row: Row, facts: RowFacts, columns: Columns) -> list[Piece]:
     for text, style in _squeezed(words, left):
         if left <= 0:
             break
-        shown = cut(text, left)
+        shown = clip(text, left)
         pieces.append((shown, style))
         left -= cell_len(shown)
     return pieces
@@ -107,7 +107,7 @@ def _squeezed(pieces: list[Piece], room: int) -> list[Piece]:
     )
     text, style = pieces[longest]
     if style == "words":
-        pieces[longest] = cut(text, max(_LEAST, cell_len(text) - over)), style
+        pieces[longest] = clip(text, max(_LEAST, cell_len(text) - over)), style
     return pieces
 
 
@@ -128,7 +128,7 @@ def _lanes(row: Row, side: str, columns: Columns) -> list[Piece]:
             rule = "═" if is_asked else rule
             arrow = f"{rule}{rule}> " if row.outward else f"<{rule}{rule} "
             place = side.rfind("/") if side[-3:].count("/") else len(side)  # the connection's number is not cut
-            name = cut(side[:place], columns.peer - len(side) + place) + side[place:]
+            name = clip(side[:place], columns.peer - len(side) + place) + side[place:]
             return [("    ", ""), (tee_right, "host"), (arrow, style), (f"{padded(name, columns.peer)} ", "peer")]
         case _:
             assert_never(row.lane)
@@ -305,7 +305,7 @@ class LadderDrawing:
         note = source.row_marks.note((row.capture, row.seq))
         if note is None:
             return row_line(row, facts, self._columns(source, width))
-        written = cut(line(note, WORDS), width // 3) if note else ""
+        written = clip(line(note, WORDS), width // 3) if note else ""
         room = width - cell_len(written) - 2 * bool(written)
         (first, style), *rest = row_line(row, facts, self._columns(source, room))
         end = room - cell_len(first) - sum(cell_len(text) for text, _ in rest)

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.tui.widgets.pages.detail_page import cut
+from tui_host.tui.text_width import clip
 
 _SIGNS = "? signs"
 HOST_COLUMN = 11
@@ -53,7 +53,7 @@ def heading_text(heading: Heading, width: int) -> str:
         words.append(f"{heading.new_below:,} {'' if heading.following else 'new '}below (G)")
     if heading.filter:
         words += [
-            f"/ {cut(line(heading.filter, 60), 24)}",
+            f"/ {clip(line(heading.filter, 60), 24)}",
             kept,
             "esc clears" if heading.clears else "/ again",
         ]
@@ -69,7 +69,7 @@ def heading_text(heading: Heading, width: int) -> str:
         words.pop(0)
     if heading.filter:
         left = f" {kept} · {'esc clears' if heading.clears else '/ again'}"
-    return cut(left, width)
+    return clip(left, width)
 
 
 class LadderHeader(Widget):

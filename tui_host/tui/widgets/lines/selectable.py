@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from rich.cells import cell_len
 from typing_extensions import override
 
-from tui_host.tui.markdown.wrap import character_at
+from tui_host.tui.text_width import character_at
 
 Spot: TypeAlias = tuple[int, ...]
 """A place in a view's content that stays on its text; spots are ordered as the content is."""

@@ -1,4 +1,4 @@
-"""What pages have in common behind the tabs of a detail, and text functions for drawing pages."""
+"""What pages have in common behind the tabs of a detail."""
 
 # ruff: noqa: ARG002, B027 - what a page cannot do it need not answer
 from __future__ import annotations
@@ -6,13 +6,9 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from rich.cells import cell_len
-
 from tui_host.answers.steps import Pause
-from tui_host.capture.visible import visible
 
 if TYPE_CHECKING:
     from tui_host.tui.widgets.lines.json_lines import Piece
@@ -155,53 +151,3 @@ def with_pictures(text: str, style: str = "") -> list[Piece]:
     if place < len(text) or not pieces:
         pieces.append((text[place:], style))
     return pieces
-
-
-@lru_cache(maxsize=8192)
-def _cells(character: str) -> int:
-    return cell_len(visible(character, newlines=False))
-
-
-def fitting(text: str, start: int, end: int, room: int) -> int:
-    """Return where to cut `text[start:end]` to fit `room` cells; at least one character."""
-    stop = min(end, start + max(1, room))
-    chunk = text[start:stop]
-    plain = chunk.removesuffix("\n")
-    if plain.isascii() and plain.isprintable():
-        return stop
-    cells = 0
-    stop = start
-    for character in text[start : min(end, start + 16 * max(1, room))]:
-        cells += _cells(character)
-        if cells > room and stop > start:
-            break
-        stop += 1
-    while stop - start > 1 and cell_len(visible(text[start:stop], newlines=False)) > room:
-        stop = start + (stop - start) // 2
-    return stop
-
-
-def fitting_words(text: str, start: int, end: int, room: int) -> int:
-    """Return the same cut behind the last blank, which may be beyond the room, unless that leaves half of it empty."""
-    stop = fitting(text, start, end, room)
-    if stop >= end or text[stop] == " ":
-        return min(stop + 1, end)
-    blank = text.rfind(" ", start, stop) + 1
-    return blank if 2 * (blank - start) >= stop - start else stop
-
-
-def cut(text: str, room: int) -> str:
-    """Cut a visible line to `room` cells, with a mark."""
-    if text.isascii() and len(text) <= room:
-        return text
-    if cell_len(text) <= room:
-        return text
-    if room <= 1:
-        return "…"[:room]
-    return text[: fitting(text, 0, len(text), room - 1)] + "…"
-
-
-def padded(text: str, room: int) -> str:
-    """Cut and pad a visible line to `room` cells."""
-    text = cut(text, room)
-    return text + " " * (room - cell_len(text))

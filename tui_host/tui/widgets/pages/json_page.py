@@ -16,8 +16,9 @@ from tui_host.answers.bodies import hex_text
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.capture.visible import decode, visible
+from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.lines.json_lines import Piece, highlight, key_end, looks_like_json
-from tui_host.tui.widgets.pages.detail_page import Below, Match, Page, cut
+from tui_host.tui.widgets.pages.detail_page import Below, Match, Page
 from tui_host.tui.widgets.pages.text_page import DEEPEST, Row, TextPage
 
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
@@ -144,11 +145,11 @@ class JsonPage(TextPage):
         key = visible(self._text[self._starts[first] : value.start], newlines=False).rstrip(" ")
         head = f"{key}{' ' if key else ''}{text[:1]}"
         room = self._width - indent
-        tail = cut(
+        tail = clip(
             visible(self._text[self._starts[last] : self._ends[last]] if is_closed else "", newlines=False), room
         )
-        note = cut(note, max(0, room - cell_len(tail) - min(12, cell_len(head))))
-        head = cut(head, max(0, room - cell_len(tail) - cell_len(note)))
+        note = clip(note, max(0, room - cell_len(tail) - min(12, cell_len(head))))
+        head = clip(head, max(0, room - cell_len(tail) - cell_len(note)))
         return [(" " * indent, ""), *highlight(head), (note, "note"), (tail, "mark")]
 
     # Values.

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from tui_host.answers.sheet import Form
 from tui_host.capture.visible import visible
-from tui_host.tui.markdown.wrap import fill
+from tui_host.tui.text_width import fill, fitting, fitting_words
 from tui_host.tui.widgets.lines.json_lines import (
     JsonLine,
     Piece,
@@ -25,7 +25,7 @@ from tui_host.tui.widgets.lines.json_lines import (
     raw_lines,
 )
 from tui_host.tui.widgets.lines.selectable import CharacterSelection, Letters, Spot, Stretch
-from tui_host.tui.widgets.pages.detail_page import Match, Page, fitting, fitting_words, matches, with_pictures
+from tui_host.tui.widgets.pages.detail_page import Match, Page, matches, with_pictures
 
 Row: TypeAlias = tuple[int, int, int]
 """Start, end, indentation in cells; negative (less one) where it goes on with the line above."""

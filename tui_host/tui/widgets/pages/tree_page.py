@@ -15,10 +15,10 @@ from rich.cells import cell_len
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.tui.markdown.wrap import fill
+from tui_host.tui.text_width import clip, fill, padded
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Stretch
-from tui_host.tui.widgets.pages.detail_page import NOT_YET, Below, Match, Page, cut, matches, padded
+from tui_host.tui.widgets.pages.detail_page import NOT_YET, Below, Match, Page, matches
 from tui_host.tui.widgets.pages.json_page import BACK, BytesPage, JsonPage, joined
 from tui_host.tui.widgets.pages.text_page import TextPage, wrapped
 
@@ -384,7 +384,7 @@ class TreePage(Page):
     def _line(self, shown: _Shown) -> list[Piece]:
         entry = shown.entry
         head, room, right = self._head(shown)
-        words = cut(line(entry.label, _LABEL), room)
+        words = clip(line(entry.label, _LABEL), room)
         pieces: list[Piece] = [(head, "fold"), (words, entry.style)]
         left = max(0, room - cell_len(words))
         note = f"  {entry.note}" if entry.note else ""

@@ -10,7 +10,7 @@ from textual import events
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.tui.markdown.wrap import clip
+from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
 MOST = 6

@@ -11,7 +11,7 @@ from rich.style import Style
 from tui_host.capture.visible import tool_called, tool_name
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem, SummaryItem, UserItem
 from tui_host.tui.markdown.line_page import STRONG, Inks, MarkdownPage
-from tui_host.tui.markdown.wrap import clip
+from tui_host.tui.text_width import clip
 
 Row = Sequence[Segment]
 

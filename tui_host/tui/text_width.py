@@ -1,12 +1,13 @@
-"""Wraps text into lines of a width in cells: words, Chinese and Japanese, emoji, words longer than a line.
+"""Wraps and cuts text to a width in cells: words, Chinese and Japanese, emoji, words longer than a line.
 
-All text becomes segments here, so this is where it is made visible.
+Foreign text is made visible here, on its way to the screen.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
@@ -144,7 +145,9 @@ def break_lines(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def clip(text: str, cells: int) -> str:
-    """Cut visible text to a number of cells, with `…` at the cut."""
+    """Cut text to a number of cells, with `…` at the cut; foreign text becomes visible."""
+    if len(text) <= cells and text.isascii() and text.isprintable():
+        return text
     shown = visible(text[: max(0, cells) * 4 + 32], newlines=False)
     if cell_len(shown) <= cells:
         return shown
@@ -152,3 +155,44 @@ def clip(text: str, cells: int) -> str:
         return ""
     _, end = fold(shown, cells - 1)[0] if cells > 1 else (0, 0)
     return shown[:end] + "…"
+
+
+def padded(text: str, cells: int) -> str:
+    """Cut and pad text to a number of cells."""
+    shown = clip(text, cells)
+    return shown + " " * (cells - cell_len(shown))
+
+
+def fitting(text: str, start: int, end: int, room: int) -> int:
+    """Return where to cut `text[start:end]` to fit `room` cells; at least one character.
+
+    Reads no more of a long text than a line needs, and drops nothing, unlike `fill`.
+    """
+    stop = min(end, start + max(1, room))
+    plain = text[start:stop].removesuffix("\n")
+    if plain.isascii() and plain.isprintable():
+        return stop
+    cells = 0
+    stop = start
+    for character in text[start : min(end, start + 16 * max(1, room))]:
+        cells += _cells(character)
+        if cells > room and stop > start:
+            break
+        stop += 1
+    while stop - start > 1 and cell_len(visible(text[start:stop], newlines=False)) > room:
+        stop = start + (stop - start) // 2
+    return stop
+
+
+def fitting_words(text: str, start: int, end: int, room: int) -> int:
+    """Return the same cut behind the last blank, which may be beyond the room, unless that leaves half of it empty."""
+    stop = fitting(text, start, end, room)
+    if stop >= end or text[stop] == " ":
+        return min(stop + 1, end)
+    blank = text.rfind(" ", start, stop) + 1
+    return blank if 2 * (blank - start) >= stop - start else stop
+
+
+@lru_cache(maxsize=8192)
+def _cells(character: str) -> int:
+    return cell_len(visible(character, newlines=False))
