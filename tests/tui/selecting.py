@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
 from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
-from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 ANSWER = """\

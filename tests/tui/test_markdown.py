@@ -16,7 +16,7 @@ from tui_host.capture.visible import hidden
 from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.line_page import Inks
 from tui_host.tui.text_width import break_lines, cut, fill, fold, joint
-from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection
+from tui_host.tui.widgets.lines.selection import DocumentSelection, cells_in, stretch_at, word_at
 
 INKS = Inks()
 
@@ -281,13 +281,14 @@ def test_any_markup_can_be_selected(source: str, width: int, final: bool) -> Non
     made = document(source, width, final=final)
     selection = DocumentSelection(made, 0, (7, 1))
     for line in range(made.height):
+        letters = selection.letters(line)
         for cell in (0, 3, 9):
-            start, end = selection.stretch_at(line, cell)
+            start, end = stretch_at(letters, cell)
             assert (7, 1) < start <= end
-            assert selection.cells_in(line, (start, start)) is None
-            selection.word_at(line, cell)
-            assert selection.copied(((7, 0), start))[1] == selection.copied(((7, 1, 0, 0), start))[1]
-            selection.copied((end, (8,)))
+            assert cells_in(letters, (start, start), width) is None
+            word_at(letters, cell)
+            assert selection.copied((7, 0), start)[1] == selection.copied((7, 1, 0, 0), start)[1]
+            selection.copied(end, (8,))
 
 
 @pytest.mark.parametrize("source", [SOURCE, LONG_FENCE, LONG_TABLE, LONG_LIST], ids=["page", "fence", "table", "list"])
@@ -301,7 +302,8 @@ def selected(source: str, first: str, last: str, width: int = 60) -> str:
     texts = [made.line(line).strip.text for line in range(made.height)]
     begin = next((line, text.index(first)) for line, text in enumerate(texts) if first in text)
     end = next((line, text.index(last) + len(last) - 1) for line, text in enumerate(texts) if last in text)
-    return selection.copied((selection.stretch_at(*begin)[0], selection.stretch_at(*end)[1]))[1]
+    start, stop = (stretch_at(selection.letters(line), cell) for line, cell in (begin, end))
+    return selection.copied(start[0], stop[1])[1]
 
 
 @pytest.mark.parametrize(
@@ -334,5 +336,6 @@ def test_what_was_selected_of_a_growing_text_is_found_again() -> None:
         made.advance(Budget(60))
         assert made.copied((0, 4), (0, 13)).split() == ["two", "three"]  # while both are its open end, one piece
     selection, line = DocumentSelection(made, 0), next(n for n in range(9) if "three" in made.line(n).strip.text)
-    assert selection.cells_in(0, ((0, 4), (0, 13))) == (4, 7)
-    assert selection.cells_in(line, ((0, 4), (0, 13))) == (2, 7)
+    selected = selection.settled((0, 4)), selection.settled((0, 13))
+    assert cells_in(selection.letters(0), selected, 30) == (4, 7)
+    assert cells_in(selection.letters(line), selected, 30) == (2, 7)

@@ -12,7 +12,7 @@ from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import SheetLine
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
 from tui_host.tui.widgets.details.detail_view import PageLines
-from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage

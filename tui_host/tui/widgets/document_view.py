@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from tui_host.tui.markdown import line_page as styles
 from tui_host.tui.markdown.document import Budget, Document
-from tui_host.tui.widgets.lines.line_selection import SelectingView
-from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection
+from tui_host.tui.widgets.lines.selection import DocumentSelection, SelectingView
 
 _ALL = 1 << 30
 _MARGIN = 1

@@ -22,8 +22,7 @@ from typing_extensions import override
 
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.lines.line_pieces import PieceView
-from tui_host.tui.widgets.lines.line_selection import SelectingView
-from tui_host.tui.widgets.lines.selectable import Selectable
+from tui_host.tui.widgets.lines.selection import Selectable, SelectingView
 from tui_host.tui.widgets.pages.detail_page import Below, Match, Page
 from tui_host.tui.widgets.pages.json_page import BytesPage
 from tui_host.tui.widgets.pages.text_page import TextPage
@@ -174,7 +173,7 @@ class PageLines(PieceView, SelectingView):
         """Select the next (1) or the former (-1) place of any text, from the selection on; False without one."""
         if not isinstance(self._page, TextPage):
             return False
-        text, selected = self._page.text, None if self.selection is None else self.selection.stretch
+        text, selected = self._page.text, self.selected_stretch
         pattern = re.compile("|".join(map(re.escape, texts)), re.IGNORECASE)
         if step > 0:
             match = pattern.search(text, 0 if selected is None else selected[1][0])
@@ -186,7 +185,7 @@ class PageLines(PieceView, SelectingView):
         stretch = (match.start(),), (match.end(),)
         self._page.reveal(Match(*match.span()))
         self.redraw()
-        self._select(stretch, stretch)
+        self.select_text(stretch)
         self._anchor = match.start()
         self._to_anchor()
         return True
@@ -209,7 +208,7 @@ class PageLines(PieceView, SelectingView):
             self.move_cursor(line)
         else:
             stretch = (match.start,), (match.end,)
-            self._select(stretch, stretch)
+            self.select_text(stretch)
         if line >= len(self._page) - 1 and not match.path:  # the last one that is made
             self._anchor = match.start
             self._awaited = match.start if self.has_cursor else None

@@ -27,8 +27,7 @@ from tui_host.tui.widgets.ladder.row_texts import LadderTexts
 from tui_host.tui.widgets.ladder.row_words import BUDGET as SEEN
 from tui_host.tui.widgets.ladder.row_words import LadderWords
 from tui_host.tui.widgets.lines.line_pieces import PieceView
-from tui_host.tui.widgets.lines.line_selection import SelectingView
-from tui_host.tui.widgets.lines.selectable import RowSelection, Stretch
+from tui_host.tui.widgets.lines.selection import Letters, Selectable, SelectingView, Spot, whole_line
 
 _TAKING = 0.01
 """Seconds in one tick for new rows, so that a long session opens without a stall."""
@@ -397,15 +396,22 @@ class LadderView(PieceView, SelectingView):
 
     @property
     @override
-    def selectable(self) -> RowSelection | None:
-        index = self._index
-        return RowSelection(lambda line: (index.spot(line),), self._copied_rows) if len(index) else None
+    def selectable(self) -> Selectable | None:
+        return self if len(self._index) else None
 
-    def _copied_rows(self, selected: Stretch) -> tuple[str, str]:
+    def letters(self, line: int) -> Sequence[Letters]:
+        """Return a row, which is selected whole."""
+        return whole_line((), self._index.spot(line))
+
+    def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
         """Return the selected rows as lines, wide enough for their words."""
-        lines = range(self._index.line_at(selected[0][0]), self._index.line_at(selected[1][0]))
+        lines = range(self._index.line_at(first[0]), self._index.line_at(last[0]))
         drawn = (self._drawn(line, max(self.view_width, COPIED)).text.rstrip() for line in lines)
         return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
+
+    def settled(self, spot: Spot) -> Spot:
+        """Return a spot as it is: rows keep theirs."""
+        return spot
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection; without one, the inspector decides."""

@@ -12,7 +12,7 @@ from tui_host.answers.steps import Pause
 
 if TYPE_CHECKING:
     from tui_host.tui.widgets.lines.json_lines import Piece
-    from tui_host.tui.widgets.lines.selectable import Selectable
+    from tui_host.tui.widgets.lines.selection import Selectable
 
 _PICTURE = re.compile("[\u2400-\u2421]+|⟨[^⟩]{1,12}⟩")
 _PIECE = 1 << 16

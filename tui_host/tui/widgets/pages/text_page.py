@@ -24,7 +24,7 @@ from tui_host.tui.widgets.lines.json_lines import (
     plain_lines,
     raw_lines,
 )
-from tui_host.tui.widgets.lines.selectable import CharacterSelection, Letters, Spot, Stretch
+from tui_host.tui.widgets.lines.selection import Letters, Selectable, Spot
 from tui_host.tui.widgets.pages.detail_page import Match, Page, matches, with_pictures
 
 Row: TypeAlias = tuple[int, int, int]
@@ -203,7 +203,7 @@ class TextPage(Page):
                 yield begun, place, -1 - depth
 
 
-class TextSelection(CharacterSelection):
+class TextSelection(Selectable):
     """Selects characters of the original text; copies it unwrapped and without added indentation."""
 
     def __init__(self, page: TextPage) -> None:
@@ -213,26 +213,22 @@ class TextSelection(CharacterSelection):
     def letters(self, line: int) -> Sequence[Letters]:
         row = self._page.row(line)
         if row is None:
-            return ()
+            return (Letters(0, "", (), (max(0, self._page.place_of(line)),)),)
         start, end, indent = row
         shown = list(shown_characters(self._page.text[start:end]))
         text = "".join(character for character, _ in shown)
-        spots = [*((start + at,) for _, at in shown), (end,)]
+        places = [*(start + at for _, at in shown), end]
         if self._page.is_json and indent >= 0:
             after = key_end(text, 0, len(text))
             if after and text[after : after + 1] not in {" ", ""}:  # the blank that is drawn behind a key
                 text = f"{text[:after]} {text[after:]}"
-                spots.insert(after, spots[after])
+                places.insert(after, places[after])
         left = indent if indent >= 0 else -1 - indent
-        return [Letters(left + self._page.has_cursor, text, spots)]  # the cursor stands before the text
+        return (Letters(left + self._page.has_cursor, text, (), places),)  # the cursor stands before the text
 
     @override
-    def spot_of(self, line: int) -> Spot:
-        return (max(0, self._page.place_of(line)),)
-
-    @override
-    def copied(self, selected: Stretch) -> tuple[str, str]:
-        return f"part of {self._page.source[0]}", self._page.text[selected[0][0] : selected[1][0]]
+    def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
+        return f"part of {self._page.source[0]}", self._page.text[first[0] : last[0]]
 
 
 def shown_characters(row: str) -> Iterable[tuple[str, int]]:

@@ -17,7 +17,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.text_width import clip, fill, padded
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
-from tui_host.tui.widgets.lines.selectable import RowSelection, Selectable, Stretch
+from tui_host.tui.widgets.lines.selection import Letters, Selectable, Spot, whole_line
 from tui_host.tui.widgets.pages.detail_page import NOT_YET, Below, Match, Page, matches
 from tui_host.tui.widgets.pages.json_page import BACK, BytesPage, JsonPage, joined
 from tui_host.tui.widgets.pages.text_page import TextPage, wrapped
@@ -51,7 +51,7 @@ class _Shown:
         return "  " * self.depth + "  ".join((entry.label, *entry.figures, entry.mark)).rstrip()
 
 
-class TreePage(Page):
+class TreePage(Page, Selectable):
     """A tree of entries, some with open texts below, made in slices of time.
 
     Args:
@@ -333,7 +333,12 @@ class TreePage(Page):
     @property
     @override
     def selectable(self) -> Selectable:
-        return RowSelection(self._spot, self._copied)
+        return self
+
+    @override
+    def letters(self, line: int) -> Sequence[Letters]:
+        owner, place = self._spot(line)
+        return whole_line((owner,), place)
 
     def _spot(self, number: int) -> tuple[int, int]:
         """Return the entry of a line, and one more than the place inside its text; independent of the width."""
@@ -346,8 +351,8 @@ class TreePage(Page):
         body = self._body(shown)
         return self.place_of(number), 1 + (body.place_of(inside) if inside < MOST_ROWS else len(body.text))
 
-    def _copied(self, selected: Stretch) -> tuple[str, str]:
-        (first, last) = selected
+    @override
+    def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
         lines: list[str] = []
         for owner in range(max(0, first[0]), min(last[0] + 1, len(self._shown))):
             shown = self._shown[owner]

@@ -19,7 +19,7 @@ from tui_host.tui.markdown.document import Budget, Document
 from tui_host.tui.markdown.line_page import Inks, MarkdownPage
 from tui_host.tui.markdown.markdown_blocks import estimate
 from tui_host.tui.suggestions import Offers
-from tui_host.tui.widgets.lines.markdown_selection import DocumentSelection
+from tui_host.tui.widgets.lines.selection import DocumentSelection
 from tui_host.tui.widgets.transcript.transcript_words import (
     call_rows,
     call_text,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from typing_extensions import override
 
 from tui_host.chat.conversation import AnswerItem, UserItem
 from tui_host.tui.markdown.document import Budget
-from tui_host.tui.widgets.lines.selectable import Selectable, Stretch
+from tui_host.tui.widgets.lines.selection import Letters, Selectable, Spot
 from tui_host.tui.widgets.transcript.item_column import Column
 from tui_host.tui.widgets.transcript.item_lines import Flow, Part, Shown
 
@@ -32,39 +34,34 @@ class TranscriptSelection(Selectable):
         return number, part, inside
 
     @override
-    def stretch_at(self, line: int, cell: int) -> Stretch:
+    def letters(self, line: int) -> Sequence[Letters]:
         number, part, inside = self._part_at(line)
         if part is None:
-            return (number,), (number,)
+            return (Letters(0, "", (), (number,)),)
         if isinstance(part, Flow):
-            return part.selection(number).stretch_at(inside, cell)
-        return (number, part.rank), (number, part.rank, END)
+            return part.selection(number).letters(inside)
+        return (Letters(0, "", (number, part.rank), (0, END), is_whole=True),)
 
     @override
-    def cells_in(self, line: int, selected: Stretch) -> tuple[int, int] | None:
-        number, part, inside = self._part_at(line)
-        if isinstance(part, Flow):
-            return part.selection(number).cells_in(inside, selected)
-        is_selected = part is not None and selected[0] <= (number, part.rank) < selected[1]
-        return (0, part.line(inside).cell_length) if part is not None and is_selected else None
+    def settled(self, spot: Spot) -> Spot:
+        number, *place = spot
+        shown = self._column.shown(number) if place else None
+        parts = () if shown is None else shown.parts
+        flow = next((part for part in parts if isinstance(part, Flow) and part.rank == place[0]), None)
+        return spot if flow is None else flow.selection(number).settled(spot)
 
     @override
-    def word_at(self, line: int, cell: int) -> Stretch | None:
-        """Return a word of a text; none in items that open at a click."""
-        number, part, inside = self._part_at(line)
-        return part.selection(number).word_at(inside, cell) if isinstance(part, Flow) else None
-
-    @override
-    def copied(self, selected: Stretch) -> tuple[str, str]:
-        first, last = selected[0][0], min(selected[1][0], len(self._column) - 1)
+    def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
+        selected = first, last
+        begin, end = first[0], min(last[0], len(self._column) - 1)
         texts: list[str] = []
-        for number in range(first, last + 1):
-            text = self._column.source_of(number) if first < number < last else self._some(number, selected)
+        for number in range(begin, end + 1):
+            text = self._column.source_of(number) if begin < number < end else self._some(number, selected)
             if text:
                 texts.append(text)
         return "selection", "\n\n".join(texts)
 
-    def _some(self, number: int, selected: Stretch) -> str:
+    def _some(self, number: int, selected: tuple[Spot, Spot]) -> str:
         """Return the selected part of the first or the last item."""
         item = self._column.conversation[number]
         shown = self._drawn(number)
@@ -78,7 +75,7 @@ class TranscriptSelection(Selectable):
                 continue
             if isinstance(part, Flow):
                 part.document.advance(Budget(_LONGEST))
-                texts.append(part.selection(number).copied(selected)[1])
+                texts.append(part.selection(number).copied(*selected)[1])
             elif not is_text:
                 return self._column.source_of(number)
         return ("\n\n" if is_text else "\n").join(text for text in texts if text)

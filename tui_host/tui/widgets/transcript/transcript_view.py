@@ -25,7 +25,7 @@ from tui_host.tui.markdown.document import Budget
 from tui_host.tui.markdown.line_page import inks_of
 from tui_host.tui.markdown.parser import loaded, parse_blocks
 from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
-from tui_host.tui.widgets.lines.line_selection import SelectingView
+from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.transcript.item_column import Column
 from tui_host.tui.widgets.transcript.item_lines import ItemLook, offer_rows, opens
 from tui_host.tui.widgets.transcript.transcript_selection import TranscriptSelection

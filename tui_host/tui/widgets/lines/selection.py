@@ -1,0 +1,310 @@
+"""Selecting by the mouse: characters or whole lines, as places that stay on their text when lines move."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.color import Color
+from textual.geometry import Offset
+from textual.strip import Strip
+from textual.timer import Timer
+from typing_extensions import override
+
+from tui_host.tui.markdown.document import Document
+from tui_host.tui.text_width import character_at
+from tui_host.tui.widgets.lines.line_view import LineView
+
+Spot: TypeAlias = tuple[int, ...]
+"""A place in a view's content that stays on its text; spots are ordered as the content is."""
+Stretch: TypeAlias = tuple[Spot, Spot]
+"""From one spot to before another one; empty where they are the same."""
+_WORD = re.compile(r"\w+")
+_DOUBLE_CLICK_SECONDS = 0.5
+SCROLL_RATE = 1 / 20
+"""Seconds between two steps while the mouse is held beyond the edge."""
+
+
+class Letters(NamedTuple):
+    """Characters side by side on a line, or a line that is selected whole."""
+
+    x: int  # the cell where they begin
+    text: str  # the characters, as drawn
+    key: Spot  # what all their spots begin with
+    places: Sequence[int]  # the last part of the spot of each, and of what comes behind the last
+    is_whole: bool = False  # whether the line is one unit, from the first place to the last
+
+    def spot(self, at: int) -> Spot:
+        """Return the spot of a character."""
+        return (*self.key, self.places[at])
+
+
+class Selectable(Protocol):
+    """The selectable content of a view."""
+
+    def letters(self, line: int) -> Sequence[Letters]:
+        """Return the characters on a line, from left to right; at least one run, if only an empty one."""
+        ...
+
+    def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
+        """Return a word for the text between two spots, and the text."""
+        ...
+
+    def settled(self, spot: Spot) -> Spot:
+        """Return a spot as it is counted now, where content that grew counts anew."""
+        return spot
+
+
+def whole_line(key: Spot, place: int) -> Sequence[Letters]:
+    """Return the letters of a line that is selected as a whole."""
+    return (Letters(0, "", key, (place, place + 1), is_whole=True),)
+
+
+def stretch_at(letters: Sequence[Letters], cell: int) -> Stretch:
+    """Return the stretch at a cell of a line; empty before and behind the text."""
+    run = _run_at(letters, cell)
+    if run.is_whole:
+        return run.spot(0), run.spot(-1)
+    span = character_at(run.text, cell - run.x) if cell >= run.x else None
+    if span is None:
+        spot = run.spot(0 if cell < run.x else -1)
+        return spot, spot
+    start = run.places[span[0]]
+    # Several drawn characters may stand for one.
+    end = next((place for place in run.places[span[1] :] if place > start), run.places[-1])
+    return (*run.key, start), (*run.key, end)
+
+
+def cells_in(letters: Sequence[Letters], selected: Stretch, width: int) -> tuple[int, int] | None:
+    """Return the selected cells of a line."""
+    first, last = selected
+    cells: list[int] = []
+    for run in letters:
+        if run.is_whole:
+            return (0, width) if first <= run.spot(0) < last else None
+        chosen = [at for at in range(len(run.text)) if first <= run.spot(at) < last]
+        if chosen:
+            cells += [run.x + cell_len(run.text[: chosen[0]]), run.x + cell_len(run.text[: chosen[-1] + 1])]
+    return (cells[0], cells[-1]) if cells else None
+
+
+def word_at(letters: Sequence[Letters], cell: int) -> Stretch | None:
+    """Return the word at a cell; None where a second click means something else."""
+    run = _run_at(letters, cell)
+    span = character_at(run.text, cell - run.x) if cell >= run.x and not run.is_whole else None
+    if span is None:
+        return None
+    words = (word.span() for word in _WORD.finditer(run.text))
+    first, last = next((word for word in words if word[0] <= span[0] < word[1]), span)
+    return run.spot(first), run.spot(last)
+
+
+def _run_at(letters: Sequence[Letters], cell: int) -> Letters:
+    return next((run for run in reversed(letters) if run.x <= cell), letters[0])
+
+
+class SelectingView(LineView):
+    """A view with text to select: by dragging, by a double click on a word; `shift` and a click extend.
+
+    Attributes:
+        selection: What the mouse went down on, which stays selected, and what it is on now.
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id, classes=classes)
+        self.selection: tuple[Stretch, Stretch] | None = None
+        self._drag: Offset | None = None  # the pointer, in cells of the view, while the button is down
+        self._was_drag = False
+        self._press = (0.0, Offset(-1, -1))
+        self._scrolling: Timer | None = None
+
+    @property
+    def selectable(self) -> Selectable | None:
+        """The selectable content; None if nothing can be selected."""
+        return None
+
+    def hold_still(self) -> None:
+        """Stop following new lines while the mouse selects."""
+        self.at_tail = False
+
+    @property
+    def selected_stretch(self) -> Stretch | None:
+        """What is selected."""
+        if self.selection is None:
+            return None
+        (first, last), (head, end) = self.selection
+        return min(first, head), max(last, end)
+
+    def selected_source(self) -> tuple[str, str] | None:
+        """Return the selected text and what it is; None without a selection."""
+        content, selected = self.selectable, self.selected_stretch
+        return None if content is None or selected is None or selected[0] == selected[1] else content.copied(*selected)
+
+    def select_text(self, stretch: Stretch, head: Stretch | None = None) -> None:
+        """Select a stretch, and all up to another one."""
+        selection = stretch, stretch if head is None else head
+        if selection != self.selection:
+            self.screen.clear_selection()  # Textual's own, which its key would copy first
+            self.selection = selection
+            self.refresh()
+
+    def unselect(self) -> bool:
+        """Clear the selection; returns whether there was one."""
+        was_selected = self.selection is not None
+        if was_selected:
+            self.selection = None
+            self.refresh()
+        return was_selected
+
+    @override
+    def render_line(self, y: int) -> Strip:
+        strip, content, selected = super().render_line(y), self.selectable, self.selected_stretch
+        number = y + self.scroll_offset.y
+        if content is None or selected is None or number >= self.virtual_size.height:
+            return strip
+        now = content.settled(selected[0]), content.settled(selected[1])
+        cells = cells_in(content.letters(number), now, strip.cell_length)
+        if cells is None or cells[0] >= cells[1]:
+            return strip
+        first, last = cells
+        style = self._selected_style
+        marked = [Segment(text, (own or Style.null()) + style) for text, own, _ in strip.crop(first, last)]
+        return Strip.join([strip.crop(0, first), Strip(marked), strip.crop(last)])
+
+    @property
+    def _selected_style(self) -> Style:
+        """Return the style of selected text: readable on Textual's selection colour, or reversed without colours."""
+        ground = self.screen.get_component_rich_style("screen--selection").bgcolor
+        if self.app.no_color or ground is None or ground.triplet is None:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
+            return Style(reverse=True)
+        return Style(color=Color.from_rich_color(ground).get_contrast_text(1.0).rich_color, bgcolor=ground)
+
+    # The mouse.
+
+    @property
+    @override
+    def is_dragged(self) -> bool:
+        return self._was_drag
+
+    def _under(self, at: Offset) -> tuple[int, int]:
+        """Return the line and cell under the pointer, within the visible part."""
+        line = max(0, min(at.y, self.view_height - 1)) + self.top
+        return max(0, min(line, self.line_count() - 1)), max(0, min(at.x, self.view_width)) + self.scroll_offset.x
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        content, at = self.selectable, event.get_content_offset_capture(self)
+        self._was_drag = False
+        if content is None or event.button != 1 or not self.line_count() or not 0 <= at.x < self.view_width:
+            return
+        self._drag = at
+        self.capture_mouse()
+        is_second = event.time - self._press[0] <= _DOUBLE_CLICK_SECONDS and self._press[1] == at
+        self._press = (0.0 if is_second else event.time, at)
+        if event.shift and self.selection is not None:
+            self._was_drag = True
+            self._drag_on()
+            return
+        self.unselect()
+        line, cell = self._under(at)
+        word = word_at(content.letters(line), cell) if is_second and at.y + self.top < self.line_count() else None
+        if word is not None:
+            self._was_drag = True
+            self.select_text(word)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Extend the selection to the pointer; scroll if it is beyond the edge."""
+        content, at = self.selectable, event.get_content_offset_capture(self)
+        if self._drag is None or content is None:
+            return
+        event.stop()
+        if at != self._drag and not self._was_drag:
+            self._was_drag = True
+            self.hold_still()
+            line, cell = self._under(self._drag)
+            self.select_text(stretch_at(content.letters(line), cell))
+        self._drag = at
+        self._drag_on()
+        is_beyond = not 0 <= at.y < self.view_height
+        if is_beyond and self._scrolling is None:
+            self._scrolling = self.set_interval(SCROLL_RATE, self._scroll_on)
+        elif not is_beyond:
+            self._stop_scrolling()
+
+    def _drag_on(self) -> None:
+        """Select up to the pointer."""
+        content = self.selectable
+        if self._drag is not None and content is not None and self.selection is not None:
+            line, cell = self._under(self._drag)
+            self.select_text(self.selection[0], stretch_at(content.letters(line), cell))
+
+    def _scroll_on(self) -> None:
+        if self._drag is None:
+            self._stop_scrolling()
+            return
+        y = self._drag.y
+        self.scroll_to(y=self.top + (y if y < 0 else max(0, y - self.view_height + 1)), animate=False, force=True)
+        self._drag_on()
+
+    def _stop_scrolling(self) -> None:
+        if self._scrolling is not None:
+            self._scrolling.stop()
+            self._scrolling = None
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self._drag is not None:
+            event.stop()
+            self.release_mouse()
+        self._end_drag()
+
+    def on_mouse_release(self) -> None:
+        if self.app.mouse_captured is not self:  # pyright: ignore[reportUnknownMemberType] - else it is about an earlier press
+            self._end_drag()
+
+    def _end_drag(self) -> None:
+        if self._drag is not None and self._was_drag:
+            self.at_tail = self.top >= self.max_scroll_y
+        self._drag = None
+        self._stop_scrolling()
+
+    def key_escape(self, event: events.Key) -> None:
+        if self.unselect():
+            event.stop()
+
+
+class DocumentSelection(Selectable):
+    """Selects in a document that is drawn `indent` cells from the left; `prefix` begins each of its spots."""
+
+    def __init__(self, document: Document, indent: int, prefix: Spot = ()) -> None:
+        self._document = document
+        self._indent = indent
+        self._prefix = prefix
+
+    @override
+    def letters(self, line: int) -> Sequence[Letters]:
+        number, inside, lines = self._document.lines_at(line)
+        key = (*self._prefix, number)
+        runs = lines[inside].runs if inside < len(lines) else ()
+        if runs:
+            return [
+                Letters(self._indent + run.x, run.text, key, range(run.place, run.place + len(run.text) + 1))
+                for run in runs
+            ]
+        above = next((drawn.runs[-1] for drawn in reversed(lines[:inside]) if drawn.runs), None)
+        return (Letters(0, "", key, (0 if above is None else above.place + len(above.text),)),)
+
+    @override
+    def settled(self, spot: Spot) -> Spot:
+        size = len(self._prefix)
+        return (*self._prefix, *self._document.settled(spot[size:])) if spot[:size] == self._prefix else spot
+
+    @override
+    def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
+        size = len(self._prefix)
+        begin = first[size:] if first[:size] == self._prefix else ()
+        end = last[size:] if last[:size] == self._prefix else None
+        return "selection", self._document.copied(begin, end)
