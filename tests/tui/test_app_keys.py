@@ -9,7 +9,7 @@ from textual.widgets import Input
 
 from tests.kit.app import Running
 from tui_host.capture.ladder.row import Row
-from tui_host.chat.conversation import NoteItem, UserItem
+from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.key_tables import ACTIONS
@@ -276,6 +276,7 @@ async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app
     app.app.copy_to_clipboard("from before")
     await app.press("ctrl+c")
     assert app.app.clipboard == "from before"  # there is nothing yet
+    await app.until_told("There is nothing to copy here. ctrl+q quits.")
     await app.send("help")
     await app.until_idle()
     await app.press("ctrl+c")
@@ -296,6 +297,12 @@ async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app
     assert json.loads(app.app.clipboard)["messages"][0]["content"] == "help"
     await app.press("tab", "2", "ctrl+c")
     assert '"messages"' in app.app.clipboard
+    app.prompt.text = ""
+    app.prompt.focus()
+    app.session.conversation.add(AnswerItem(turn=1, step=2, text="word " * 16_000, state="done"))
+    await app.press("ctrl+c")
+    await app.until_shown("Some terminals take no more than 74 kB", "message.txt")
+    await app.press("escape")
 
 
 async def test_code_of_an_answer_is_copied_by_name(app: Running) -> None:

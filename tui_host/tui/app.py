@@ -426,9 +426,7 @@ class TuiHost(App[int]):
         self.main.show_details()
 
     def action_copy(self) -> None:
-        what, text = clipboard.current_source(self.focused)
-        if text:
-            clipboard.send(self, what, text)
+        clipboard.send(self, *clipboard.current_source(self.focused))
 
     def action_copy_code(self) -> None:
         if self.main is not None:

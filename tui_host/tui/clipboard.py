@@ -5,6 +5,7 @@ The text is sent to the terminal (OSC 52), so copying works over ssh too. Termin
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import hidden, visible
@@ -30,7 +31,10 @@ def current_source(focused: Widget | None) -> tuple[str, str]:
 
 
 def send(app: App[int], what: str, text: str) -> None:
-    """Send a text to the terminal's clipboard, and show its size in a notice."""
+    """Send a text to the terminal's clipboard, and show its size in a notice; of a long one, offer a file too."""
+    if not text:
+        app.notify("There is nothing to copy here. ctrl+q quits.", markup=False, timeout=3)
+        return
     shown = visible(text)  # what is pasted elsewhere must not act there
     app.copy_to_clipboard(shown)
     notice = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
@@ -38,6 +42,11 @@ def send(app: App[int], what: str, text: str) -> None:
         notice += f", {count} hidden ones written as codes"
     if text.endswith("\n"):
         notice += ", with a line end"
-    if len(shown.encode()) > MUCH:
-        notice += "; some terminals accept no more than 74 kB"
-    app.notify(notice, markup=False, timeout=3)
+    if len(data := shown.encode()) <= MUCH:
+        app.notify(notice, markup=False, timeout=3)
+        return
+    from tui_host.tui.screens.field_screen import SaveScreen
+
+    name = "-".join(re.findall(r"[\w.]+", what)) or "copy"
+    words = f"{notice}. Some terminals take no more than 74 kB."
+    app.push_screen(SaveScreen(f"{name}.txt", words, data, lambda path: app.notify(f"Saved: {path}", markup=False)))  # pyright: ignore[reportUnknownMemberType]
