@@ -49,4 +49,4 @@ def send(app: App[int], what: str, text: str) -> None:
 
     name = "-".join(re.findall(r"[\w.]+", what)) or "copy"
     words = f"{notice}. Some terminals take no more than 74 kB."
-    app.push_screen(SaveScreen(f"{name}.txt", words, data, lambda path: app.notify(f"Saved: {path}", markup=False)))  # pyright: ignore[reportUnknownMemberType]
+    app.push_screen(SaveScreen(f"{name}.txt", words, data, lambda path: app.notify(f"Saved: {path}", markup=False)))

@@ -390,7 +390,8 @@ class LadderView(PieceView, SelectingView):
         if not mark and self._index.item_at(number) in self._related:
             mark = "*"
         marked = Strip([Segment(mark or " ", self.piece_style("mark")), *strip])
-        return self.tinted(marked, "ladder--related") if mark == "*" else super().decorate(number, marked)
+        decorated = super().decorate(number, marked)
+        return self.tinted(decorated, "ladder--related") if mark == "*" else decorated
 
     # What the person does.
 

@@ -17,9 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.widgets.lines.painting import Ground, Laid, filtered, keep, thumb_of
-
-EMPTY = Strip([])
+from tui_host.tui.widgets.lines.painting import Ground, keep, thumb_of
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
@@ -85,12 +83,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
-        self._strips: dict[int, Strip] = {}
-        self._laid: dict[tuple[object, ...], Laid] = {}
-        self._painted: dict[int, Strip] = {}
+        self._strips: dict[int, Strip] = {}  # drawn lines by number
+        self._finished: dict[tuple[object, ...], Strip] = {}  # painted lines by what they look like
+        self._painted: dict[int, Strip] = {}  # painted lines by their row on the screen
         self._ground: Ground | None = None
-        self._is_painting = False
-        self._strips_width = -1
+        self._window = (0, Size(0, 0))
         self._thumb = (0, 0, 0)
         self._is_moving_bar = False
         self._looks: dict[str, Style] = {}
@@ -171,16 +168,15 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if count > before:
             self.refresh_lines(before, count - before)
         elif count < before:
-            for number in range(count, before):
-                self._strips.pop(number, None)
+            self.changed(count, before - count)
             self.refresh()
         self._hold_tail()
 
     def changed(self, first: int, count: int = 1) -> None:
         """Redraw some lines."""
         changed = range(first, first + count)
-        for number in changed if count <= len(self._strips) else [line for line in self._strips if line in changed]:
-            self._strips.pop(number, None)
+        for number in [line for line in self._strips if line in changed]:
+            del self._strips[number]
         shown_first, shown_end = max(first, self.top), min(first + count, self.top + self.view_height)
         if shown_first < shown_end:
             self.refresh_lines(shown_first, shown_end - shown_first)
@@ -270,17 +266,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def render_line(self, y: int) -> Strip:
-        ground = self._ground if self._is_painting else None
-        if ground is None:
-            ground = self._stand()
-        number = y + ground.top
-        strip = EMPTY if number >= self.virtual_size.height else self.decorate(number, self.strip_at(number))
-        # What looks the same is the same strip, however often it was decorated: what is made of it is kept with it.
-        key = tuple(strip)
-        laid = self._laid.get(key)
-        if laid is None:
-            laid = keep(self._laid, key, Laid.on(ground, strip))
-        return laid
+        return self._stand().lay(self._line(y))
+
+    def _line(self, y: int) -> Strip:
+        number = y + self.top
+        return Strip([]) if number >= self.virtual_size.height else self.decorate(number, self.strip_at(number))
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -290,17 +280,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         is for views that have any of them.
         """
         ground, painted = self._stand(), self._painted
-        self._is_painting = True
-        try:
-            if not self._is_bare():
-                painted.clear()
-                return super().render_lines(crop)
-            for y in crop.line_range:
-                if y not in painted:
-                    line = self.render_line(y)
-                    painted[y] = line.finish(ground) if isinstance(line, Laid) else filtered(line, ground)
-        finally:
-            self._is_painting = False
+        if not self._is_bare():
+            painted.clear()
+            return super().render_lines(crop)
+        for y in crop.line_range:
+            if y not in painted:
+                line = self._line(y)
+                look = tuple(line)  # lines that look the same are the same strip, however often they are decorated
+                finished = self._finished.get(look)
+                if finished is None:
+                    finished = keep(self._finished, look, ground.finish(ground.lay(line)))
+                painted[y] = finished
         strips, span = [painted[y] for y in crop.line_range], crop.column_span
         if span == (0, ground.width):
             return strips
@@ -308,26 +298,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return [strip.adjust_cell_length(self.size.width, behind).crop(*span) for strip in strips]
 
     def _stand(self) -> Ground:
-        """Return the present ground, and drop caches made for another."""
-        scrolled = self.scroll_offset
-        ground = Ground(
-            width=self.view_width,
-            size=self.size,
-            left=scrolled.x,
-            top=scrolled.y,
-            base=self.rich_style,
-            behind=self.background_colors[1],
-            filters=tuple(self.get_line_filters()),
-        )
+        """Return the present ground, and drop what was painted on another one or elsewhere."""
+        ground = Ground(self.view_width, self.rich_style, self.background_colors[1], tuple(self.get_line_filters()))
+        window = self.top, self.size
         before = self._ground
         if ground != before:
+            self._finished.clear()
+            if before is None or ground.width != before.width:
+                self._strips.clear()
+        if ground != before or window != self._window:
             self._painted.clear()
-            if before is None or not ground.lays_like(before):
-                self._laid.clear()
-            self._ground = ground
-        if ground.width != self._strips_width:
-            self._strips_width = ground.width
-            self._strips.clear()
+        self._ground, self._window = ground, window
         return ground
 
     def _is_bare(self) -> bool:
@@ -353,7 +334,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     @override
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        for cache in (self._strips, self._laid, self._painted, self._looks):
+        for cache in (self._strips, self._finished, self._painted, self._looks):
             cache.clear()
 
     def on_resize(self) -> None:

@@ -1,10 +1,9 @@
-"""What lines of a view are painted on and kept as, so that a line that looks as before is made once."""
+"""How lines are laid on a view's ground, so that a line that looks as before is made once."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from rich.segment import Segment
 from textual.strip import Strip
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
     from rich.style import Style
     from textual.color import Color
     from textual.filter import LineFilter
-    from textual.geometry import Size
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -21,53 +19,27 @@ MOST_KEPT = 256
 """Lines that a view keeps, so that scrolling back and forth draws none again."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
-    """The ground of a view's lines."""
+class Ground(NamedTuple):
+    """What a view's lines stand on: lines that are equal look alike on equal grounds."""
 
     width: int  # cells of a line
-    size: Size  # cells of the view, with its scroll bar
-    left: int  # cells scrolled out to the left
-    top: int  # the first visible line
     base: Style  # the style below a line's own styles
     behind: Color  # the background that filters mix with
     filters: tuple[LineFilter, ...]  # the app's filters for every line, in order
 
-    def lays_like(self, other: Ground) -> bool:
-        """Whether lines look alike on both grounds, wherever they stand."""
-        return replace(self, top=other.top, size=other.size) == other
+    def lay(self, strip: Strip) -> Strip:
+        """Lay a line on the ground without Textual's strip caches, which leave reference cycles."""
+        if strip.cell_length > self.width:
+            strip = strip.crop(0, self.width)
+        segments = [*strip, Segment(" " * (self.width - strip.cell_length))]
+        return Strip(Segment.apply_style(segments, self.base), self.width)
 
-
-class Laid(Strip):
-    """A line over the view's style, padded to the width."""
-
-    __slots__ = ("finished",)
-
-    finished: Strip | None  # the same after the app's filters, once it was painted
-
-    @classmethod
-    def on(cls, ground: Ground, strip: Strip) -> Laid:
-        """Lay a line on a ground without Textual's strip caches, which leave reference cycles."""
-        if ground.left or strip.cell_length > ground.width:
-            strip = strip.crop(ground.left, ground.left + ground.width)
-        segments = [*strip, Segment(" " * (ground.width - strip.cell_length))]
-        laid = cls(Segment.apply_style(segments, ground.base), ground.width)
-        laid.finished = None
-        return laid
-
-    def finish(self, ground: Ground) -> Strip:
-        """Apply the app's filters, once."""
-        if self.finished is None:
-            self.finished = filtered(self, ground)
-        return self.finished
-
-
-def filtered(strip: Strip, ground: Ground) -> Strip:
-    """Apply the app's filters to a line."""
-    segments = list(strip)
-    for line_filter in ground.filters:
-        segments = line_filter.apply(segments, ground.behind)
-    return Strip(segments, ground.width)
+    def finish(self, strip: Strip) -> Strip:
+        """Apply the app's filters to a line that was laid."""
+        segments = list(strip)
+        for line_filter in self.filters:
+            segments = line_filter.apply(segments, self.behind)
+        return Strip(segments, self.width)
 
 
 def keep(cache: dict[Key, Value], key: Key, value: Value) -> Value:

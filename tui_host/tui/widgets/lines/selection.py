@@ -162,19 +162,16 @@ class SelectingView(LineView):
         return was_selected
 
     @override
-    def render_line(self, y: int) -> Strip:
-        strip, content, selected = super().render_line(y), self.selectable, self.selected_stretch
-        number = y + self.scroll_offset.y
-        if content is None or selected is None or number >= self.virtual_size.height:
-            return strip
-        now = content.settled(selected[0]), content.settled(selected[1])
-        cells = cells_in(content.letters(number), now, strip.cell_length)
-        if cells is None or cells[0] >= cells[1]:
-            return strip
-        first, last = cells
-        style = self._selected_style
-        marked = [Segment(text, (own or Style.null()) + style) for text, own, _ in strip.crop(first, last)]
-        return Strip.join([strip.crop(0, first), Strip(marked), strip.crop(last)])
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        content, selected = self.selectable, self.selected_stretch
+        if content is not None and selected is not None:
+            now = content.settled(selected[0]), content.settled(selected[1])
+            first, last = cells_in(content.letters(number), now, self.view_width) or (0, 0)
+            if first < last:
+                strip, style = strip.extend_cell_length(last), self._selected_style
+                marked = [Segment(text, (own or Style.null()) + style) for text, own, _ in strip.crop(first, last)]
+                strip = Strip.join([strip.crop(0, first), Strip(marked), strip.crop(last)])
+        return super().decorate(number, strip)
 
     @property
     def _selected_style(self) -> Style:

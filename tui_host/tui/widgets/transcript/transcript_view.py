@@ -233,6 +233,7 @@ class Transcript(SelectingView):
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
+        strip = super().decorate(number, strip)
         if self.current is None or not len(self._column):
             return strip
         item, inside = self._column.at(number)
