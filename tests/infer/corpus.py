@@ -38,8 +38,8 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
     that share the servers, with taps of their own or one before each server, of which one may ask a model behind no tap.
     """
     chance, is_shared = random.Random(f"{kind} {seed} {name}"), kind == "shared"  # noqa: S311 - the same each time
-    off = 0 if is_shared else chance.choice([0, 0, 0, 5, 400, -700, 3_600_000])
-    world = World(is_one_machine=not off)
+    off = 0 if is_shared else chance.choice([0, 5])
+    world = World()
     servers = Servers(world, chance, off, has_no_sessions=not is_shared and chance.random() < 0.2)
     hosts = [Host(chance, name, servers)]
     if is_shared or chance.random() < 0.2:
@@ -113,8 +113,7 @@ class Servers:
 
     def open(self, name: str, connection: str, client: str = "some-host") -> None:
         """Connect; a server that died is started again, behind a tap of its own."""
-        clock = {"boot": self.world.boot(self.chance), "off": self.off * MS}
-        tap = self.taps.get(name) or self.world.server(name, has_no_sessions=self.has_no_sessions, **clock)
+        tap = self.taps.get(name) or self.world.server(name, has_no_sessions=self.has_no_sessions, off=self.off * MS)
         self.taps[name] = tap
         tap.start([schema_of(name, tool) for tool in TOOLS[name]], client, connection)
 
@@ -145,7 +144,7 @@ class Host:
             self.servers.open(server, self.connection, self.client)
 
     def _model(self) -> ModelTap:
-        self.models.append(self.world.model(boot=self.world.boot(self.chance)))
+        self.models.append(self.world.model())
         return self.models[-1]
 
     def wait(self, low: int, high: int) -> int:

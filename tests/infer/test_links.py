@@ -30,7 +30,7 @@ Frames = list[tuple[Known, list[tuple[str, int]]]]
 def frames_of(scene: Scene, choices: Mapping[tuple[str, str, int], bool] | None = None) -> Frames:
     """How the frames of each call are known, and which they are."""
     story = scene.world.story()
-    joined = match(list(story.conversations.calls()), story.frames, story.clock, choices)
+    joined = match(list(story.conversations.calls()), story.frames, choices)
     return [(found.known, [frame.key for frame in found.sent]) for found in joined]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import json
-import random
 from collections.abc import Container, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -28,18 +27,18 @@ MAYBE = frozenset[Known]({"maybe"})
 
 
 class Tap:
-    """One tap's capture: its monotonic clock when the world begins, and by how much its wall clock is wrong."""
+    """One tap's capture, and by how much its wall clock is wrong."""
 
-    def __init__(self, world: World, identity: str, *, boot: int = 0, off: int = 0) -> None:
+    def __init__(self, world: World, identity: str, *, off: int = 0) -> None:
         self.id = identity
         self._world = world
-        self._boot, self._off = boot, off
+        self._off = off
         self._seq = self._exchanges = 0
 
     def keep(self, draft: Record) -> int:
         self._seq += 1
         now = self._world.now
-        times = {"time_ns": BEGAN + now + self._off, "mono_ns": self._boot + now}
+        times = {"time_ns": BEGAN + now + self._off, "mono_ns": now}
         self._world.records.append((self._world.now, replace(draft, capture=self.id, seq=self._seq, **times)))
         return self._seq
 
@@ -88,8 +87,8 @@ class ModelTap(Tap):
 class ServerTap(Tap):
     """A server's side: one connection, or several where hosts share a tap. Over HTTP without sessions all seems to be of one."""
 
-    def __init__(self, world: World, identity: str, name: str, *, has_no_sessions: bool = False, **clock: int) -> None:
-        super().__init__(world, identity, **clock)
+    def __init__(self, world: World, identity: str, name: str, *, has_no_sessions: bool = False, off: int = 0) -> None:
+        super().__init__(world, identity, off=off)
         self.name = name
         self.has_no_sessions = has_no_sessions
         self._ids: dict[str, int] = {}
@@ -150,22 +149,16 @@ class World:
     truth: set[Pair] = field(default_factory=set[Pair])
     words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
     taps: int = 0
-    is_one_machine: bool = False
     waiting: list[tuple[int, int, Generator[int]]] = field(default_factory=list[tuple[int, int, Generator[int]]])
     started: int = 0
 
-    def boot(self, chance: random.Random) -> int:
-        """A tap's monotonic clock when the world begins."""
-        boot = chance.randrange(1 << 40)
-        return 1 << 39 if self.is_one_machine else boot
-
-    def model(self, **more: int) -> ModelTap:
+    def model(self) -> ModelTap:
         self.taps += 1
-        return ModelTap(self, f"llm-{self.taps}", **more)
+        return ModelTap(self, f"llm-{self.taps}")
 
-    def server(self, name: str, *, has_no_sessions: bool = False, **clock: int) -> ServerTap:
+    def server(self, name: str, *, has_no_sessions: bool = False, off: int = 0) -> ServerTap:
         self.taps += 1
-        return ServerTap(self, f"mcp-{self.taps}", name, has_no_sessions=has_no_sessions, **clock)
+        return ServerTap(self, f"mcp-{self.taps}", name, has_no_sessions=has_no_sessions, off=off)
 
     def carried(self, call: Asked, frame: Frame) -> None:
         self.truth.add(("sent", call, frame))

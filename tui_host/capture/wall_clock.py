@@ -24,10 +24,6 @@ class WallClock:
             self._began[record.capture] = record.time_ns // 1000 * 1000 - record.mono_ns
         return record.mono_ns + self._began[record.capture]
 
-    def boot_ns(self, capture: str) -> int | None:
-        """Return the wall time at zero of a capture's clock, equal for all captures since a boot; None without times."""
-        return self._began.get(capture)
-
     def on_it(self, record: Record) -> Record:
         """Return a record with the time on the common clock; unchanged for a record without a time."""
         return record if record.mono_ns is None else replace(record, mono_ns=self.at_ns(record))

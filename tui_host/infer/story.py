@@ -111,7 +111,7 @@ class Story:
     def joined(self) -> Sequence[JoinedCall]:
         """Return all calls requested by models, in order, each with its frames and results."""
         if self._joined[0] != self.revision:
-            joined = match(list(self.conversations.calls()), self.frames, self.clock, self._choices)
+            joined = match(list(self.conversations.calls()), self.frames, self._choices)
             self._joined = self.revision, joined
         return self._joined[1]
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
 
 from tui_host.capture.link import Known
 from tui_host.capture.visible import line
-from tui_host.capture.wall_clock import WallClock
 from tui_host.infer.call_values import Call, CallFrame, FrameKey, Line, Result, lean
 from tui_host.infer.conversations.host_names import host_named, is_host
 from tui_host.infer.matching.reports import DISTINCTIVE, is_failure, repeats
@@ -26,8 +25,6 @@ REPORTED_DIFFERENTLY = "reported differently"  # the remark on a call whose resu
 _SURE_NS = 20_000_000  # the most by which the clocks of two processes on one machine differ
 _PATIENCE_NS = 3000 * 1_000_000_000  # how long after a call its frame may be sent if the conversation does not continue
 _NEAR_NS = 300 * 10**9  # so soon a call is sent whose host asks no more
-_SAME_BOOT_NS = 1_000_000_000
-_MOST_UNTIMED = 100  # the most frames of one kind among which a call's frame is looked for without times
 _MOST_PAIRS = 9  # the most pairs to choose among: a digit each
 _ARGUMENTS = 60
 Choices: TypeAlias = Mapping[tuple[str, str, int], bool]
@@ -57,11 +54,9 @@ class JoinedCall:
         return "maybe" if self.is_by_order else "value"
 
 
-def match(
-    calls: Sequence[Call], tapped: TappedFrames, clock: WallClock, choices: Choices | None = None
-) -> Sequence[JoinedCall]:
+def match(calls: Sequence[Call], tapped: TappedFrames, choices: Choices | None = None) -> Sequence[JoinedCall]:
     """Return the calls in order, each with its frames and results. A person's choices beat all that is inferred."""
-    matching = _Matching(calls, tapped, clock)
+    matching = _Matching(calls, tapped)
     matching.take_chosen(choices or {})
     matching.take_named()
     while matching.take_certain():
@@ -72,7 +67,7 @@ def match(
 
 
 class _Matching:
-    def __init__(self, calls: Sequence[Call], tapped: TappedFrames, clock: WallClock) -> None:
+    def __init__(self, calls: Sequence[Call], tapped: TappedFrames) -> None:
         self._frames = dict(sorted(tapped.sent.items(), key=lambda pair: pair[1].at_ns))
         self._tools = tapped.tools
         self._calls = {call.key: call for call in calls}
@@ -95,17 +90,14 @@ class _Matching:
         self._taken: set[FrameKey] = set()
         self._lines = Counter(tapped.peers.values())  # how many connections each server has
         self._used: set[tuple[Hashable, Line]] = set()  # the connections that hosts use for certain
-        self._find_possible(tapped, clock)
+        self._find_possible(tapped)
 
     # What is possible: by name, arguments, host and time.
 
-    def _find_possible(self, tapped: TappedFrames, clock: WallClock) -> None:
-        timed: dict[_Kind, list[CallFrame]] = defaultdict(list)
-        untimed: dict[_Kind, list[CallFrame]] = defaultdict(list)
-        other_clocks = _with_other_clocks({key[0] for key in self._frames}, self._calls.values(), clock)
-        for key, frame in self._frames.items():
-            kind = self._kind((frame.server, frame.tool), frame.arguments)
-            (untimed if key[0] in other_clocks else timed)[kind].append(frame)
+    def _find_possible(self, tapped: TappedFrames) -> None:
+        alike: dict[_Kind, list[CallFrame]] = defaultdict(list)
+        for frame in self._frames.values():
+            alike[self._kind((frame.server, frame.tool), frame.arguments)].append(frame)
         tools: dict[tuple[str, tuple[str, ...]], frozenset[Tool]] = {}
         clients, at_ns = {key: host_named(name) for key, name in tapped.clients.items()}, attrgetter("at_ns")
         for call in self._calls.values():
@@ -117,11 +109,9 @@ class _Matching:
                 continue
             until_ns = call.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
             for tool in self._named[call.key]:
-                kind = self._kind(tool, arguments)
-                frames, timeless = timed.get(kind, []), untimed.get(kind, [])
+                frames = alike.get(self._kind(tool, arguments), [])
                 first = bisect_left(frames, call.at_ns - _SURE_NS, key=at_ns)
-                frames = frames[first : bisect_right(frames, until_ns + _SURE_NS, key=at_ns)]
-                for frame in (*frames, *(timeless if len(timeless) <= _MOST_UNTIMED else ())):
+                for frame in frames[first : bisect_right(frames, until_ns + _SURE_NS, key=at_ns)]:
                     client = clients.get(frame.line, "")
                     if client == call.host or not (is_host(client) and is_host(call.host)):
                         self._calls_of[frame.key].append(call.key)
@@ -276,18 +266,6 @@ class _Matching:
             for call, places in zip(group, fitting, strict=True):
                 is_told = len(self._texts[call.key]) == 1 or (is_whole and self._known[call.key] != "maybe")
                 yield call.key, ((places[0] if is_whole else call).results, not is_told)
-
-
-def _with_other_clocks(captures: set[str], calls: Iterable[Call], clock: WallClock) -> set[str]:
-    """Return the captures of frames whose times say nothing beside the models', as of logs of two machines.
-
-    Captures of one machine since it booted have one clock, and so have those of one file.
-    """
-    models = {call.capture for call in calls}
-    boots = [clock.boot_ns(capture) or 0 for capture in models]
-    own = {capture: clock.boot_ns(capture) or 0 for capture in captures}
-    alike = {name for name, boot in own.items() if all(abs(boot - begun) < _SAME_BOOT_NS < begun for begun in boots)}
-    return captures - alike - (models if len(models) == 1 else set())
 
 
 # By hand: what a person may choose among. A choice beats all that is inferred.
