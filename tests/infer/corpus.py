@@ -306,17 +306,14 @@ class Host:
         if self.habits.names_calls:
             meta["claudecode/toolUseId"] = call.id
         fate = self.chance.random()
-        more: dict[str, JSON] = {"task": {"ttl": 60000}} if fate < 0.03 else {}
         tap = self.servers.taps[server]
-        identity = self._sends(asked, tap, tool, arguments, meta, **more)
+        identity = self._sends(asked, tap, tool, arguments, meta)
         yield MS  # this is cut short where calls are sent at once; what comes is not
         while self.chance.random() < own.again:  # it gives a frame up, and sends it again
             yield self.wait(50, 1500)
             self._gives_up(tap, identity, text, 0.3)
-            identity = self._sends(asked, tap, tool, arguments, meta, **more)
+            identity = self._sends(asked, tap, tool, arguments, meta)
         yield self.wait(1, 60)
-        if more:
-            return (yield from self._task(tap, identity, text))
         if fate < 0.06:  # the server dies before it answers, and is asked again
             yield self.wait(10, 500)
             if self.servers.taps[server] is tap:
@@ -347,10 +344,8 @@ class Host:
         if self.chance.random() < late:
             self.world.start(answer())
 
-    def _sends(
-        self, asked: Asked, tap: ServerTap, tool: str, arguments: dict[str, JSON], meta: dict[str, JSON], **more: JSON
-    ) -> int:
-        identity, seq = tap.call(tool, arguments, self.connection, meta, **more)
+    def _sends(self, asked: Asked, tap: ServerTap, tool: str, arguments: dict[str, JSON], meta: dict[str, JSON]) -> int:
+        identity, seq = tap.call(tool, arguments, self.connection, meta)
         self.world.carried(asked, (tap.id, seq))
         return identity
 
@@ -373,16 +368,6 @@ class Host:
             tap.answer(identity, {"content": []}, self.connection)
             return chance.choice(["(No response)", "[]", "Tool ran without output or errors"])
         return None
-
-    def _task(self, tap: ServerTap, identity: int, text: str) -> Generator[int, None, str]:
-        self.counter += 1
-        name = f"task-{self.counter}"
-        tap.answer(identity, {"task": {"taskId": name, "status": "working", "ttl": 60000}}, self.connection)
-        yield self.wait(100, 900)
-        asked, _ = tap.ask("tasks/result", {"taskId": name}, self.connection)
-        yield self.wait(1, 20)
-        tap.result(asked, text, connection=self.connection)
-        return self.habits.tell(text)
 
     def _resource(self, asked: Asked, call: Call) -> Generator[int, None, str]:
         tap, uri = self.servers.taps["docs"], str(call.arguments["uri"])

@@ -18,7 +18,7 @@ from tui_host.servers.tool_output import read_any
 MOST = 4 << 20  # the largest frame that is parsed
 _LIST: FrameKey = ("tools/list", 0)  # stands for a call where a list of tools was asked for
 _Key: TypeAlias = tuple[str, str, str]
-"""Capture, connection or HTTP exchange, and id of a request or of a task."""
+"""Capture, connection or HTTP exchange, and id of a request."""
 
 
 class TappedFrames:
@@ -30,7 +30,7 @@ class TappedFrames:
         self.peers: dict[Line, str] = {}  # the server of each connection
         self.clients: dict[Line, str] = {}  # the client's name on each connection: hosts may share a tap
         self.revision = 0
-        self._calls: dict[_Key, FrameKey | None] = {}  # by request and by task; None where several wait under one id
+        self._calls: dict[_Key, FrameKey | None] = {}  # None where several wait under one id
 
     def feed(self, record: Record, at_ns: int) -> None:
         """Take in the next frame."""
@@ -77,9 +77,6 @@ class TappedFrames:
                     self._calls[key] = None if is_waiting else sent.key
             case "tools/list":
                 self._calls.update(dict.fromkeys(keys, _LIST))
-            case "tasks/get" | "tasks/result":
-                call = self._calls.get((*line, f"task {said(params.get('taskId'))}"))
-                self._calls.update(dict.fromkeys(keys, call))
             case "notifications/cancelled":
                 call = self._called([(*line, canonical(params.get("requestId")))])
                 # Some hosts cancel all requests at the end, answered ones too.
@@ -104,25 +101,19 @@ class TappedFrames:
                 defaults = {name: canonical(own["default"]) for name, own in schemas.items() if "default" in own}
                 self.tools[record.peer, said(tool.get("name"))] = defaults
             return
-        task = mapping(members.get("task")).get("taskId")
-        if call is not None and isinstance(task, str):  # the answer follows with the task's result
-            self._calls[*_line(record), f"task {task}"] = call
-            return
-        held = members.get("result") if "taskId" in members else result
-        if call is None or (held is None and result is not None):  # of no call, or of a task that still works
+        if call not in self.sent or self.sent[call].answer is not None:
             return
         error = said(mapping(message.get("error")).get("message"))
-        texts = result_texts(held) if held is not None else tuple(filter(None, [error]))
+        texts = result_texts(result) if result is not None else tuple(filter(None, [error]))
         answer = Answer(
             seq=record.seq,
             mono_ns=record.mono_ns,
             texts=texts,
-            beside=() if texts else tuple(block_texts(held)),
-            is_error=held is None or bool(mapping(held).get("isError")),
-            contents="" if texts or held is None else content_lines(read_any(mapping(held)), is_own=False),
+            beside=() if texts else tuple(block_texts(result)),
+            is_error=result is None or bool(members.get("isError")),
+            contents="" if texts or result is None else content_lines(read_any(members), is_own=False),
         )
-        if call in self.sent and self.sent[call].answer is None:
-            self._put(replace(self.sent[call], answer=answer))
+        self._put(replace(self.sent[call], answer=answer))
 
     def _put(self, sent: CallFrame) -> None:
         self.sent[sent.key] = sent

@@ -1,7 +1,6 @@
 """Read the exchanges of tapped hosts with their models, record by record, and sort them into conversations and turns.
 
-A request continues the exchange whose messages are its prefix, and otherwise the one whose calls it tells results of by their
-ids; else it begins a conversation.
+A request continues the exchange whose messages are its prefix; else it begins a conversation.
 """
 
 from __future__ import annotations
@@ -284,15 +283,6 @@ class Conversations:
                 exchange.answer_place = place if repeated else place - 1
                 exchange.parent = next((answer for answer in chosen if not answer.children), chosen[0])
                 exchange.is_certain = bool(repeated) and len(chosen) == 1
-                return
-        told = [(place, part.wire_id) for place in range(len(messages)) for part in messages[place].of("result")]
-        owners: dict[str, set[ModelExchange]] = {}
-        for owner in self.exchanges.values() if told else ():
-            for call in owner.calls() if owner.dialect is exchange.dialect else ():
-                owners.setdefault(call.wire_id, set()).add(owner)
-        for place, wire_id in reversed(told):
-            if wire_id and len(owners.get(wire_id, ())) == 1:
-                (exchange.parent,), exchange.answer_place = owners[wire_id], place - 1
                 return
 
     def _begin(self, exchange: ModelExchange) -> None:
