@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typing_extensions import override
 
 from tests.infer.forms import FORMS
-from tests.infer.kept import KeptModelTap, KeptServerTap
+from tests.infer.kept import KeptServerTap
 from tests.infer.world import World
-from tests.kit.bodies import Answer, Call, Results, User
+from tests.kit.bodies import User
 from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
@@ -22,7 +20,7 @@ from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 from tui_host.infer.stories import Links, Stories, TapStory, grouped, story_of
-from tui_host.infer.story_reader import LiveStory, WholeStory
+from tui_host.infer.story_reader import LiveStory
 from tui_host.infer.tap_facts import TapFacts
 from tui_host.settings.paths import DATABASE
 from tui_host.tap.session import RecorderOptions, TapSession
@@ -115,48 +113,6 @@ def test_what_a_person_joins_and_parts_stays_so_for_every_process(tmp_path: Path
     store.close()
 
 
-class HttpTap(KeptServerTap):
-    """A tap before a server over HTTP: each frame stands in an exchange."""
-
-    @override
-    def keep(self, draft: Record) -> int:
-        return super().keep(replace(draft, exchange=self.exchange()))
-
-
-def test_a_server_that_two_hosts_share_is_in_both_stories_each_with_its_own_calls(tmp_path: Path) -> None:
-    everything = HttpTap(tmp_path, "everything")
-    for name, (agent, client) in HOSTS.items():
-        form, call, asked = FORMS[name], Call("", "everything__echo", {"a": 1}), [User(f"go, {name}")]
-        everything.start(["echo"], client, name)
-        model = KeptModelTap(tmp_path, name)
-        list(model.answer(form, model.ask(form, asked, agent), Answer("", [call])))
-        everything.result(everything.call("echo", call.arguments, name)[0], f"for {name}", connection=name)
-        told = [*asked, Answer("", [call]), Results([(call, f"for {name}")])]
-        list(model.answer(form, model.ask(form, told, agent), Answer("Done.")))
-        assert model.kept.recording.close()
-    assert everything.kept.recording.close()
-    store = Store.open(tmp_path / "data" / DATABASE)
-    stories = [story for story in Stories(store).listed() if isinstance(story, TapStory)]
-    assert titles(store) == ["everything anthropic", "everything gemini"]
-    assert len({story.id for story in stories}) == 2
-    for story in stories:
-        name = story.taps[1].title
-        assert list(story.hosts) == [{"anthropic": "Claude Code", "gemini": "Gemini CLI"}[name]]
-        whole = WholeStory(store, story)
-        items = [json.loads(text) for text in whole.session_items("")]
-        assert [item["result"] for item in items if item["item"] == "call"] == [f"for {name}"]
-        records = [record for record, _ in whole.session_records("")]
-        assert {record.connection for record in records if record.kind == "frame"} == {name}
-        following = LiveStory(store, story.id)
-        following.read(60)
-        fed = {record.key for piece in following.updates for record in piece.records if record.kind != "link"}
-        assert fed == {record.key for record in records if record.kind != "link"}
-    half = Stories(store).find(by_title(store)["everything"])
-    assert isinstance(half, TapStory)
-    assert {record.connection for record, _ in WholeStory(store, half).session_records("")} == {*HOSTS}
-    store.close()
-
-
 def test_of_a_live_tap_the_capture_of_a_recorder_that_died_grows_no_more(tmp_path: Path) -> None:
     options = RecorderOptions(name="math", data_dir=str(tmp_path / "data"), began_ns=1, seed="a1")
     for earlier in range(2):
@@ -176,8 +132,8 @@ def model(*hosts: str) -> str:
     return json.dumps({"kind": "llm", "speakers": [{"host": host, "agent": host} for host in hosts]})
 
 
-def server(*clients: str, kind: str = "stdio") -> str:
-    return json.dumps({"kind": kind, "clients": clients})
+def server(*clients: str) -> str:
+    return json.dumps({"kind": "stdio", "clients": clients})
 
 
 SDK = "the OpenAI SDK for Python"
@@ -202,10 +158,9 @@ LATER = {"a": (0, 10), "b": (40, 50), "c": (41, 50)}
         (THREE, {}, {"a": (0, 10), "b": (11, 20), "c": (40, 50)}, ["a b", "c"]),
         (THREE, {}, {"a": (0, 10), "b": (11, 20), "c": (21, 50)}, ["a b c"]),
         (THREE, {}, {"a": (0, 50), "b": (11, 20), "c": (40, 50)}, ["a b c"]),
-        # A server over HTTP is in the story of each host that uses it.
-        ({**OF_TWO, "z": server("claude-code", "Cline", kind="http")}, {}, {}, ["a a1 z", "b b1 z"]),
-        ({**OF_TWO, "z": server("claude-code", kind="http")}, {}, {}, ["a a1 z", "b b1"]),
-        ({**OF_TWO, "z": server("mcp", kind="http")}, {}, {}, ["a a1", "b b1", "z"]),
+        # A server that several hosts use joins them, one that tells no host is of none.
+        ({**OF_TWO, "z": server("claude-code", "Cline")}, {}, {}, ["a b a1 b1 z"]),
+        ({**OF_TWO, "z": server("mcp")}, {}, {}, ["a a1", "b b1", "z"]),
         # What a person parts and joins.
         (ALIKE, {("a", "b"): False, ("a1", "b"): False, ("b", "b1"): False}, {}, ["a a1 b1", "b"]),
         (ALIKE, dict.fromkeys(PAIRS, False), {}, ["a a1", "b b1"]),
@@ -222,8 +177,7 @@ def test_taps_are_one_story_by_time_by_hosts_and_by_hand(
         began, ended = (second * 1_000_000_000 for second in times.get(name, (number, 90)))
         info = SessionInfo(name, name, "tap", created_ns=began, updated_ns=ended, facts=stated)
         taps.append(story_of([info]))
-    groups = [sorted((*group.own, *group.shared), key=lambda tap: tap.created_ns) for group in grouped(taps, links)]
-    assert [" ".join(tap.id for tap in group) for group in groups] == stories
+    assert [" ".join(tap.id for tap in group.own) for group in grouped(taps, links)] == stories
 
 
 SECRET = "wonderful-" * 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, product
+from itertools import product
 from typing import TypeAlias
 
 from tui_host.capture.session_summary import SessionInfo
@@ -14,11 +14,10 @@ from tui_host.capture.store.notes_of_people import save_tap_links, tap_links
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 from tui_host.infer.conversations import host_names
-from tui_host.infer.conversations.host_names import host_named, hosts_of, in_words, is_host
+from tui_host.infer.conversations.host_names import hosts_of, in_words, is_host
 from tui_host.infer.tap_facts import TapFacts
 
 NEAR_NS = 5_000_000_000  # how long after the end of one tap another may begin and still count as overlapping
-_SHORT = 12  # characters of hosts' names before what was asked: a list of 80 columns has about twice as many for both
 _stated_in = lru_cache(1 << 10)(TapFacts)
 Links: TypeAlias = Mapping[tuple[str, str], bool]
 """What a person decided of pairs of taps, the smaller id first: True if both are one story."""
@@ -30,10 +29,8 @@ class TapStory(SessionInfo):
 
     taps: Sequence[SessionInfo]  # in the order in which they began
     halves: Sequence[TapStory]  # each tap of several, by itself
-    hosts: Sequence[str]  # their stated names, without hosts of other stories on a shared server
-    other_hosts: Mapping[str, frozenset[str]]  # for each tap shared with other stories, the hosts of those
+    hosts: Sequence[str]  # their stated names
     label: str  # the taps and their hosts, for a line below the story: `tap stdio math (Cline)`
-    is_http: bool  # the first tap is before a server over HTTP
 
     @property
     def size(self) -> str:
@@ -47,21 +44,16 @@ class TapStory(SessionInfo):
         return time.time_ns() if self.live else self.updated_ns
 
 
-def story_of(
-    taps: Sequence[SessionInfo], name: str = "", other_hosts: Mapping[str, frozenset[str]] | None = None
-) -> TapStory:
-    """Return taps as a story, or a tap as the half of one. `name` is the story's id, `other_hosts` are those of other stories by tap."""
-    first, stated, shared = taps[0], [_stated_in(tap.facts) for tap in taps], other_hosts or {}
+def story_of(taps: Sequence[SessionInfo], name: str = "") -> TapStory:
+    """Return taps as a story with the id `name`, or a tap as the half of one."""
+    first, stated = taps[0], [_stated_in(tap.facts) for tap in taps]
     speakers = list(dict.fromkeys(speaker for facts in stated for speaker in facts.speakers))
-    foreign = frozenset[str]().union(*shared.values())
-    hosts = hosts_of(speakers, [name for facts in stated for name in facts.clients if host_named(name) not in foreign])
+    hosts = hosts_of(speakers, [client for facts in stated for client in facts.clients])
     # `Cline: What is 6 × 5? (tap llm api.deepseek.com, tap stdio math)`
     names = (f"tap {facts.kind} {tap.title}".replace("  ", " ") for facts, tap in zip(stated, taps, strict=True))
     tapped = first.title if first.imported else ", ".join(dict.fromkeys(names))
     words, question = in_words(hosts), next((facts.question for facts in stated if facts.question), "")
     title = ": ".join(filter(None, (words, f"{question} ({tapped})" if question else tapped)))
-    if question and len(words) > _SHORT:  # the hosts' names would leave the question no room
-        title = f"{question} ({words}: {tapped})"
     return TapStory(
         id=name or first.id,
         title=tapped if first.imported and first.source == "tap" else title,  # as it was exported
@@ -76,9 +68,7 @@ def story_of(
         taps=taps,
         halves=[story_of([tap]) for tap in taps] if len(taps) > 1 else (),
         hosts=hosts,
-        other_hosts=shared,
         label=f"{tapped} ({words})" if words else tapped,
-        is_http=stated[0].kind == "http",
     )
 
 
@@ -162,13 +152,8 @@ class Stories:
         stories = [tap for tap in taps if tap.imported]
         groups = grouped((tap for tap in taps if not tap.imported), tap_links(self._store))
         for group in groups:
-            other_hosts = {
-                tap.id: frozenset(host for rival in groups if tap in rival.shared for host in rival.hosts - group.hosts)
-                for tap in group.shared
-            }
             head, dash, letters = group.own[0].id.rpartition("-")
-            mates = sorted((tap.taps[0] for tap in (*group.own, *group.shared)), key=_order)
-            stories.append(story_of(mates, f"{head}{dash}s{letters}", other_hosts))
+            stories.append(story_of([tap.taps[0] for tap in group.own], f"{head}{dash}s{letters}"))
         return stories
 
 
@@ -177,10 +162,9 @@ class Stories:
 
 @dataclass(slots=True, eq=False)
 class TapGroup:
-    """The taps of a story: its own, and servers over HTTP that other stories have too."""
+    """The taps of a story."""
 
     own: list[TapStory]
-    shared: list[TapStory] = field(default_factory=list[TapStory])
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -192,7 +176,7 @@ def grouped(taps: Iterable[TapStory], links: Links) -> Sequence[TapGroup]:
     """Divide taps into stories, in the order of the stories' first taps.
 
     Taps are one story if they overlap in time and do not name different hosts. A tap that names no host and overlaps stories of
-    different hosts is of none of these. A server over HTTP that the hosts of several stories use is in each of these.
+    different hosts is of none of these.
     """
     rows: list[list[TapStory]] = []  # taps in different rows do not overlap
     end_ns = 0
@@ -204,26 +188,20 @@ def grouped(taps: Iterable[TapStory], links: Links) -> Sequence[TapGroup]:
     groups: list[TapGroup] = []
     by_hand = {tap for pair, is_joined in links.items() if is_joined for tap in pair}
     for row in rows:
-        # Servers over HTTP last: a shared server is no reason to join the stories that share it.
-        for tap in sorted(row, key=lambda tap: tap.is_http):
+        for tap in row:
             new = TapGroup([tap])
-            joined = chosen = [
-                group for group in groups if tap.id in by_hand and _is_decided(group, new, links, joined=True)
-            ]
-            if not joined:
-                near = [
-                    group for group in groups[-len(row) :] if _is_near(group, tap) and not _are_apart(group, new, links)
-                ]
+            chosen = groups if tap.id in by_hand else []
+            chosen = [group for group in chosen if _is_decided(group, new, links, joined=True)]
+            if not chosen:
+                since_ns, until_ns = tap.created_ns - NEAR_NS, tap.end_ns + NEAR_NS
+                near = [group for group in groups[-len(row) :] if group.own[0].created_ns <= until_ns]
+                near = [group for group in near if max(mate.end_ns for mate in group.own) >= since_ns]
+                near = [group for group in near if not _are_apart(group, new, links)]
                 # Of none where different hosts may have the tap.
                 free = [group for group in near if not any(_are_apart(group, rival, links) for rival in near)]
                 chosen = [group for group in near if new.hosts & group.hosts] or free
-            if tap.is_http and not joined and any(_are_apart(*pair, links) for pair in combinations(chosen, 2)):
-                for group in chosen:
-                    group.shared.append(tap)
-                continue
             for group in chosen:
                 new.own += group.own
-                new.shared += [tap for tap in group.shared if tap not in new.shared]
             new.own.sort(key=_order)
             groups = [*(group for group in groups if group not in chosen), new]
     return sorted(groups, key=lambda group: _order(group.own[0]))
@@ -231,11 +209,6 @@ def grouped(taps: Iterable[TapStory], links: Links) -> Sequence[TapGroup]:
 
 def _order(tap: SessionInfo) -> tuple[int, str]:
     return tap.created_ns, tap.id
-
-
-def _is_near(group: TapGroup, tap: TapStory) -> bool:
-    begin_ns, end_ns = group.own[0].created_ns - NEAR_NS, max(mate.end_ns for mate in group.own) + NEAR_NS
-    return tap.created_ns <= end_ns and tap.end_ns >= begin_ns
 
 
 def _are_apart(one: TapGroup, two: TapGroup, links: Links) -> bool:

@@ -26,29 +26,23 @@ _DEGREES: Mapping[str, str] = {"value": "inferred", "maybe": "maybe", "hand": "j
 
 
 class StoryChat:
-    """Keeps a chat up to date with a story. While it `is_followed` another host may come, so the first one has room for a name."""
+    """Keeps a chat up to date with a story."""
 
-    def __init__(self, story: Story, chat: Conversation, *, is_followed: bool = False) -> None:
+    def __init__(self, story: Story, chat: Conversation) -> None:
         self.names_hosts = False  # notes name the host at each change, where the story has several
         self._story = story
         self._chat = chat
-        self._is_followed = is_followed
         self._numbers: dict[tuple[str, ...], int] = {}
         self._opened: dict[ExchangeKey, bool] = {}  # whether as a side request
         self._last: ModelExchange | None = None
         self._last_turn = 0  # the turn shown last, side requests apart
         self._failure: NoteItem | None = None  # which the chat ends with, so often
         self._failures = 0
-        self._unnamed: tuple[int, ModelExchange] | None = None  # the note with room for the first host's name
 
     def tell(self) -> None:
         """Add what is new in the story."""
         story = self._story
         self.names_hosts |= len(story.hosts) > 1
-        if self.names_hosts and self._unnamed is not None:
-            number, first = self._unnamed
-            self._chat.put(number, _note(first, f"{self._name(first)} asks:"))
-            self._unnamed = None
         joined: dict[ExchangeKey, list[JoinedCall]] = {}
         for call in story.joined():
             joined.setdefault((call.call.capture, call.call.exchange), []).append(call)
@@ -90,8 +84,6 @@ class StoryChat:
             words = f"{self._name(exchange)}, {words}" if words else f"{self._name(exchange)}{asks}"
         if words:
             self._chat.add(_note(exchange, f"{words}:"))
-        elif last is None and self._is_followed:
-            self._unnamed = self._chat.add(_note(exchange, "")), exchange
 
     def _name(self, exchange: ModelExchange) -> str:
         return line(self._story.host_of(exchange), _NAME) or "a host without a name"

@@ -20,12 +20,11 @@ from tui_host.capture.store.notes_of_people import choose_frame, frame_choices
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.errors import JSON, StoreError, TuiHostError
-from tui_host.infer.conversations.host_names import host_named, models_in_words, protocols_in_words
+from tui_host.infer.conversations.host_names import models_in_words, protocols_in_words
 from tui_host.infer.matching.matcher import JoinedCall, Pairing, pairing_of, pairings
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import FoundLink, Story
 from tui_host.infer.story_chat import StoryChat
-from tui_host.infer.tapped_frames import client_in
 
 WAIT_NS = 250_000_000  # how long a record waits for earlier ones that other processes have yet to write
 TAPS_SECONDS = 1.0  # how often to look for taps that have begun or ended
@@ -38,25 +37,21 @@ _LINKS_FROM = 1 << 48  # the first number of the links' records: no capture has 
 
 
 class CaptureReader:
-    """Reads a capture once; of a server shared with the hosts of other stories without their connections, and without links."""
+    """Reads a capture once, without links."""
 
-    def __init__(self, store: Store, name: str, other_hosts: frozenset[str], *, is_live: bool) -> None:
-        self.name, self.other_hosts, self.is_live = name, other_hosts, is_live
+    def __init__(self, store: Store, name: str, *, is_live: bool) -> None:
+        self.name, self.is_live = name, is_live
         self.last: Record | None = None  # that was read
         self.has_more = True  # more may have been written since all was read
         self._store = store
         self._reading: Iterator[Record] | None = None
-        self._hosts: dict[str | None, set[str]] = {}  # by connection
 
     def records(self, until: int | None = None) -> Iterator[Record]:
         """Give the records behind the last that was read."""
         after = 0 if self.last is None else self.last.seq
         for record in self._store.records(capture=self.name, after=after, until_seq=until):
             self.last = record
-            if self.other_hosts and record.direction == "out" and (client := client_in(record.data)):
-                self._hosts.setdefault(record.connection, set()).add(host_named(client))
-            hosts = self._hosts.get(record.connection) if self._hosts else None
-            if record.kind != "link" and not (hosts and hosts <= self.other_hosts):
+            if record.kind != "link":
                 yield record
 
     def next(self) -> Record | None:
@@ -74,9 +69,9 @@ def readers_of(store: Store, story: TapStory) -> dict[str, CaptureReader]:
     """Return a reader of each capture of a story, by name. Of a live tap the last one grows, of an import any."""
     readers: dict[str, CaptureReader] = {}
     for tap in story.taps:
-        names, hosts = store.sessions.captures(tap.id) or [tap.id], story.other_hosts.get(tap.id, frozenset())
+        names = store.sessions.captures(tap.id) or [tap.id]
         for name in names:
-            readers[name] = CaptureReader(store, name, hosts, is_live=tap.live and (tap.imported or name == names[-1]))
+            readers[name] = CaptureReader(store, name, is_live=tap.live and (tap.imported or name == names[-1]))
     return dict(sorted(readers.items()))
 
 
@@ -150,8 +145,9 @@ def link_by_hand(store: Store, session: str, call: str, frame: str) -> tuple[str
         place = story.place_of(joined.call.capture, joined.call.exchange)
         if call in {joined.call.key, f"{place.turn}.{place.step}.{joined.call.number + 1}"}:
             asked.append(joined)
-    frames = story.frames.sent.values()
-    sent = [own for own in frames if frame in {"{}:{}".format(*own.key), f"{own.server}#{own.rpc_id}"}]
+    sent = [
+        own for own in story.frames.sent.values() if frame in {"{}:{}".format(*own.key), f"{own.server}#{own.rpc_id}"}
+    ]
     remedy = "name a call as 1.1.2, a frame as math#4, or both as the JSON lines of `sessions export` do"
     if not asked:
         raise TuiHostError("there is no such call of a model", call, remedy)
@@ -207,7 +203,7 @@ class LiveStory:
         self._state = StoryState()
         self._chat = Conversation()
         self._shown = self._chat.revision
-        self._telling = StoryChat(self.story, self._chat, is_followed=True)
+        self._telling = StoryChat(self.story, self._chat)
         self._readers: Mapping[str, CaptureReader] = {}
         self._heads: dict[str, tuple[int, Record]] = {}  # of each capture, what was read and not given, with its time
         self._frame_ns = 0  # the time of the last frame that was given
@@ -290,17 +286,15 @@ class LiveStory:
         self._looked_for_taps, self._is_changed = time.monotonic(), False
         tap_story, before = Stories(self._store).get(self._session), self._readers
         readers = {} if tap_story is None else readers_of(self._store, tap_story)
-        is_stale = any(
-            name not in readers or readers[name].other_hosts != own.other_hosts for name, own in before.items()
-        )
         running = frozenset(name for name, reader in readers.items() if reader.is_live)
         self._readers = {name: before.get(name, reader) for name, reader in readers.items()}
         self._heads = {name: head for name, head in self._heads.items() if name in readers}
-        state = replace(self._state, running=running, is_stale=self._state.is_stale or is_stale)
+        state = replace(
+            self._state, running=running, is_stale=self._state.is_stale or not before.keys() <= readers.keys()
+        )
         if tap_story is None:
             self._change(replace(state, title="", live=False))
         else:
-            self._telling.names_hosts |= len(tap_story.hosts) > 1
             self._change(replace(state, title=tap_story.title, live=tap_story.live))
 
     def _change(self, state: StoryState) -> None:

@@ -26,7 +26,6 @@ _SURE_NS = 20_000_000  # the most by which the clocks of two processes on one ma
 _PATIENCE_NS = 3000 * 1_000_000_000  # how long after a call its frame may be sent if the conversation does not continue
 _NEAR_NS = 300 * 10**9  # so soon a call is sent whose host asks no more
 _MOST_PAIRS = 9  # the most pairs to choose among: a digit each
-_ARGUMENTS = 60
 Choices: TypeAlias = Mapping[tuple[str, str, int], bool]
 """A person's choices: whether a call, by its key, is joined with a frame, by capture and record, or parted from it."""
 _Kind: TypeAlias = tuple[str, str, str]
@@ -62,7 +61,6 @@ def match(calls: Sequence[Call], tapped: TappedFrames, choices: Choices | None =
     while matching.take_certain():
         pass
     matching.take_likeliest()
-    matching.take_earlier_tries()
     return list(matching.joined())
 
 
@@ -203,16 +201,6 @@ class _Matching:
                 if likely:
                     self._take(key, likely[0], "maybe")
 
-    def take_earlier_tries(self) -> None:
-        """Take the frames without an answer that only a call with a later frame may have sent."""
-        for key, calls in self._calls_of.items():
-            if key not in self._taken and len(calls) == 1 and calls[0] in self._sent:
-                frame, last = self._frames[key], self._frames[self._sent[calls[0]][-1]]
-                degree, is_unanswered = self._known[calls[0]], frame.answer is None or frame.is_dropped
-                is_own = degree == "maybe" or (degree != "hand" and self._is_own(key, calls[0]))
-                if is_unanswered and is_own and frame.at_ns < last.at_ns:
-                    self._take(key, calls[0], degree)
-
     def _take(self, key: FrameKey, call: str, known: Known) -> None:
         sent = self._sent.setdefault(call, [])
         sent.append(key)
@@ -305,6 +293,6 @@ def pairing_of(call: JoinedCall, frame: CallFrame) -> Pairing:
     """Return a pair with its words."""
     is_joined = frame in call.sent
     state = f" (joined, {call.known})" if is_joined else ""
-    arguments, seconds = line(call.call.arguments, _ARGUMENTS), (frame.at_ns - call.call.at_ns) / 1e9
+    arguments, seconds = line(call.call.arguments, 60), (frame.at_ns - call.call.at_ns) / 1e9
     words = f"{call.call.name} {arguments} - {frame.server} #{frame.rpc_id} {frame.tool}, {seconds:+.1f} s{state}"
     return Pairing(call=call.call.key, frame=frame.key, words=words, is_joined=is_joined)
