@@ -62,7 +62,6 @@ class Story:
         return replace(self.clock.on_it(record), place=self.place_of(record.capture, record.exchange))
 
     def take(self, record: Record) -> None:
-        """Take in the next record."""
         at_ns = self.clock.at_ns(record)
         if record.mono_ns is None:  # a record without a time came after all records before it
             at_ns = max(at_ns, self._last_ns + 1)

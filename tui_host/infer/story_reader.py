@@ -109,7 +109,6 @@ class WholeStory:
             self.info = replace(self.info, turns=story.conversations.turns, model=model, protocol=protocol)
 
     def session_items(self, session: str) -> Sequence[str]:  # noqa: ARG002 - there is but one
-        """Return the items of the chat as JSON, in order."""
         return [item_to_text(item) for item in self._conversation.items]
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:  # noqa: ARG002 - as above
@@ -304,7 +303,7 @@ class LiveStory:
 
     def _tell(self, links: Sequence[Record]) -> None:
         """Hand over new links, and what is new in the chat and of the names."""
-        story = self.story
+        story, is_shown, had_one_host = self.story, len(self._chat) > 0, not self._telling.names_hosts
         self._telling.tell()
         items = [(number, self._chat[number]) for number in self._chat.changed_since(self._shown)]
         self._shown = self._chat.revision
@@ -321,6 +320,8 @@ class LiveStory:
             whose=story.whose,
             has_calls=bool(story.frames.sent),
             names={name: next(iter(named)) for name, named in tools.items() if len(named) == 1},
+            is_stale=self._state.is_stale
+            or (is_shown and had_one_host and self._telling.names_hosts),  # unnamed so far
         )
         for start in range(0, max(len(items), len(links), 1), PER_LINKS):
             page = slice(start, start + PER_LINKS)
