@@ -29,7 +29,7 @@ from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.sources.live import PER_PIECE, SessionSource
-from tui_host.tui.widgets.ladder.ladder_view import LadderView
+from tui_host.tui.widgets.inspector.ladder import LadderView
 
 LISTED, FEW, SCROLLED = 1_000_000, 1000, 40
 EVENTS = 60

@@ -13,7 +13,6 @@ from tests.kit.bodies import event
 from tests.llm.protocols.answers import PLAIN, call, made_up
 from tests.tui.inspector_wires import Wires, drawn
 from tui_host.answers.bodies import body_of
-from tui_host.answers.steps import made
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Record
@@ -24,7 +23,7 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.servers.catalog import READ, ContentBlock, Resource, Tool, ToolOutput
 from tui_host.tui.widgets.details.detail_panel import tabs_of
-from tui_host.tui.widgets.ladder.row_words import describe
+from tui_host.tui.widgets.inspector.words import facts_of
 from tui_host.tui.widgets.pages.parts_page import parts_page
 
 CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
@@ -252,7 +251,7 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     answered = text_of(wires, response)
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered
     assert "text after the call, left out  " in answered
-    assert made(describe(wires, response)).words.startswith('asks math.add {"a": 6')
+    assert facts_of(wires, response).words.startswith('asks math.add {"a": 6')
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
 
 

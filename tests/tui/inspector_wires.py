@@ -20,10 +20,12 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction
 from tui_host.capture.store.notes_of_people import RowMarks
+from tui_host.chat.policy import Policy
+from tui_host.chat.session import Session
 from tui_host.errors import JSON
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import DIALECTS
-from tui_host.settings.schema import Price
+from tui_host.settings.schema import ModelRef, Price
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.pages.detail_page import Page
@@ -67,6 +69,8 @@ class Wires(SessionSource):
 
     def __init__(self, *, live: bool = True) -> None:
         self.ladder = Ladder()
+        model = ModelRef(provider="demo", model="openai")
+        self.session = Session(id="s", source="chat", created_ns=0, model=model, protocol="native", policy=Policy(()))
         self.live = live
         self.is_behind = False
         self.mask = Mask()

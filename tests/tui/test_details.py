@@ -32,7 +32,7 @@ from tui_host.capture.visible import visible
 from tui_host.tui.widgets.details.detail_panel import page_of
 from tui_host.tui.widgets.details.events_tab import events_page
 from tui_host.tui.widgets.details.wire_tabs import frame_page, headers_page, raw_page, timing_page
-from tui_host.tui.widgets.ladder.row_words import describe
+from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.parts_page import parts_page
 from tui_host.tui.widgets.pages.text_page import TextPage
@@ -53,7 +53,7 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
         pages += [headers_page(wires, row), timing_page(wires, row), events_page(wires, row, set())]
         if row.lane == "llm":
             pages.append(parts_page(wires, row, set()))
-            made(describe(wires, row))
+            FactsReader(wires).read(row)
         for page in pages:
             assert all(cell_len(line) <= 40 for line in drawn(page, 40))
 

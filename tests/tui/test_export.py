@@ -10,7 +10,7 @@ from tests.kit.app import MATH, SMALL, Running, running
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.exports.parts import PartOfSession
 from tui_host.tui.screens.export_screen import ExportScreen
-from tui_host.tui.widgets.ladder.ladder_view import LadderView
+from tui_host.tui.widgets.inspector.ladder import LadderView
 
 KEY = "ghp_0123456789abcdef0123456789abcdef"
 CONFIG = f"""{MATH}[[rules]]

@@ -102,7 +102,7 @@ async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are
         file.write("in", TELL)
         await app.until_shown("#1 result")
         file.ask(CHAT)
-        await app.until_shown("▾ turn 1 · step 1", "hi", "the answer is not in the file")
+        await app.until_shown("▾ turn 1 «hi»", "the answer is not in the file")
         assert source.live
         store.sessions.put_back(info)
         await app.until_shown("from a file: read only   sums/m")
@@ -187,9 +187,9 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
         await app.press("f5")
         await app.until_shown("opencode: hi (tap llm deepseek)")
         await app.press("enter")
-        await app.until_shown("Hello.", "▾ turn 1 · step 1 ──")
+        await app.until_shown("Hello.", "▾ turn 1 «hi» ──")
         list(model.answer(form, model.ask(form, [User("you too")], "OpenAI/Python 2"), Answer("Yes.")))
-        await app.until_shown("turn 1 · step 1 · opencode ──", "turn 2 · step 1 · the OpenAI SDK for Python ──")
+        await app.until_shown("turn 1 «hi» · opencode ──", "turn 2 «you too» · the OpenAI SDK for Python ──")
         await app.until_shown("opencode asks:", "the OpenAI SDK for Python asks:", "Yes.")
         assert model.kept.recording.close()
         chat = [line[:40].strip(" ·▌") for line in app.text.splitlines()]

@@ -34,7 +34,7 @@ from tui_host.chat.result_words import shortened
 from tui_host.errors import JSON, StoreError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.tool_names import OPENAI_NAMES
-from tui_host.tui.widgets.ladder.line_index import SESSION
+from tui_host.tui.widgets.inspector.index import SESSION
 
 
 async def test_a_row_appears_with_its_first_byte_and_grows() -> None:
@@ -220,18 +220,12 @@ async def test_enter_goes_to_the_detail_and_the_mouse_and_keys_switch_its_tabs()
         await until(pilot, lambda: "[Headers]" in app.text and "••• authorization (51)" in app.text)
 
 
-async def test_details_stand_side_by_side_from_forty_columns_each_and_over_the_list_where_both_have_no_room() -> None:
+async def test_details_stand_side_by_side_from_forty_columns_each_else_one_above_the_other() -> None:
     async with at_work(Inspecting(a_session()), (82, 30)) as (app, pilot):
         selected, relative = app.inspector.details
         await until(pilot, lambda: relative.region.x > selected.region.x and relative.region.width >= 40)
         await pilot.press("vertical_line")
         await until(pilot, lambda: relative.region.y > selected.region.y)
-        await pilot.resize_terminal(30, 8)
-        await until(pilot, lambda: app.inspector.ladder.region.area > 0 and not selected.region.area)
-        await pilot.press("enter")
-        await until(pilot, lambda: selected.view.has_focus and not app.inspector.ladder.region.area)
-        await pilot.press("escape")
-        await until(pilot, lambda: app.inspector.ladder.has_focus and app.inspector.ladder.region.area > 0)
 
 
 async def test_keys_move_along_a_call_from_lane_to_lane_and_marks_tell_without_colour(

@@ -48,7 +48,7 @@ from tui_host.tui.widgets.choices import ChoiceList
 from tui_host.tui.widgets.details.detail_view import PageLines, PageView
 from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
-from tui_host.tui.widgets.ladder.ladder_view import LadderView
+from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.status_lines import StatusLine
 

@@ -261,6 +261,11 @@ class Ladder:
         partner = self._partners[number]
         return partner if partner >= 0 else None
 
+    def partner_of(self, row: Row) -> Row | None:
+        """Return the other half of an exchange; None if it is not there."""
+        partner = self._partners[row.number]
+        return self.rows[partner] if partner >= 0 else None
+
     def relatives(self, number: int) -> Sequence[int]:
         """Return the rows that share a call with a row, nearest first; for a row without calls its partner."""
         numbers = {row for call in self.rows.calls[number] for row in self.calls[call]} - {number}

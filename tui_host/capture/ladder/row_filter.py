@@ -71,8 +71,6 @@ class WantedTexts:
                 written = (case, json.dumps(case)[1:-1], json.dumps(case, ensure_ascii=False)[1:-1])
                 forms.update(form.encode("utf-8", "backslashreplace").lower() for form in written)
         self.texts = frozenset(self._forms)  # the texts, as the filter has them
-        # bytes that two pieces of a body must share, so that no text is cut in two
-        self.overlap = max((len(form) for forms in self._forms.values() for form in forms), default=1) - 1
 
     def contained(self, data: bytes) -> frozenset[str]:
         lowered = data.lower()
@@ -135,6 +133,12 @@ def _of_turn(ladder: Ladder, term: Term) -> _Alternatives:
     return ({"section": {home for home, turn in ladder.sections.turns.items() if turn == int(term.value)}},)
 
 
+def _of_request(ladder: Ladder, term: Term) -> _Alternatives:
+    """The request to a model with such a number, and its answer."""
+    requests = ladder.numbers.requests[int(term.value) - 1 : int(term.value)]
+    return ({half for first in requests for half in (first, ladder.partner(first))}.__contains__,)
+
+
 def _of_call(ladder: Ladder, term: Term) -> _Alternatives:
     """The rows of calls with such an id, or with such a turn, step and place: `1.1.2`."""
     calls, end = ladder.rows.calls, f".{term.value}"
@@ -177,6 +181,7 @@ def _of_choices(choices: Mapping[str, _Alternatives], help_: str) -> FilterField
     return FilterField(help_, lambda _, term: choices[term.value], "|".join(choices), is_one, choices=choices)
 
 
+_COUNT = r"\d{1,8}", "needs a number such as 3"
 FIELDS: Mapping[str, FilterField] = {
     "server": FilterField(
         "rows of a server", lambda ladder, term: ({"peer": _with(ladder, term.value), "lane": _OF_SERVERS},)
@@ -193,7 +198,11 @@ FIELDS: Mapping[str, FilterField] = {
         f"is a number such as 429 or 4xx, or {', '.join(STATES)}",
         choices=STATES,
     ),
-    "turn": FilterField("rows of a turn, such as turn:3", _of_turn, r"\d{1,8}", "needs a number such as 3"),
+    "turn": FilterField("rows of a turn, such as turn:3", _of_turn, *_COUNT),
+    "step": FilterField(
+        "rows of a step in any turn, such as step:2", lambda _, term: ({"step": {int(term.value)}},), *_COUNT
+    ),
+    "llm": FilterField("request and answer of LLM 13: llm:13", _of_request, *_COUNT),
     "call": FilterField("rows of a call, such as call:1.1.2", _of_call),
     "id": FilterField("id of a frame", _of_id),
     "dir": _of_choices(_WAYS, "out from the host, in to the host"),
@@ -413,7 +422,7 @@ def completions(text: str, ladder: Ladder) -> Sequence[tuple[str, str]]:
 def _values(name: str, ladder: Ladder) -> Iterable[str]:
     """Return the values of a field that occur, or that it may have."""
     columns, choices = ladder.rows.columns, FIELDS[name].choices if name in FIELDS else ()
-    if name in {"status", "turn"}:
+    if name in {"status", "turn", "step"}:
         return (*map(str, sorted(set(columns[name]) - {0})), *choices)
     if name not in {"server", "tool", "method"}:
         return choices

@@ -18,7 +18,7 @@ from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.asks.ask_panel import AskPanel
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.document_view import DocumentView
-from tui_host.tui.widgets.ladder.ladder_view import LadderView
+from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 

@@ -11,7 +11,8 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.tui.sources.source_words import EMPTY_LIVE
-from tui_host.tui.widgets.ladder.ladder_title import Heading, heading_text
+from tui_host.tui.widgets.inspector.row_line import legend
+from tui_host.tui.widgets.inspector.title import title_line
 
 if TYPE_CHECKING:
     from tui_host.tui.suggestions import Offers
@@ -80,7 +81,8 @@ class FirstInspector(Widget):
     def render(self) -> Content:
         width = self.size.width
         heading = self.get_visual_style("first-inspector--heading")
-        title = heading_text(Heading(live=not self._reading), width)
+        title = title_line(0, 0, ["/ filter"] if self._reading else ["following", "/ filter"], width)
         lines = [Content.styled(title, heading), Content("")]
-        lines += [Content(f"  {words}") for words in _wrapped(self._reading or EMPTY_LIVE, width - 4)]
+        words = [*_wrapped(self._reading or EMPTY_LIVE, width - 4), "", *legend().splitlines()]
+        lines += [Content(f"  {text}") for text in words]
         return Content("\n").join(lines)

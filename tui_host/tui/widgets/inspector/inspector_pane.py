@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 from textual import events
@@ -14,15 +15,15 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from tui_host.capture.ladder.row import Lane, Row
+from tui_host.capture.ladder.row_filter import terms
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.sources.source_words import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import ANSWERS, Detail
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.inspector.filter_input import FilterInput
-from tui_host.tui.widgets.ladder.ladder_legend import legend
-from tui_host.tui.widgets.ladder.ladder_title import Heading, LadderHeader
-from tui_host.tui.widgets.ladder.ladder_view import LadderView
+from tui_host.tui.widgets.inspector.ladder import LadderView
+from tui_host.tui.widgets.inspector.row_line import legend
 from tui_host.tui.widgets.lines.line_view import LineView
 
 if TYPE_CHECKING:
@@ -36,22 +37,18 @@ NARROW = 40
 _LOW = 8
 """Height in lines below which two details are not one above the other."""
 _OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
-_LOOKING = 0.004
-"""Seconds in one tick for finding the rows that deserve a look."""
-_ROOM = 9
-"""Height in lines below which only the list or a detail is shown."""
+_LOOKING_SECONDS = 0.004
+"""Longest time in one tick for finding the rows that deserve a look."""
 _NO_MATCH = "No row matches the filter. Press escape to clear it."
 
 
 def relative_of(source: SessionSource, row: Row) -> Row | None:
     """Return the nearest related row of the other lane, else the decision, else the other half of the exchange."""
-    rows = source.ladder.rows
-    related = [rows[number] for number in source.ladder.relatives(row.number)]
+    related = [source.ladder.rows[number] for number in source.ladder.relatives(row.number)]
     for lane in _OTHER_LANES[row.lane]:
         if nearest := next((other for other in related if other.lane == lane), None):
             return nearest
-    number = source.ladder.partner(row.number)
-    return rows[number] if number is not None else None
+    return source.ladder.partner_of(row)
 
 
 class Inspector(Container):
@@ -59,21 +56,17 @@ class Inspector(Container):
 
     Args:
         reading: The text shown before there is a source; empty for the usual one.
-
-    Attributes:
-        details: The detail of the selected row, and the detail of a related row.
     """
 
     DEFAULT_CSS = """
     Inspector {
         layout: vertical;
+        & > #inspector-title { height: 1; background: $panel; color: $text-muted; text-wrap: nowrap; }
         & > LadderView { height: 1fr; }
-        & > #inspector-empty { height: 1fr; padding: 1 2; color: $text-muted; display: none; }
-        & > #inspector-no-match { height: auto; padding: 0 2; color: $text-muted; display: none; }
-        &.-no-match > #inspector-no-match { display: block; }
-        & > #filter-hint { height: auto; max-height: 2; padding: 0 1; color: $text-muted; display: none; }
-        & > #filter-hint.-mistake { color: $text-warning; }
-        &.-hinting > #filter-hint { display: block; }
+        & > .inspector-words { height: auto; max-height: 2; padding: 0 1; color: $text-muted; display: none; }
+        & > .inspector-words.-told { display: block; }
+        & > .inspector-words.-warning { color: $text-warning; }
+        & > #inspector-empty { max-height: 100%; padding: 1 2; }
         &.-few > LadderView { height: auto; min-height: 2; }
         & > #inspector-details { height: 1fr; layout: horizontal; }
         & > #inspector-details.-stacked { layout: vertical; }
@@ -81,10 +74,7 @@ class Inspector(Container):
         & > #inspector-details.-one > .-hidden { display: none; }
         & > #inspector-details.-of-heading > #inspector-relative { display: none; }
         & > #inspector-details.-of-heading > #inspector-selected { display: block; border-left: none; }
-        &.-low > #inspector-details, &.-low.-reading > LadderView { display: none; }
-        &.-low.-reading > #inspector-details { display: block; }
         &.-empty > LadderView, &.-empty > #inspector-details { display: none; }
-        &.-empty > #inspector-empty { display: block; }
     }
     """
 
@@ -94,8 +84,8 @@ class Inspector(Container):
         Binding("z", "zoom", "Full screen"),
         Binding("d", "changes", "Changes"),
         Binding("m", "mark", "Mark"),
-        Binding("M", "note", "Note", show=False),
-        Binding("J", "join", "Join by hand", show=False),
+        Binding("M", "note(False)", "Note", show=False),
+        Binding("J", "note(True)", "Join by hand", show=False),
         Binding("x", "export", "Export"),
         Binding("c", "chain", "Chain"),
         Binding("question_mark", "legend", "Signs"),
@@ -119,14 +109,9 @@ class Inspector(Container):
     class ZoomAsked(Message):
         """Posted to ask for the whole screen, or to give it up again."""
 
-    def __init__(
-        self,
-        *,
-        reading: str = "",
-        id: str | None = None,  # noqa: A002 - Textual's name
-    ) -> None:
+    def __init__(self, *, reading: str = "", id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._header = LadderHeader()
+        self._title = Static(id="inspector-title", markup=False)
         self._filter = FilterInput()
         self.ladder = LadderView(id="inspector-ladder")  # the list
         self.details = (
@@ -134,22 +119,22 @@ class Inspector(Container):
             Detail(empty="No related row in the other lane yet.", id="inspector-relative"),
         )
         self._source: SessionSource | None = None
-        self._shown: tuple[SessionSource, int, int | None, bool] | None = None
+        self._shown: tuple[object, ...] = ()  # what the details were made from
         self._looks: Looks | None = None
         self._has_legend = False
         self._reading = reading
-        self._why_empty = reading or EMPTY_LIVE
-        self._stacked = False
-        self._flipped = False
+        self._is_stacked = False
+        self._is_flipped = False
 
     @override
     def compose(self) -> ComposeResult:
-        yield self._header
+        yield self._title
         yield self._filter
-        yield Static(id="filter-hint", markup=False)
+        yield Static(id="filter-hint", classes="inspector-words", markup=False)
         yield self.ladder
-        yield Static(self._why_empty, id="inspector-empty", markup=False)
-        yield Static(_NO_MATCH, id="inspector-no-match", markup=False)
+        yield Static(id="inspector-empty", classes="inspector-words", markup=False)
+        yield Static(id="inspector-no-match", classes="inspector-words", markup=False)
+        yield Static(id="inspector-reason", classes="inspector-words -warning", markup=False)
         yield Container(*self.details, id="inspector-details")
 
     def on_mount(self) -> None:
@@ -162,9 +147,42 @@ class Inspector(Container):
         """How the details are arranged: an answer about several rows has the whole width."""
         if self.details[0].tab in ANSWERS:
             return "one"
-        if self._stacked:
+        if self._is_stacked:
             return "stacked" if self.size.height // 4 >= _LOW // 2 + 1 else "one"
         return "side" if (self.size.width - 1) // 2 >= NARROW else "one"  # the rule between them takes one
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `sync` has nothing to do."""
+        source = self._source
+        if not self.is_mounted or not self.ladder.is_running or not self._is_arranged:
+            return False
+        if source is None or not len(source.ladder.rows):
+            return True
+        has_looked = self._looks is not None and not self._looks.is_behind
+        are_settled = all(detail.is_settled for detail in self._visible_details)
+        return self._shown == self._subject(source) and has_looked and self.ladder.is_settled and are_settled
+
+    @property
+    def _is_arranged(self) -> bool:
+        return self.query_one("#inspector-details").has_class(f"-{self.arrangement}")
+
+    @property
+    def _visible_details(self) -> Sequence[Detail]:
+        return [detail for detail in self.details if not detail.has_class("-hidden")]
+
+    @property
+    def _detail(self) -> Detail:
+        """The detail that keys are about: the one with the focus, else the selected row's."""
+        return self.details[self.details[1].has_focus_within]
+
+    def _subject(self, source: SessionSource) -> tuple[object, ...]:
+        return source, source.ladder.revision, self.ladder.selected_number, self._shows_legend(source)
+
+    def _shows_legend(self, source: SessionSource) -> bool:
+        """Whether the signs stand in place of the row: also before the first turn, while the person looks at nothing."""
+        is_start = self.ladder.following and not source.ladder.sections.has_turns
+        return self._has_legend or (is_start and self.ladder.selected is None)
 
     def show(self, source: SessionSource | None) -> None:
         """Show another session's rows, or none."""
@@ -172,15 +190,10 @@ class Inspector(Container):
         if before is not None and source is not None:
             source.elsewhere = before.marked_last()
         self._looks = None
-        if not self.is_mounted:
-            return
-        self._filter.close()
-        self.ladder.show(source)
-        self.sync()
-
-    @property
-    def _is_arranged(self) -> bool:
-        return self.query_one("#inspector-details").has_class(f"-{self.arrangement}")
+        if self.is_mounted:
+            self._filter.close()
+            self.ladder.show(source)
+            self.sync()
 
     def sync(self) -> None:
         """Show what has changed."""
@@ -189,64 +202,63 @@ class Inspector(Container):
         if not self._is_arranged:
             self.on_resize()  # laid out while it was being mounted: no resize was announced
             return
-        source, ladder = self._source, self.ladder
+        source = self._source
         is_empty = source is None or not len(source.ladder.rows)
         self.set_class(is_empty, "-empty")
         if source is None or is_empty:
-            self._leave_details()
-            self._say_why_empty((self._reading or EMPTY_LIVE) if source is None else source.why_empty)
-            self._header.show(Heading(live=not self._reading if source is None else source.live))
+            if any(detail.has_focus_within for detail in self.details):
+                self.screen.set_focus(self.ladder)
+            why = (self._reading or EMPTY_LIVE) if source is None else source.why_empty
+            self._put("#inspector-empty", f"{why}\n\n{legend()}")
+            self._put("#inspector-reason", "")
+            self._show_title()
             return
-        ladder.sync()
-        self._look(source)
-        self._update_title()
-        selected, relative = self.details
-        now = source, source.ladder.revision, ladder.selected_number, self._has_legend
-        if now != self._shown:
-            self._shown = now
-            row = ladder.selected
-            section = None if row is not None else ladder.selected_section
-            self.query_one("#inspector-details").set_class(section is not None, "-of-heading")
-            selected.show(source, None if self._has_legend else row or section)
-            relative.show(source, relative_of(source, row) if row is not None else None)
-        for detail in (selected, relative):
-            if not detail.has_class("-hidden"):
-                detail.sync()
-
-    def _look(self, source: SessionSource) -> None:
-        """Look through new rows for those that deserve a look."""
+        self._put("#inspector-empty", "")
+        self.ladder.sync()
         if self._looks is None:
             from tui_host.answers.look import Looks
 
             self._looks = Looks(source)
         if not source.is_behind and self._looks.is_behind:
-            self._looks.advance(_LOOKING)
+            self._looks.advance(_LOOKING_SECONDS)
+        self._show_title()
+        self._show_subject(source)
+        for detail in self._visible_details:
+            detail.sync()
 
-    def _leave_details(self) -> None:
-        if any(detail.has_focus_within for detail in self.details):
-            self.screen.set_focus(self.ladder)
+    def _show_subject(self, source: SessionSource) -> None:
+        """Give the details the selected row or heading, with the reason why it deserves a look."""
+        number, row = self.ladder.selected_number, self.ladder.selected
+        has_reason = self._looks is not None and number is not None and number in self._looks.numbers
+        look = self._looks.look(number) if self._looks is not None and number is not None and has_reason else None
+        self._put("#inspector-reason", "" if look is None else f"{look.name}: {look.reason}")
+        if self._shown == self._subject(source):
+            return
+        self._shown = self._subject(source)
+        section = None if row is not None else self.ladder.selected_section
+        selected, relative = self.details
+        self.query_one("#inspector-details").set_class(section is not None, "-of-heading")
+        selected.show(source, None if self._shows_legend(source) else row or section)
+        relative.show(source, relative_of(source, row) if row is not None else None)
 
-    def _say_why_empty(self, words: str) -> None:
-        if words != self._why_empty:
-            self._why_empty = words
-            self.query_one("#inspector-empty", Static).update(words)
+    def _put(self, name: str, words: str) -> None:
+        """Show words in one of the inspector's own lines, which is not there without any."""
+        static = self.query_one(name, Static)
+        if static.content != words:
+            static.update(words)
+            static.set_class(bool(words), "-told")
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether `sync` has nothing to do."""
-        source, ladder = self._source, self.ladder
-        if not self.is_mounted or not ladder.is_running or not self._is_arranged:
-            return False
-        if source is None or not len(source.ladder.rows):
-            return True
-        is_shown = self._shown == (source, source.ladder.revision, ladder.selected_number, self._has_legend)
-        has_looked = self._looks is not None and not self._looks.is_behind
-        return (
-            is_shown
-            and has_looked
-            and ladder.is_settled
-            and all(detail.is_settled for detail in self.details if not detail.has_class("-hidden"))
-        )
+    def _show_title(self) -> None:
+        ladder, source = self.ladder, self._source
+        live = not self._reading if source is None else source.live
+        looks = 0 if self._looks is None else len(self._looks.numbers)
+        title = ladder.title(self.size.width, live=live, clears=self.has_focus_within, looks=looks)
+        if self._title.content != title:
+            self._title.update(title)
+        is_filtered = bool(ladder.filter_text) and not ladder.row_filter.is_looking
+        self._put("#inspector-no-match", _NO_MATCH if is_filtered and not ladder.line_count() else "")
+        if not ladder.row_filter.is_looking:  # else the list would grow and shrink with each row that is found
+            self.set_class(is_filtered and ladder.line_count() < self.size.height // 4, "-few")
 
     def current_source(self) -> tuple[str, str]:
         """Return the text for `ctrl+c`: the focused detail, else the selected row's bytes."""
@@ -261,91 +273,67 @@ class Inspector(Container):
 
         return what_of(row), body_of(self._source, row).text
 
-    def action_split(self) -> None:
-        """Turn the details: side by side, above each other, or one at a time."""
-        if self.has_class("-low") and not self.has_class("-reading"):
-            self._read()
-        elif self.arrangement == "one":
-            self._flipped = not self._flipped
-        else:
-            self._stacked = not self._stacked
-        self._arrange()
-
     def next_match(self, step: int) -> bool:
         """Go to the next (1) or the former (-1) place of the filter's words in the bodies; False without words."""
-        texts, detail = self.ladder.filter_texts, self.details[0]
+        texts, detail = self.ladder.row_filter.reading.texts, self.details[0]
         if not texts or self._source is None:
             return False
-        if not detail.find(texts, step) and self.ladder.to_next_row(step):
+        if not detail.find(texts, step) and self.ladder.to_next(step, is_heading=False):
             detail.show(self._source, self.ladder.selected)
             detail.seek(texts, step)
         return True
 
-    # What happens.
+    # How it is laid out.
 
-    def _update_title(self) -> None:
-        heading = self.ladder.heading(live=self._source is not None and self._source.live)
-        heading = replace(heading, look=0 if self._looks is None else len(self._looks.numbers))
-        self.set_class(bool(heading.filter) and not heading.kept and not heading.looking, "-no-match")
-        if not heading.looking:  # else the list would grow and shrink with each row that is found
-            self.set_class(bool(heading.filter) and self.ladder.line_count() < self.size.height // 4, "-few")
-        self._header.show(replace(heading, clears=self.has_focus_within, has_focus=self.ladder.has_focus))
+    def action_split(self) -> None:
+        """Turn the details: side by side, above each other, or one at a time."""
+        if self.arrangement == "one":
+            self._is_flipped = not self._is_flipped
+        else:
+            self._is_stacked = not self._is_stacked
+        self._arrange()
 
     def _arrange(self) -> None:
-        arrangement = self.arrangement
-        details = self.query_one("#inspector-details")
-        self._flipped &= details.has_class("-one")
+        arrangement, details = self.arrangement, self.query_one("#inspector-details")
+        self._is_flipped &= details.has_class("-one")
         details.update_classes({f"-{name}": name == arrangement for name in get_args(Arrangement)})  # one restyling
-        selected, relative = self.details
-        had_focus = selected.has_focus_within or relative.has_focus_within
-        is_one = arrangement == "one"
-        selected.set_class(is_one and self._flipped, "-hidden")
-        relative.set_class(is_one and not self._flipped, "-hidden")
+        had_focus, is_one = any(detail.has_focus_within for detail in self.details), arrangement == "one"
+        for detail, is_shown in zip(self.details, (not self._is_flipped, self._is_flipped), strict=True):
+            detail.set_class(is_one and not is_shown, "-hidden")
         if had_focus and is_one:
-            (relative if self._flipped else selected).view.focus()
+            self._visible_details[0].view.focus()
         self.sync()
 
     def on_resize(self) -> None:
-        is_reading = any(detail.has_focus_within for detail in self.details)
-        self.update_classes({"-low": self.size.height < _ROOM, "-reading": is_reading})
         self._arrange()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if isinstance(event.widget, PageView):
             self.ladder.stay()
-        self.set_class(isinstance(event.widget, PageView), "-reading")
-        self._update_title()
+        self._show_title()
 
     def on_descendant_blur(self) -> None:
         self.sync()
 
-    def on_ladder_view_title_changed(self, message: LadderView.TitleChanged) -> None:
+    def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
         message.stop()
         self.sync()
 
     def on_line_view_opened(self, message: LineView.Opened) -> None:
         message.stop()
-        self._read()
-
-    def _read(self) -> None:
-        """Focus the detail, and show it in place of the list if there is no room for both."""
-        self.add_class("-reading")
-        selected, relative = self.details
-        (relative if selected.has_class("-hidden") else selected).view.focus()
+        self._visible_details[0].view.focus()
 
     def key_escape(self, event: events.Key) -> None:
-        """Close the legend; or go back from a detail to the list if there is no room for both; or clear the filter."""
+        """Close the legend, or clear the filter."""
         if self._has_legend:
-            event.stop()
             self.action_legend()
-            return
-        if self.has_class("-low") and self.has_class("-reading"):
-            event.stop()
-            self.remove_class("-reading")
-            self.ladder.focus()
-        elif self.ladder.is_filtered:
-            event.stop()
+        elif self.ladder.filter_text:
             self.ladder.filter("")
+        else:
+            return
+        event.stop()
+
+    # What keys do.
 
     def action_legend(self) -> None:
         self._has_legend = not self._has_legend
@@ -354,26 +342,35 @@ class Inspector(Container):
     def action_zoom(self) -> None:
         self.post_message(self.ZoomAsked())
 
+    def action_export(self) -> None:
+        self.post_message(self.ExportAsked())
+
+    def action_tab_at(self, place: int) -> None:
+        self._visible_details[0].choose_at(place)
+
+    def action_heading(self, step: int) -> None:
+        self.ladder.to_next(step, is_heading=True)
+        self.sync()
+
     def action_changes(self) -> None:
-        """Show the changes of the request; again: everything, with the changes marked."""
-        selected, relative = self.details
-        detail = relative if relative.has_focus_within else selected
-        source, row = self._source, detail.row
-        if source is not None and isinstance(row, Row) and row.kind == "response" and detail is selected:
+        """Show the changes of the request; again: the tab before, in which the changes are marked."""
+        source, detail = self._source, self._detail
+        row = detail.row
+        if source is not None and isinstance(row, Row) and row.kind == "response" and detail is self.details[0]:
             request = source.ladder.partner(row.number)
             if request is not None:
                 self.ladder.select(request)
                 self.sync()
-        detail.choose("Parts" if detail.tab == "Changes" else "Changes")
+        if not detail.toggle("Changes"):
+            self._tell("Changes are those of a request to the model: go to one, or to its answer.")
 
     def _chosen(self) -> Row | None:
-        """Return the row of the detail that has the focus, else the selected row; say so if it is a heading."""
-        _, relative = self.details
-        row = relative.row if relative.has_focus_within else self.ladder.selected
-        if isinstance(row, Row):
-            return row
-        self.notify("Marks and notes belong to rows: go to a row below the heading.", timeout=4)
-        return None
+        """Return the row that a mark or a note is for; say so if it is a heading."""
+        row = self._detail.row if self._detail is self.details[1] else self.ladder.selected
+        if not isinstance(row, Row):
+            self._tell("Marks and notes belong to rows: go to a row below the heading.")
+            return None
+        return row
 
     def action_mark(self) -> None:
         row = self._chosen()
@@ -382,48 +379,44 @@ class Inspector(Container):
             self.ladder.redraw()
             self.sync()
 
-    def action_note(self) -> None:
+    def action_note(self, joins: bool) -> None:
         row = self._chosen()
         if row is not None:
-            self.post_message(self.NoteAsked(row))
-
-    def action_join(self) -> None:
-        row = self._chosen()
-        if row is not None:
-            self.post_message(self.NoteAsked(row, joins=True))
+            self.post_message(self.NoteAsked(row, joins=joins))
 
     def action_look(self, step: int) -> None:
-        """Go to the next or the previous row that deserves a look, and say why; with a word in the filter, to the next match."""
+        """Go to the next or the previous row that deserves a look; with a word in the filter, to the next match."""
         if self.next_match(step):
             return
-        looks = self._looks
-        number = None if looks is None else self.ladder.next_of(looks.numbers, step)
-        if looks is None or number is None:
+        number = None if self._looks is None else self.ladder.next_of(self._looks.numbers, step)
+        if number is None:
             from tui_host.answers.look import EMPTY
 
-            self.notify(EMPTY)
+            self._tell(EMPTY)
             return
         self.ladder.select(number)
-        look = looks.look(number)
-        self.notify(f"{look.name}: {look.reason}", markup=False)
-
-    def action_heading(self, step: int) -> None:
-        self.ladder.to_heading(step)
         self.sync()
-
-    def action_export(self) -> None:
-        self.post_message(self.ExportAsked())
 
     def action_chain(self) -> None:
-        selected, relative = self.details
-        is_relative = relative.has_focus_within or selected.has_class("-hidden")
-        details = (relative,) if is_relative else (selected, relative)
-        if not any(detail.toggle("Chain") for detail in details if not detail.has_class("-hidden")):
-            self.notify("No call belongs to this row, so it has no chain.", markup=False, timeout=4)
+        """Show the chain of the row's call: of several, that of the tool in the filter; again: the tab before."""
+        call = self._filtered_call()
+        if call and self._detail is self.details[0] and self._detail.tab != "Chain":
+            self.show_chain(call)
+            return
+        is_relative = self._detail is self.details[1]
+        details = self._visible_details[-1:] if is_relative else self._visible_details
+        if not any(detail.toggle("Chain") for detail in details):
+            self._tell("No call belongs to this row, so it has no chain.")
         self.sync()
 
-    def action_tab_at(self, place: int) -> None:
-        next(detail for detail in self.details if not detail.has_class("-hidden")).choose_at(place)
+    def _filtered_call(self) -> str:
+        """Return the one of the selected row's several calls that the filter asks for by its tool; empty without one."""
+        row, source = self.ladder.selected, self._source
+        tools = [term.value for term in terms(self.ladder.row_filter.reading.query) if term.field == "tool"]
+        if row is None or source is None or len(row.calls) < 2 or not tools:
+            return ""
+        names = {call: source.ladder.tools.get(call, "").casefold() for call in sorted(row.calls)}
+        return next((call for call, name in names.items() if any(tool in name for tool in tools)), "")
 
     def show_chain(self, call: str) -> bool:
         """Go to the first row of a call that has no other call, and to its chain; returns whether the call has a row."""
@@ -439,7 +432,7 @@ class Inspector(Container):
         return True
 
     def _go_to(self, number: int) -> None:
-        if self.ladder.is_filtered:
+        if self.ladder.next_of((number,), 1) is None:  # the filter hides it
             self.ladder.filter("")
             self._filter.close()
         self.ladder.stay()
@@ -452,6 +445,9 @@ class Inspector(Container):
         if number is not None:
             self._go_to(number)
 
+    def _tell(self, words: str) -> None:
+        self.notify(words, markup=False, timeout=4)
+
     # The filter.
 
     def action_filter(self) -> None:
@@ -463,21 +459,17 @@ class Inspector(Container):
         message.stop()
         self.ladder.filter(message.value.strip())
         self._hint()
+        self.sync()
 
     def _hint(self) -> None:
         """Say below the field what is wrong with the filter, else what `tab` completes."""
-        self._filter.complete(None if self._source is None else self._source.ladder)
-        mistakes = "; ".join(self.ladder.mistakes)
-        words = line(mistakes or self._filter.offered, 400)
-        self.set_class(bool(words), "-hinting")
-        hint = self.query_one("#filter-hint", Static)
-        hint.set_class(bool(mistakes), "-mistake")
-        hint.update(words)
+        offered = self._filter.complete(None if self._source is None else self._source.ladder)
+        mistakes = "; ".join(self.ladder.row_filter.reading.hints)
+        self._put("#filter-hint", line(mistakes or offered, 400))
+        self.query_one("#filter-hint").set_class(bool(mistakes), "-warning")
 
     def on_filter_input_filter_left(self, message: FilterInput.FilterLeft) -> None:
         message.stop()
-        if message.cleared:
-            self.ladder.filter("")
         self._filter.close()
         self._hint()
         self.ladder.focus()

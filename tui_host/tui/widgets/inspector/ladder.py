@@ -1,0 +1,487 @@
+"""The list: model traffic at the left and server traffic at the right of the host's line, by time."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.answers.section import Section
+from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Lane, Row
+from tui_host.capture.ladder.sections import Sections
+from tui_host.capture.visible import line
+from tui_host.tui.sources.live import SessionSource
+from tui_host.tui.text_width import clip
+from tui_host.tui.widgets.inspector.filter import RowFilter
+from tui_host.tui.widgets.inspector.index import SESSION, LadderIndex
+from tui_host.tui.widgets.inspector.row_line import FOREIGN_CHARACTERS, heading, row_line, turn_title
+from tui_host.tui.widgets.inspector.title import title_line
+from tui_host.tui.widgets.inspector.words import SWITCH_SECONDS, FactsReader, RowFacts
+from tui_host.tui.widgets.lines.line_pieces import PieceView
+from tui_host.tui.widgets.lines.selection import Letters, Selectable, SelectingView, Spot, whole_line
+
+_TAKING_SECONDS = 0.0015
+"""Longest time in one tick for new rows, so that a long session opens without a stall."""
+_READING_SECONDS = 0.25
+"""Longest time to read and filter at once, in seconds: the program's end waits for it at most."""
+_SOON_SECONDS = 0.004
+"""How long the screen waits for the thread, in seconds, so that what is quickly read is not drawn twice."""
+_NEAR_ROWS = 1000
+"""Number of rows on either side in which to look for a row of another lane."""
+COPIED_CELLS = 120
+"""Width of a copied row, if the screen is narrower."""
+_FOLDED_CELLS = 20
+"""Cells that a heading keeps for its sign, and for the number of hidden rows."""
+_NARROW_CELLS = 60
+"""Width of the list below which a server's name has less room."""
+
+
+class LadderView(PieceView, SelectingView):
+    """One line per row, below section headings. `sync`, called at screen rate, shows news."""
+
+    has_cursor = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"ladder--related"}
+    DEFAULT_CSS = """
+    /* Of no hue: a faint one becomes a strong one in 256 colours, and this one's was the red of a failure. */
+    LadderView > .ladder--related { background: $foreground 12%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "lane('llm')", "LLM lane", show=False),
+        Binding("right,l", "lane('mcp')", "MCP lane", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="list")
+        self._work: Future[None] | None = None  # what the thread reads and filters
+        self._sought: tuple[str, int] | None = None
+        self._begin(None)
+
+    def _begin(self, source: SessionSource | None) -> None:
+        self._source = source
+        self._index = LadderIndex(Sections() if source is None else source.ladder.sections)
+        self._index.folds_starts = self._may_fold
+        self._facts = FactsReader(source)
+        self.row_filter = RowFilter(self._facts)
+        self._drawn: dict[int, RowFacts] = {}  # with what rows were drawn about which more can be known
+        self._heads: object = None  # with what headings were drawn
+        self._revision = -1
+        self._taken = 0
+        self._peer_cells = 6
+        self._selected: int | None = None
+        self._related: frozenset[int] = frozenset()
+        self.following = True
+        self._new = 0
+
+    def on_unmount(self) -> None:
+        self.row_filter.is_stopped = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def on_hide(self, event: events.Hide) -> None:
+        """Keep the focus: an empty list is hidden, but its keys still work."""
+        event.prevent_default()
+
+    # What the inspector asks.
+
+    @property
+    def selected(self) -> Row | None:
+        """The selected row; None while a heading is selected."""
+        item = self._selected
+        return self._rows[item] if item is not None and 0 <= item < len(self._rows) else None
+
+    @property
+    def selected_section(self) -> Section | None:
+        """What the selected heading stands for; None while a row is selected."""
+        item = self._selected
+        return None if item is None or item >= 0 else self._index.section(item, self._rows)
+
+    @property
+    def selected_number(self) -> int | None:
+        """The number of the selected row; below 0 for a heading."""
+        return self._selected
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all rows are shown and described, so that `sync` has nothing to do."""
+        source = self._source
+        if source is None:
+            return True
+        is_taken = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
+        is_read = self._work is None and not self._drawn and not self.row_filter.is_looking
+        return is_taken and is_read and _heads_of(source) == self._heads
+
+    @property
+    def filter_text(self) -> str:
+        """The current filter, empty for none."""
+        return self.row_filter.text
+
+    @property
+    def _rows(self) -> Sequence[Row]:
+        return () if self._source is None else self._source.ladder.rows
+
+    @property
+    def _may_fold(self) -> bool:
+        """Whether connections before the first turn are folded: in what is all connections, they are what is read."""
+        source = self._source
+        return source is not None and (source.user == "you" or source.ladder.sections.has_turns)
+
+    def title(self, width: int, *, live: bool, clears: bool, looks: int) -> str:
+        """Return the title line.
+
+        Args:
+            width: Its cells.
+            live: Whether more rows may come.
+            clears: Whether `escape` clears the filter from where the focus is.
+            looks: How many rows deserve a look.
+        """
+        item, index, words = self._selected, self._index, list[str]()
+        llm = mcp = 0
+        if item == SESSION:
+            llm, mcp = map(sum, zip(*index.counts.values(), strict=True))
+        elif item is not None:
+            turn = index.turn_of(item)
+            llm, mcp = index.counts[self._rows[index.home_of(item)].clock, turn]
+            words.append(f"turn {turn}" if turn else "connections")
+        if self.following and live:
+            words.append("following")
+        if looks:
+            words.append(f"{looks:,} to look at (n)")
+        below = len(index) - self.top - self.view_height if self.view_height and self.following else self._new
+        if below > 0:
+            words.append(f"{below:,} {'' if self.following else 'new '}below (G)")
+        if not self.filter_text:
+            return title_line(llm, mcp, [*words, "/ filter"], width, has_focus=self.has_focus)
+        kept = f"{index.kept:,} of {len(self._rows):,}{' …' * self.row_filter.is_looking}"
+        end = [f"/ {clip(self.filter_text, 24)}", kept, "esc clears" if clears else "/ again"]
+        return title_line(llm, mcp, [*words, *end], width, least=2, has_focus=self.has_focus)
+
+    def show(self, source: SessionSource | None) -> None:
+        """Show the rows of another source; one of the same session keeps the selected row."""
+        row, before = self.selected, self._source
+        is_same = source is not None and before is not None and before.session is source.session
+        # A row that the list itself moved to, because it follows, is none that somebody looks at.
+        self._sought = (row.capture, row.seq) if row is not None and is_same and not self.following else None
+        self.row_filter.is_stopped = True
+        self._begin(source)
+        self.selection = self.cursor = None
+        self.redraw()
+        self.sync()
+
+    def filter(self, text: str) -> None:
+        """Show only matching rows; an empty filter shows all. A matching selected row stays selected."""
+        if self._source is None or text == self.filter_text:
+            return
+        if not self.row_filter.rename(text):
+            self.row_filter.is_stopped = True
+            seen = self._index.rows(self.top, self.top + self.view_height)
+            first = seen if self._selected is None or self._selected < 0 else [self._selected, *seen]
+            self.row_filter = RowFilter(self._facts, text, self._taken, first)
+            self._index.fold_anew(folds_starts=self._may_fold and not self.row_filter.is_on)
+            self._lay_out(() if self.row_filter.is_on else range(self._taken))
+            if self._work is not None:
+                wait((self._work,), _SOON_SECONDS)  # it gives up for this filter
+            self._read(self._source)
+
+    def select(self, number: int) -> None:
+        """Select a row, in an open section."""
+        if self._index.hidden(number):
+            self._fold(self._index.home_of(number))
+        line = self._index.line_of(number)
+        if line is not None:
+            self.move_cursor(line)
+
+    def next_of(self, numbers: Iterable[int], step: int) -> int | None:
+        """Return the next (1) or previous (-1) of some rows that the filter keeps, round the ends of the list."""
+        return self._index.next_of(numbers, self._selected, step)
+
+    def to_next(self, step: int, *, is_heading: bool) -> bool:
+        """Select the next (1) or the former (-1) shown row or heading; False at the end."""
+        line = self._index.next_line(-1 if self.cursor is None else self.cursor, step, is_heading=is_heading)
+        if line is not None:
+            self.move_cursor(line)
+        return line is not None
+
+    def stay(self) -> None:
+        """Stop following new rows, because the user reads the selected row."""
+        self.following = False
+
+    # News.
+
+    def sync(self) -> None:
+        """Show what has changed, and have visible rows read. Takes time only for changes and visible rows."""
+        source = self._source
+        if source is None:
+            return
+        if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
+            self._take(source.ladder)
+        if (heads := _heads_of(source)) != self._heads:
+            self._heads = heads
+            self.redraw()
+        self._read(source)
+        if self._sought is not None and not source.is_behind:
+            number, self._sought = source.ladder.row_of(self._sought), None
+            if number is not None:
+                self.select(number)
+
+    def _read(self, source: SessionSource) -> None:
+        """Give the thread what is to be read and filtered next, and show what it has done."""
+        facts, rows, row_filter = self._facts, source.ladder.rows, self.row_filter
+        seen = self._index.rows(self.top, self.top + self.view_height)
+        if self._work is None or self._work.done():
+            due = [row for row in map(rows.__getitem__, seen) if facts.is_due(row)]
+            if due or row_filter.is_looking:
+                row_filter.prepare()
+                self._work = self._thread.submit(_work, facts, due, row_filter)
+                wait((self._work,), _SOON_SECONDS)
+        if self._work is not None and self._work.done():
+            self._work.result()
+            self._work = None
+        for number, drawn in [*self._drawn.items()]:
+            row = rows[number]
+            if number not in seen or facts.known(row) is not drawn or facts.is_current(row):
+                del self._drawn[number]
+                self._changed((number,))
+        if not row_filter.is_on:
+            return
+        gained, lost = row_filter.take()
+        if sum(map(self._index.drop, lost)):
+            self._settle_lines()
+        if gained:
+            self._extend(gained, new=0)
+
+    def _take(self, ladder: Ladder) -> None:
+        rows, before = ladder.rows, self._taken
+        changed = ladder.changed_since(self._revision) if before else ()
+        self._revision = ladder.revision
+        self._taken = self._index.count(rows, _TAKING_SECONDS)
+        changed = [number for number in changed if number < before]
+        new = range(before, self._taken)
+        if self.following and not self.row_filter.is_on and self._may_fold and not self._index.folds_starts:
+            self._index.folds_starts = True
+            self._lay_out(range(before))
+        self._changed(changed)
+        self.row_filter.came(changed, new)
+        if sum(self._index.move(rows, number) for number in changed):  # each of them
+            self._settle_lines()
+        if not new:
+            self._relate()
+            return
+        cells = max(self._peer_cells, min(ladder.numbers.widest, 8 if self.view_width < _NARROW_CELLS else 14))
+        if cells != self._peer_cells:
+            self._peer_cells = cells
+            self.redraw()
+        self.changed(0)  # the session's heading counts rows
+        if not self.row_filter.is_on:
+            self._extend(new, new=len(new))
+
+    def _lay_out(self, numbers: Iterable[int]) -> None:
+        """Make all lines again, on or near the selected row."""
+        self._index.clear()
+        self._index.extend(numbers)
+        self.cursor = None
+        self._settle_lines()
+
+    def _extend(self, numbers: Sequence[int], *, new: int) -> None:
+        """Add lines for rows, `new` of them new. Lines inserted above keep the visible lines in place."""
+        top = self._index.item_at(self.top) if self.top < len(self._index) else None
+        if self._index.extend(numbers) and self.cursor is not None:
+            self.grew()
+        else:
+            self._settle_lines(None if self.cursor is None else top)
+        if self.following:
+            self._follow()
+        else:
+            self._new += new
+        self._relate()
+
+    def _settle_lines(self, top: int | None = None) -> None:
+        """Draw all lines anew after some came or went, on or near the selected row; `top` is the item that stays on top."""
+        was_seen = self.cursor is None
+        if self._selected is not None:
+            self.cursor = self._index.line_of(self._selected)
+        self.redraw()
+        if self.following or self._selected is None:
+            self._follow()
+        elif was_seen and (line := self._index.line_near(self._selected)) is not None:
+            self._choose(line)
+            self.show_line(line)
+        elif top is not None and (line := self._index.line_near(top)) is not None:
+            self.show_line(line, top=True)
+        self._relate()
+
+    def _follow(self) -> None:
+        """Select the newest row of the turns; before the first turn, the newest row.
+
+        A person who went to the end behind it stays at the end, until the next row of a turn.
+        """
+        count = len(self._index)
+        if not count:
+            return
+        self._new = 0
+        newest = self._index.newest_line(self._selected)
+        self.show_line(count - 1)
+        self._choose(newest)
+        self.show_line(newest)
+
+    def _choose(self, line: int) -> None:
+        """Select a line, whether a person or the view asked for it."""
+        number = self._index.item_at(line)
+        self.cursor = line
+        if number != self._selected:
+            self._selected = number
+            self._relate()
+
+    def _relate(self) -> None:
+        source, number = self._source, self._selected
+        related = frozenset[int]()
+        if source is not None and number is not None and number >= 0:
+            related = frozenset(source.ladder.relatives(number))
+        for number in related ^ self._related:
+            line = self._index.line_of(number)
+            if line is not None and self.top <= line < self.top + self.view_height:
+                self.refresh_lines(line)
+        self._related = related
+
+    def _changed(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            line = self._index.line_of(number)
+            if line is not None:
+                self.changed(line)
+
+    # How it is drawn.
+
+    @override
+    def line_count(self) -> int:
+        return len(self._index)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        return self._strip(number, self.view_width - 1)
+
+    def _strip(self, number: int, width: int) -> Strip:
+        source, facts, item = self._source, self._facts, self._index.item_at(number)
+        if source is None:
+            return Strip([])
+        if item < 0:
+            hidden = None if item == SESSION else self._index.hidden(item)
+            return self.strip_of(heading(self._heading(source, item, width), width, hidden))
+        row = source.ladder.rows[item]
+        known = facts.known(row)
+        if not facts.is_current(row):
+            self._drawn[item] = known
+        return self.strip_of(row_line(source, row, known, width, self._peer_cells))
+
+    def _heading(self, source: SessionSource, item: int, width: int) -> str:
+        turn = self._index.turn_of(item)
+        if item == SESSION:
+            turns, rows = len({key for key in self._index.counts if key[1]}), len(self._rows)
+            return f"session · {turns:,} turn{'s' * (turns != 1)} · {rows:,} row{'s' * (rows != 1)}"
+        if not turn:
+            return "connections"
+        step = self._rows[self._index.home_of(item)].step
+        host = source.marks(line(source.ladder.hosts.get(turn, ""), FOREIGN_CHARACTERS))
+        more = f" · {host}" if host else ""
+        if step > 1:
+            return f"turn {turn} · step {step}{more}"
+        return turn_title(source, turn, width - len(more) - _FOLDED_CELLS) + more
+
+    @override
+    def decorate(self, number: int, strip: Strip) -> Strip:
+        mark = ">" if number == self.cursor else ""
+        if not mark and self._index.item_at(number) in self._related:
+            mark = "*"
+        marked = Strip([Segment(mark or " ", self.piece_style("mark")), *strip])
+        decorated = super().decorate(number, marked)
+        return self.tinted(decorated, "ladder--related") if mark == "*" else decorated
+
+    # What the person does.
+
+    @property
+    @override
+    def selectable(self) -> Selectable | None:
+        return self if len(self._index) else None
+
+    def letters(self, line: int) -> Sequence[Letters]:
+        """Return a row, which is selected whole."""
+        home, time_ns, number = self._index.spot(self._index.item_at(line))
+        return whole_line((home, time_ns), number)
+
+    def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
+        """Return the selected rows as lines, wide enough for their words."""
+        lines = range(*map(self._index.line_at, (first, last)))
+        drawn = (self._strip(line, max(self.view_width, COPIED_CELLS)).text.rstrip() for line in lines)
+        return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
+
+    def settled(self, spot: Spot) -> Spot:
+        """Return a spot as it is: rows keep theirs."""
+        return spot
+
+    def current_source(self) -> tuple[str, str]:
+        """Return the selection; without one, the inspector decides."""
+        return self.selected_source() or ("", "")
+
+    @override
+    def hold_still(self) -> None:
+        super().hold_still()
+        self.stay()
+
+    @override
+    def move_cursor(self, number: int) -> None:
+        count, before = len(self._index), self.cursor
+        if not count:
+            return
+        number = max(0, min(count - 1, number))
+        self._choose(number)
+        if number != before:
+            self.post_message(self.CursorMoved(self, number))
+        self.show_line(number)
+        self.following = number in {count - 1, self._index.newest_line(self._selected)}
+        self._new = 0 if self.following else self._new
+
+    def on_line_view_opened(self, message: PieceView.Opened) -> None:
+        """Fold or open the section of a heading; leave a row to the inspector."""
+        item = self._index.item_at(message.line)
+        if item < 0 and item != SESSION:
+            message.stop()
+            self._fold(-item - 1)
+
+    def _fold(self, home: int) -> None:
+        self.unselect()
+        self._index.fold(home)
+        self.following = False
+        self._settle_lines()
+
+    def action_lane(self, lane: Lane) -> None:
+        """Go to the nearest related row of a lane, else to the nearest row there."""
+        row, source = self.selected, self._source
+        if row is None or source is None or row.lane == lane:
+            return
+        near = (row.number + sign * step for step in range(1, _NEAR_ROWS) for sign in (-1, 1))
+        for number in (*source.ladder.relatives(row.number), *near):
+            is_there = 0 <= number < self._taken and source.ladder.rows.text("lane", number) == lane
+            if is_there and self._index.line_of(number) is not None:
+                self.select(number)
+                return
+
+
+def _heads_of(source: SessionSource) -> object:
+    """Return what headings depend on besides rows."""
+    return len(source.session.conversation), source.session.busy, source.ladder.hosts
+
+
+def _work(facts: FactsReader, rows: Sequence[Row], row_filter: RowFilter) -> None:
+    """Read rows, then filter for a while, and give way to the screen meanwhile: this runs in the list's thread."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    until = time.perf_counter() + _READING_SECONDS
+    for row in rows:
+        facts.read(row)
+    row_filter.run(until)

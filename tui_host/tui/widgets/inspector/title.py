@@ -1,0 +1,38 @@
+"""The title line of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from tui_host.tui.text_width import clip
+
+HOST_COLUMN = 11
+"""The cell in which the host's line stands."""
+_SIGNS = "? signs"
+
+
+def title_line(llm: int, mcp: int, words: Sequence[str], width: int, *, least: int = 0, has_focus: bool = False) -> str:
+    """Return the title in `width` cells; words at the left give way first, all but the last `least` of them before the counts.
+
+    Args:
+        llm: The captured rows in the LLM lane of the turn.
+        mcp: Those in the MCP lane.
+        words: What else is told, the most important last.
+        width: The cells of the line.
+        least: How many words stay longer than the counts.
+        has_focus: Whether keys go to the list.
+    """
+    left = f"{'>' if has_focus else ' '}{llm} LLM "
+    left = f"{left}{'─' * max(1, HOST_COLUMN - len(left))}┬── {mcp} MCP "
+    kept = [*words] if least else [*words, _SIGNS]
+    if not least and cell_len(f"{left}  {' · '.join(kept)}") >= width:
+        kept.pop()
+    while kept:
+        right = f" {' · '.join(kept)} "
+        room = width - cell_len(left) - cell_len(right)
+        if room >= 1:
+            return f"{left}{'─' * room}{right}"
+        kept.pop(0)
+    return clip(f" {' · '.join(words[-least:])}" if least else left, width)

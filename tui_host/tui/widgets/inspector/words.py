@@ -1,0 +1,149 @@
+"""What the list and its filter know of the bodies of rows. One thread reads them, each body once while it stays as it is."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tui_host.capture.http.exchange_end import EMPTY
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.row_filter import WantedTexts
+from tui_host.capture.short_units import short_size
+from tui_host.errors import TuiHostError
+from tui_host.tui.sources.live import SessionSource
+
+SWITCH_SECONDS = 0.0005
+"""Longest time, in seconds, until the reading thread lets the screen work."""
+LARGEST_DESCRIBED = 4 << 20
+"""Bytes of a body that is read for its words; a filter reads larger ones too."""
+_REMEMBERED_ROWS = 1 << 15
+_PATIENCE = 20.0
+"""How many times the duration of the last reading passes before a growing body is read again."""
+_SHORTEST_PAUSE_SECONDS = 0.1
+"""Seconds between two readings of a growing body, at least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFacts:
+    """What a row's body tells; foreign text as it came."""
+
+    words: str = ""  # the body in words: «3 tools · 2 messages», «asks math.add {"a":1,"b":2}», «12 models»
+    tokens: str = ""  # the tokens of a request (an estimate), or those that a response reported, in words
+    count: int = 0  # the same as a number; 0 if unknown
+    texts: frozenset[str] = frozenset()  # those of the wanted texts that the body has
+
+
+NOTHING = RowFacts()
+
+
+def is_of_model(row: Row) -> bool:
+    """Whether a row's body can be described."""
+    return row.lane == "llm" and row.kind in {"request", "response"}
+
+
+def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
+    """Read a row's body. An answer's events are put together, so that a wanted text may go over several of them.
+
+    Args:
+        source: Provides the bytes.
+        row: The row.
+        wanted: The texts that a filter looks for; None if the facts are for the list, which describes no large body.
+
+    Raises:
+        TuiHostError: The bytes cannot be read.
+        ValueError, LookupError, RecursionError: They are not what they claim to be.
+    """
+    from tui_host.answers.bodies import body_of, head_of
+    from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
+    from tui_host.llm.outline import estimate_tokens
+
+    is_too_large = row.size > LARGEST_DESCRIBED
+    if row.missing or row.words == EMPTY or (wanted is None and (is_too_large or not is_of_model(row))):
+        return NOTHING
+    data = body_of(source, row).data
+    texts = frozenset[str]() if wanted is None else wanted.contained(data)
+    if not is_of_model(row):
+        return RowFacts(texts=texts)
+    if row.kind == "request":
+        count = estimate_tokens(data)
+        words = "" if is_too_large else request_words(data, _earlier_body(source, row))
+        return RowFacts(words=words, tokens=f"~{short_size(count).removesuffix(' B')} tok", count=count, texts=texts)
+    dialect = source.dialect(row)
+    if dialect is None:
+        return RowFacts(texts=texts)
+    if row.method == "GET" and row.status < 400:  # nobody asks a model so
+        return RowFacts(words=list_words(data, dialect), texts=texts)
+    head = head_of(source, row)
+    headers = () if head is None else head.headers
+    answer = ResponseWords(dialect, status=row.status, headers=headers, names=source.names(row), hide=source.hide)
+    answer.feed(data)
+    if row.state != "open":
+        answer.finish()
+    if wanted is not None:
+        texts |= wanted.contained(answer.text.encode("utf-8", "replace"))
+    # A tool protocol of plain text reads calls out of what is text to the dialect: the links know of them.
+    is_better = not row.words.startswith("asks ") or "asks " in answer.words
+    words = answer.words if is_better else row.words
+    return RowFacts(words=words, tokens=answer.token_words, count=answer.tokens, texts=texts)
+
+
+def _earlier_body(source: SessionSource, row: Row) -> bytes | None:
+    """Return the body of the request before in the same turn."""
+    before = source.before(row)
+    is_of_turn = before is not None and before.turn == row.turn and before.clock == row.clock
+    return source.body(before) if before is not None and is_of_turn else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    facts: RowFacts
+    state: tuple[int, str]  # the row's length and links, on which the facts depend
+    wanted: WantedTexts | None
+    due: float  # when a growing body may be read again
+
+
+class FactsReader:
+    """Reads the facts of rows in the list's thread, and keeps them; the screen's thread only asks what is known."""
+
+    def __init__(self, source: SessionSource | None) -> None:
+        self.source = source
+        self._readings: dict[int, _Reading] = {}
+
+    def known(self, row: Row) -> RowFacts:
+        """Return the facts as far as they are known."""
+        reading = self._readings.get(row.number)
+        return NOTHING if reading is None else reading.facts
+
+    def is_current(self, row: Row) -> bool:
+        """Whether no more can be known of a row."""
+        reading = self._readings.get(row.number)
+        return not is_of_model(row) or (reading is not None and reading.state == (row.last_seq, row.words))
+
+    def is_due(self, row: Row) -> bool:
+        """Whether a row is to be read: a growing one not each time that it grows."""
+        reading = self._readings.get(row.number)
+        is_growing = reading is not None and row.state == "open" and time.perf_counter() < reading.due
+        return not is_growing and not self.is_current(row)
+
+    def read(self, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
+        """Read the facts of a row, or return them if they are known. Bytes that cannot be read have none."""
+        before = self._readings.get(row.number)
+        if self.source is None or (wanted is None and not is_of_model(row)):
+            return NOTHING
+        if before is not None and (wanted is None or before.wanted is wanted) and not self.is_due(row):
+            return before.facts
+        began = time.perf_counter()
+        try:
+            facts = facts_of(self.source, row, wanted)
+        except (TuiHostError, ValueError, LookupError, RecursionError):
+            facts = NOTHING
+        except RuntimeError:  # the screen's thread added to a table that was being read here: another time
+            return NOTHING
+        ended = time.perf_counter()
+        due = ended + max(_SHORTEST_PAUSE_SECONDS, _PATIENCE * (ended - began))
+        if is_of_model(row):
+            state = row.last_seq, row.words
+            self._readings[row.number] = _Reading(facts=facts, state=state, wanted=wanted, due=due)
+        if len(self._readings) > _REMEMBERED_ROWS:
+            del self._readings[next(iter(self._readings))]
+        return facts

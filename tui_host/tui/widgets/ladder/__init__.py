@@ -1,1 +1,0 @@
-"""The inspector's list: two lanes on one clock."""
