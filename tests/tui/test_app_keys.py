@@ -12,7 +12,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
-from tui_host.tui.key_tables import ACTIONS
+from tui_host.tui.keys import ACTIONS
 from tui_host.tui.screens.help_screen import HelpScreen, shipped_documents
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.request_screen import RequestScreen
@@ -51,7 +51,11 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     assert app.prompt.text == "a?"
     assert app.app.screen is app.main
     await app.press("ctrl+p")
-    await app.until_shown("Search for commands", "ctrl+n  Begin a new session", "read: promises", "what always holds")
+    await app.until_shown(
+        "Search for commands", "ctrl+n  Begin a new session", "d       Show what changed in a request"
+    )
+    await app.type("promises")
+    await app.until_shown("read: promises", "what always holds")
     await app.press("escape")
     await app.until(lambda: app.app.screen is app.main)
 
@@ -186,7 +190,21 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     assert not app.session.turn
     names = [command.title.split(" ")[0] for command in app.app.get_system_commands(app.app.screen)]
     documents = ["read:"] * len(shipped_documents())
-    assert names == [*(action.name for action in ACTIONS if action.name != "palette"), *documents]
+    panes = [
+        "contents",
+        "filter",
+        "next",
+        "chain",
+        "changes",
+        "export",
+        "signs",
+        "mark",
+        "note",
+        "join",
+        "zoom",
+        "split",
+    ]
+    assert names == [*(action.name for action in ACTIONS if action.name != "palette"), *panes, *documents]
 
 
 async def test_history_pastes_and_drafts_lose_nothing(app: Running) -> None:

@@ -18,9 +18,7 @@ import keyring
 import pytest
 from anyio import to_thread
 from keyring.backend import KeyringBackend
-from textual.binding import BindingsMap
 from textual.content import Content
-from textual.widget import Widget
 from textual.widgets import Input
 
 from tests.kit.app import MATH, OFF, SMALL, Running, fast, running
@@ -34,22 +32,17 @@ from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.key_tables import ACTIONS, PLACES
+from tui_host.tui.keys import ACTIONS, keys_of
 from tui_host.tui.screens.field_screen import FieldScreen, KeyScreen
-from tui_host.tui.screens.help_screen import DocumentScreen, HelpScreen, shipped_documents
+from tui_host.tui.screens.help_screen import DocumentScreen, places, shipped_documents
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
 from tui_host.tui.screens.server_catalog import ServerChoices
 from tui_host.tui.screens.servers_detail import FrameFlow, Parts
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.screens.sessions_screen import HELD_SECONDS, SessionsScreen
-from tui_host.tui.widgets.approval.approval_panel import Approval
-from tui_host.tui.widgets.choices import ChoiceList
-from tui_host.tui.widgets.details.detail_view import PageLines, PageView
+from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.document_view import DocumentView
-from tui_host.tui.widgets.inspector.inspector_pane import Inspector
-from tui_host.tui.widgets.inspector.ladder import LadderView
-from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.status_lines import StatusLine
 
 SECRET = "sk-nobody-may-see-this-4711"  # noqa: S105 - made up
@@ -600,12 +593,21 @@ async def test_a_session_is_looked_into_and_removed_by_the_second_delete(tmp_pat
         assert len(store.sessions.list()) == 1
 
 
+CONTRACT = (
+    *("enter", "ctrl+j", "escape", "tab", "f1", "?", "f2", "f3", "f4", "f5", "ctrl+n", "ctrl+o", "ctrl+p", "ctrl+q"),
+    *("ctrl+c", "y a", "Y", "A, twice", " e ", " n ", " r ", "escape, twice", "up down, k j", "[ ctrl+pageup ]", "g G"),
+    *("n N", " / ", "1 to 9", " o ", " c ", " d ", " b ", " w ", " z ", " m ", " M ", " p ", " J ", " x ", " | "),
+    *("ctrl+s", "ctrl+l", "delete, twice"),
+)
+"""The keys that people rely on, as the help prints them."""
+
+
 async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app: Running) -> None:
     await opened(app, "f3")
     await opened(app, "f1")
-    await app.until_shown("Servers (where you were)", "connect, or reconnect")
+    await app.until_shown("Where you were", "connect, or reconnect")
     view = shown(app).query_one(DocumentView)
-    wanted = {*PLACES, *(key.shown for keys in PLACES.values() for key in keys)}
+    wanted = {*places(), *CONTRACT, *(key.shown for kind in places().values() for key in keys_of(kind))}
     wanted |= {f" {action.shown} " for action in ACTIONS if action.shown}
 
     def missing() -> set[str]:
@@ -618,7 +620,7 @@ async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app:
     await app.press("escape")
     await app.until(lambda: app.app.screen is app.main)
     await app.press("question_mark")
-    await app.until_shown("Prompt (where you were)")
+    await app.until_shown("Where you were", "bring back earlier messages")
 
 
 async def test_help_lists_the_documents_and_opens_each_by_its_number(app: Running) -> None:
@@ -635,38 +637,6 @@ async def test_help_lists_the_documents_and_opens_each_by_its_number(app: Runnin
     await app.press("z", "end", "escape")
     await app.press("f1")
     await app.until(lambda: app.app.screen is app.main)
-
-
-def keys_of(part: type[Widget]) -> set[str]:
-    """The keys that do something on a part of the screen, save Textual's own; `enter` where there is a line to open."""
-    bound = {
-        key
-        for kind in part.__mro__
-        if issubclass(kind, LineView | PageScreen | Approval | Inspector)
-        for key in BindingsMap(kind.__dict__.get("BINDINGS", [])).key_to_bindings
-    }
-    opens = issubclass(part, LineView) and part.has_cursor
-    return bound | ({"enter"} if opens else set())
-
-
-@pytest.mark.parametrize(
-    ("place", "parts", "beside"),
-    [
-        ("Inspector, list", (LadderView, Inspector), ""),
-        ("Inspector, details", (PageView, Inspector), ""),
-        ("Servers", (ServersScreen, ChoiceList, PageLines), "tab shift+tab"),
-        ("Model", (ModelScreen,), "enter"),
-        ("Sessions", (SessionsScreen,), "enter"),
-        ("Approval", (Approval,), "tab"),
-        ("Help", (HelpScreen, DocumentView), ""),
-        ("Document", (DocumentScreen, DocumentView), ""),
-    ],
-)
-def test_help_lists_exactly_the_keys_that_are_bound(place: str, parts: tuple[type[Widget], ...], beside: str) -> None:
-    listed = {name for key in PLACES[place] for name in key.names.split(",") if name}
-    bound = set[str]().union(*(keys_of(part) for part in parts))
-    leaves = {"escape"} if issubclass(parts[0], PageScreen) else set[str]()
-    assert listed | leaves == bound | set(beside.split())
 
 
 async def test_with_ascii_asked_for_no_screen_draws_anything_else(tmp_path: Path) -> None:

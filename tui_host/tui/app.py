@@ -6,8 +6,9 @@ import asyncio
 import locale
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -15,6 +16,7 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
+from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.capture.visible import line
@@ -23,7 +25,7 @@ from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
 from tui_host.tui.exits import HANGUP, is_terminal_gone
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.key_tables import ACTIONS
+from tui_host.tui.keys import ACTIONS, SCREENS, Key, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest, restore_and_offer
 from tui_host.tui.open_asks import Asks, OpenAsk
 from tui_host.tui.screens.main_screen import MainScreen
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from tui_host.chat.policy import Question, StepLimit
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.tui.screens.page_screen import PageScreen
     from tui_host.tui.screens.sessions_screen import SessionsScreen
     from tui_host.tui.widgets.details.detail_view import PageView
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
@@ -65,9 +68,7 @@ class TuiHost(App[int]):
     COMMAND_PALETTE_BINDING = "ctrl+p"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(a.key, a.action, a.label or a.name, show=False, priority=a.key != "ctrl+c", id=a.name)
-        for a in ACTIONS
-        if a.key
+        Binding(a.key, a.action, a.name, priority=a.key != "ctrl+c", id=a.name) for a in ACTIONS if a.key
     ]
 
     def __init__(self, host: Host) -> None:
@@ -252,6 +253,24 @@ class TuiHost(App[int]):
                 return
         await super().on_event(event)
 
+    def on_key(self, event: events.Key) -> None:
+        """Say of a key that means nothing here where it means something."""
+        main = self.main
+        if (
+            main is None
+            or self.screen is not main
+            or main.question is not None
+            or event.key in self.screen.active_bindings
+        ):
+            return
+        from tui_host.tui.screens.help_screen import places_of
+
+        is_aside = main.focused is not main.query_one("#prompt")
+        places = places_of(event.key)
+        if places or (is_aside and event.is_printable):
+            where = [f"{event.character or event.key} works in: {', '.join(places)}"] if places else []
+            main.hint("   ".join([*where, *["escape: back to the prompt"] * is_aside]))
+
     async def on_descendant_focus(self) -> None:
         early, self._early_keys = self._early_keys, None
         for event in early or ():
@@ -330,6 +349,21 @@ class TuiHost(App[int]):
         for action in ACTIONS:
             if action.name == name:
                 self.call_later(self.run_action, action.action)
+        for key, pane in self._pane_keys():
+            if key.command == name:
+                self._to_main()
+                self.call_later(self._run_in_pane, key, pane)
+
+    def _pane_keys(self) -> Iterator[tuple[Key, Widget]]:
+        """Yield the keys of chat and inspector that are commands too."""
+        panes = () if self.main is None else self.main.query("Transcript, Inspector")
+        return ((key, pane) for pane in panes for key in keys_of(type(pane)) if key.command)
+
+    async def _run_in_pane(self, key: Key, pane: Widget) -> None:
+        """Do what a key does in a pane, which is shown first."""
+        if self.main is not None and not pane.region:
+            self.main.next_arrangement()
+        await self.run_action(key.action, pane)
 
     def on_prompt_command(self, event: Prompt.Command) -> None:
         """Run a `/name`."""
@@ -344,6 +378,9 @@ class TuiHost(App[int]):
             if action.name != "palette":
                 title = f"{action.name:<20}{action.shown:<8}{action.help}"
                 yield SystemCommand(title, "", partial(self.run_command, action.name))
+        for key, _ in self._pane_keys():
+            title = f"{key.command:<20}{key.shown:<8}{key.help[:1].upper()}{key.help[1:]}"
+            yield SystemCommand(title, "", partial(self.run_command, key.command))
         for name in shipped_documents():
             title = f"{f'read: {name}':<28}{DOCUMENTS.get(name, '')}"
             yield SystemCommand(title, "", partial(self._read_document, name))
@@ -354,18 +391,21 @@ class TuiHost(App[int]):
         self.call_later(self.push_screen, DocumentScreen(name))
 
     def action_help(self) -> None:
-        from tui_host.tui.screens.help_screen import HelpScreen, place_of
+        from tui_host.tui.screens.help_screen import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
             self.pop_screen()
         else:
-            self.push_screen(HelpScreen(place_of(self.screen, self.focused)))
+            self.push_screen(HelpScreen(kinds_at(self.screen)))
 
-    def action_open_screen(self, name: str) -> None:
-        from tui_host.tui.screens.screen_table import make_screen
-
-        if self.main is not None and (screen := make_screen(name, self.main, self.session)) is not None:
-            self._open(screen)
+    def action_open_screen(self, path: str, words: str = "") -> None:
+        """Open a screen by its module and class, unless the session on screen has none."""
+        module, _, name = path.partition(".")
+        kind: type[PageScreen] = getattr(import_module(f"{SCREENS}{module}"), name)
+        if self.main is not None and (not kind.IS_OWN or self.main.submissions.is_own()):
+            screen = kind.over(self.main.place, words)
+            if screen is not None:
+                self._open(screen)
 
     @override
     def action_suspend_process(self) -> None:
@@ -391,7 +431,7 @@ class TuiHost(App[int]):
         if self.session.busy:
             self.notify("A turn is running; escape stops it.", markup=False, timeout=4)
         elif note is not None and note.is_full and oldest_turns(self.session):
-            self.action_open_screen("turns")
+            self.action_open_screen("sessions_screen.TurnsScreen")
         elif not self.session.can_try_again:
             self.notify("Nothing failed, so there is nothing to try again.", markup=False, timeout=4)
         else:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.content import Content as Words
 from textual.widget import Widget
-from textual.widgets import Static
 from typing_extensions import override
 
 from tui_host.answers.sheet import Form
+from tui_host.capture.json.reading import read_object
 from tui_host.capture.visible import line, tool_called
 from tui_host.chat.result_words import content_bytes, described, suggested_name
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
-from tui_host.servers.catalog import ContentBlock
+from tui_host.servers.catalog import READ, ContentBlock
+from tui_host.servers.tool_output import read_contents, read_output
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import SaveScreen
 from tui_host.tui.screens.page_screen import PageScreen
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.catalog import ToolOutput
     from tui_host.tui.screens.main_screen import MainScreen
+    from tui_host.tui.sources.live import SessionSource
 
 MOST_LISTED = 8
 """Lines of the list of contents; more scroll."""
@@ -73,13 +74,23 @@ def entries_of(output: ToolOutput, page: str = "") -> list[_Entry]:
 
 def open_contents(main: MainScreen, item: CallItem) -> None:
     """Open the screen with the contents of a call's result, or say that there is none."""
-    from tui_host.tui.sources.call_results import recorded_output
-
     output = None if main.source is None else recorded_output(main.source, item.call)
     if output is None:
         main.notify("No frame with this call's result was recorded.", markup=False, timeout=5)
     else:
         main.app.push_screen(ContentsScreen(main.host, main.submissions.session, item, output))  # pyright: ignore[reportUnknownMemberType]
+
+
+def recorded_output(source: SessionSource, call: str) -> ToolOutput | None:
+    """Return the result of a call from its frame, however old; None if no frame with it was recorded, or none was read so far."""
+    rows = source.ladder.rows
+    for number in range(len(rows) - 1, -1, -1):
+        row = rows[number]
+        if call in row.calls and row.answer and not row.outward and row.method in {"tools/call", READ}:
+            result = read_object(source.body(row)).get("result")
+            if isinstance(result, Mapping):
+                return (read_contents if row.method == READ else read_output)(result)
+    return None
 
 
 class ContentsScreen(PageScreen):
@@ -91,18 +102,17 @@ class ContentsScreen(PageScreen):
     """
 
     HEADING = "Contents"
-    PLACE = "Contents"
     AUTO_FOCUS = "ChoiceList"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "view", "View", show=False),
-        Binding("s", "save", "Save", show=False),
-        Binding("o", "open", "Open", show=False),
-        Binding("tab,shift+tab", "change_focus", show=False),
+        Binding("v", "view", "view", tooltip="draw the image; read the source of a server's page"),
+        Binding("enter", ""),
+        Binding("s", "save", "save", tooltip="save the content to a file that you name"),
+        Binding("o", "open", "open", tooltip="open the saved file with the platform's program"),
+        Binding("tab,shift+tab", "change_focus", "scroll", tooltip="go to the content to scroll it, and back"),
     ]
     DEFAULT_CSS = """
     ContentsScreen {
         & > ChoiceList { height: auto; max-height: 8; }
-        & > #contents-note { height: auto; max-height: 3; padding: 0 1; color: $text-muted; }
         & PageLines, & PictureView { height: 1fr; }
         & PictureView { display: none; }
         &.-picture PageLines { display: none; }
@@ -122,7 +132,6 @@ class ContentsScreen(PageScreen):
     def body(self) -> Sequence[Widget]:
         return [
             ChoiceList(),
-            Static(id="contents-note", markup=False),
             Container(
                 PageLines(),
                 PictureView(),
@@ -173,9 +182,6 @@ class ContentsScreen(PageScreen):
 
     # What is shown.
 
-    def _note(self, words: str) -> None:
-        self.query_one("#contents-note", Static).update(Words(line(words, 500)))
-
     def _show(self) -> None:
         """Show the chosen content as text; pictures wait for their key."""
         entry = self._entry
@@ -188,7 +194,7 @@ class ContentsScreen(PageScreen):
         text = mask(text)
         page = JsonPage("content", text) if form == "json" else TextPage("content", text, form=form)
         self.query_one(PageLines).show(page)
-        self._note(_advice(entry))
+        self.note(_advice(entry))
 
     def action_view(self) -> None:
         entry = self._entry
@@ -223,27 +229,25 @@ class ContentsScreen(PageScreen):
                 environment=self._host.settings.environment,
             )
         except TuiHostError as error:
-            self._note(f"{error}. s saves the file.")
+            self.note(f"{error}. s saves the file.")
             return
         if self._number == number:
             view.show(picture)
             self.add_class("-picture")
             width, height = picture.original
-            self._note(
-                f"{picture.form}, {width:,} × {height:,} pixels, drawn small   s saves it, o opens it once saved"
-            )
+            self.note(f"{picture.form}, {width:,} × {height:,} pixels, drawn small   s saves it, o opens it once saved")
 
     async def _read(self, number: int) -> None:
         """Read the source of the server's page; it is shown as text and never run."""
         pool = self._host.pool
         if pool is None or self._session.is_foreign:
-            self._note("Not read: this call was not made here, so no server of yours is asked for its page.")
+            self.note("Not read: this call was not made here, so no server of yours is asked for its page.")
             return
-        self._note("reading the page's source from the server …")
+        self.note("reading the page's source from the server …")
         try:
             output = await pool.read(self._item.server, self._item.page, place=self._session.place())
         except TuiHostError as error:
-            self._note(str(error))
+            self.note(str(error))
             return
         contents = output.content or (ContentBlock(kind="text"),)
         self._entries[number] = _Entry(f"page: {described(contents[0])}", contents[0])
@@ -255,7 +259,7 @@ class ContentsScreen(PageScreen):
     def action_save(self) -> None:
         entry, number = self._entry, self._number
         if entry is None or entry.content is None:
-            self._note("Nothing to save yet: enter reads the page's source first.")
+            self.note("Nothing to save yet: enter reads the page's source first.")
             return
         with self.telling("Not saved: "):
             data = content_bytes(entry.content)
@@ -264,7 +268,7 @@ class ContentsScreen(PageScreen):
             def saved(path: Path) -> None:
                 entry.saved = path
                 self._list()
-                self._note(f"Saved: {path}   o opens it with the platform's program")
+                self.note(f"Saved: {path}   o opens it with the platform's program")
 
             self.app.push_screen(SaveScreen(name, entry.words, data, saved))  # pyright: ignore[reportUnknownMemberType]
 
@@ -273,11 +277,11 @@ class ContentsScreen(PageScreen):
 
         entry = self._entry
         if entry is None or entry.saved is None:
-            self._note("Only a saved file is opened: s saves it first.")
+            self.note("Only a saved file is opened: s saves it first.")
             return
         with self.telling("Not opened: "):
             open_file(entry.saved)
-            self._note(f"Opening {entry.saved} with the platform's program")
+            self.note(f"Opening {entry.saved} with the platform's program")
 
     def action_change_focus(self) -> None:
         views = [self.query_one(PictureView) if self.has_class("-picture") else self.query_one(PageLines)]

@@ -68,12 +68,19 @@ class DirectScreen(PageScreen):
     """
 
     HEADING = "Requests"
-    PLACE = "Requests"
     AUTO_FOCUS = "ChoiceList"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", show=False),
-        Binding("r", "repeat", show=False),
-        Binding("j", "json", show=False),
+        Binding("escape", "back", "back", tooltip="go back"),
+        Binding("enter", "", "form", tooltip="go to the form; in a field: to the next field; on a button: press it"),
+        Binding(
+            "tab",
+            "app.focus_next",
+            "next",
+            tooltip="go to the next field, the buttons, the result and its frames, the list",
+        ),
+        Binding("shift+tab", "app.focus_previous"),
+        Binding("r", "repeat", "repeat", tooltip="make the chosen kept request again, or the last one"),
+        Binding("j", "json", "JSON", tooltip="write the arguments as JSON, or in the form"),
     ]
     DEFAULT_CSS = """
     DirectScreen {

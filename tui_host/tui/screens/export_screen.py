@@ -68,12 +68,14 @@ def parts_around(source: SessionSource, row: Row | None, section: Section | None
 class ExportScreen(SaveScreen):
     """Asks for format, part (the first is suggested) and file. The file is made when `enter` is pressed."""
 
+    HEADING = "Export"
     DEFAULT_CSS = "ExportScreen > #field-words { text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "choose(1, 0)", show=False),
-        Binding("up", "choose(-1, 0)", show=False),
-        Binding("tab", "choose(0, 1)", show=False),
-        Binding("shift+tab", "choose(0, -1)", show=False),
+        Binding("enter", "", "export", tooltip="write the file; a second enter replaces an existing one"),
+        Binding("down", "choose(1, 0)", "format", key_display="up down", tooltip="choose the format"),
+        Binding("up", "choose(-1, 0)"),
+        Binding("tab", "choose(0, 1)", "part", tooltip="choose the call, the row, the turn or the session"),
+        Binding("shift+tab", "choose(0, -1)"),
     ]
 
     def __init__(self, store: Store, session: str, parts: Sequence[ExportPart], saved: Callable[[Path], None]) -> None:

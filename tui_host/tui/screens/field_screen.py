@@ -61,6 +61,10 @@ class FieldScreen(PageScreen):
 
     AUTO_FOCUS = "Input"
     FIELD: ClassVar[type[Input]] = Input
+    HEADING = "Fields"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "", "take", tooltip="take the text; in one of several fields: go to the next one"),
+    ]
     DEFAULT_CSS = """
     FieldScreen {
         & > #field-words { height: auto; padding: 1 1 0 1; }
@@ -80,8 +84,7 @@ class FieldScreen(PageScreen):
         take: Callable[[str], str] = _agree,
         done: Callable[[], object] = bool,
     ) -> None:
-        super().__init__()
-        self.PLACE, self.HEADING = place, heading or place
+        super().__init__(heading or place)
         self._words, self._text = words, text
         self._check, self._take, self.done = check, take, done
 
@@ -318,8 +321,10 @@ class FillScreen(FieldScreen):
     """A field for each value of a server's prompt or resource template, completed by the server while it is typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "suggest(-1)", show=False, priority=True),
-        Binding("down", "suggest(1)", show=False, priority=True),
+        Binding("up", "suggest(-1)", "suggestions", priority=True, tooltip="choose a value that the server suggests"),
+        Binding("down", "suggest(1)", priority=True),
+        Binding("tab", "app.focus_next", "field", tooltip="go to the next or the former field"),
+        Binding("shift+tab", "app.focus_previous"),
     ]
     DEFAULT_CSS = """
     FillScreen {

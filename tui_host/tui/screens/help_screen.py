@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -12,16 +14,33 @@ from typing_extensions import override
 
 from tui_host.capture.ladder.row_filter import FIELDS
 from tui_host.settings.paths import documents
-from tui_host.tui.key_tables import ACTIONS, PLACES, Key
+from tui_host.tui import screens
+from tui_host.tui.keys import ACTIONS, Key, keys_of
+from tui_host.tui.screens.main_screen import MainScreen
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.asks.ask_panel import AskPanel
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.document_view import DocumentView
+from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.inspector.ladder import LadderView
+from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
+PLACES: dict[str, type[Widget]] = {
+    "Main screen": MainScreen,
+    "Prompt": Prompt,
+    "Chat": Transcript,
+    "Approval": Approval,
+    "Question of a server": AskPanel,
+    "Inspector": Inspector,
+    "Inspector, list": LadderView,
+    "Inspector, details": PageView,
+    "Lists and pages": LineView,
+    "Every other screen": PageScreen,
+}
+"""The classes whose keys stand in the help; the screens over the main one follow."""
 ABOUT = (
     (
         "tui-host is a chat with a model that may use tools, with glass walls: beside the chat stands every byte that went"
@@ -66,14 +85,6 @@ DOCUMENTS = {
 }
 """The subject of each document, in the order of the help screen."""
 _CHINESE = re.compile(r"^#+ .*[\u4e00-\u9fff]", re.MULTILINE)
-_PLACES: tuple[tuple[type[Widget], str], ...] = (
-    (Prompt, "Prompt"),
-    (Transcript, "Chat"),
-    (Approval, "Approval"),
-    (AskPanel, "Question of a server"),
-    (LadderView, "Inspector, list"),
-    (PageView, "Inspector, details"),
-)
 
 
 def shipped_documents() -> list[str]:
@@ -82,28 +93,39 @@ def shipped_documents() -> list[str]:
     return sorted(names, key=lambda name: [*DOCUMENTS, name].index(name))
 
 
-def everywhere() -> tuple[Key, ...]:
-    """Return the keys that work everywhere."""
-    return tuple(
-        Key(action.key, action.shown, action.help[:1].lower() + action.help[1:]) for action in ACTIONS if action.shown
-    )
+def places() -> dict[str, type[Widget]]:
+    """Return the classes whose keys stand in the help, by their titles."""
+    for module in pkgutil.iter_modules(screens.__path__):
+        import_module(f"{screens.__name__}.{module.name}")
+    found = dict(PLACES)
+    kinds = PageScreen.__subclasses__()
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if kind.HEADING:
+            found[kind.HEADING] = kind
+    return found
 
 
-def place_of(screen: object, focused: Widget | None) -> str:
-    """Return the place in `PLACES` whose keys work where the focus is; empty if there is none."""
-    if isinstance(screen, PageScreen):
-        return screen.PLACE
-    widgets = (focused, *focused.ancestors) if focused is not None else ()
-    return next((place for widget in widgets for kind, place in _PLACES if isinstance(widget, kind)), "")
+def places_of(name: str) -> list[str]:
+    """Return where a key works, by textual's name of the key."""
+    classes = places()
+    but = frozenset(classes.values())
+    return [
+        title for title, kind in classes.items() if any(name in key.names for key in keys_of(kind, but=but - {kind}))
+    ]
 
 
-def help_text(here: str) -> str:
-    """Return the help as Markdown, beginning with the keys of one place."""
-    places = {"Everywhere": everywhere(), **PLACES}
+def help_text(here: Sequence[type] = ()) -> str:
+    """Return the help as Markdown, beginning with the keys of the classes where the user was, the innermost first."""
+    everywhere = [(action.shown, action.help[:1].lower() + action.help[1:]) for action in ACTIONS if action.shown]
     blocks = [*ABOUT, *_documents_block()]
-    for title in ([here] if here else []) + [title for title in places if title != here]:
-        blocks += [f"## {title}{' (where you were)' * (title == here)}"]
-        blocks += [_table("key", "what it does", [(key.shown, key.help) for key in places[title]])]
+    if here:
+        blocks += ["## Where you were", _keys_table(keys_of(*here))]
+    blocks += ["## Everywhere", _table("key", "what it does", everywhere)]
+    classes = places()
+    for title, kind in classes.items():
+        if keys := keys_of(kind, but=frozenset(classes.values()) - {kind}):
+            blocks += [f"## {title}", _keys_table(keys)]
     for title, meanings in (
         ("The filter of the inspector", ABOUT_FILTER),
         ("Marks in the inspector", ABOUT_MARKS),
@@ -111,6 +133,10 @@ def help_text(here: str) -> str:
     ):
         blocks += [f"## {title}", _table("what", "meaning", meanings)]
     return "\n\n".join(blocks) + "\n"
+
+
+def _keys_table(keys: Iterable[Key]) -> str:
+    return _table("key", "what it does", [(key.shown, key.help) for key in keys])
 
 
 def _documents_block() -> Iterator[str]:
@@ -150,16 +176,16 @@ class HelpScreen(TextScreen):
     """The help screen: every key, and the documents by number.
 
     Args:
-        here: The place where the user was, by its name in `PLACES`; empty if it has none.
+        here: The classes of the widgets where the user was, the innermost first.
     """
 
     HEADING = "Help"
-    PLACE = "Help"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(str(number), f"read({number})", f"Document {number}", show=False) for number in range(1, 10)
+        Binding("1", "read(1)", "documents", key_display="1 to 9", tooltip="read the document of that number"),
+        *(Binding(str(number), f"read({number})") for number in range(2, 10)),
     ]
 
-    def __init__(self, here: str = "") -> None:
+    def __init__(self, here: Sequence[type] = ()) -> None:
         super().__init__(help_text(here))
 
     def action_read(self, number: int) -> None:
@@ -171,8 +197,10 @@ class HelpScreen(TextScreen):
 class DocumentScreen(TextScreen):
     """A screen with one of the documents that come with the program."""
 
-    PLACE = "Document"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("z", "chinese", "中文", show=False)]
+    HEADING = "Document"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("z", "chinese", "中文", tooltip="go to the Chinese part, if there is one / 跳到中文部分"),
+    ]
 
     def __init__(self, name: str) -> None:
         super().__init__((documents() / f"{name}.md").read_text(encoding="utf-8"))

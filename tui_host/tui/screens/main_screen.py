@@ -18,7 +18,7 @@ from typing_extensions import override
 from tui_host.tui import sources, textual_private
 from tui_host.tui.direct_items import DirectWork
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.key_tables import ACTIONS
+from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
 from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.screens.screen_halves import Arrangement, Halves
 from tui_host.tui.screens.submissions import Submissions
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
     from tui_host.tui.open_asks import Asks
+    from tui_host.tui.screens.page_screen import Surroundings
     from tui_host.tui.screens.question_overlay import QuestionOverlay, QuestionPanel
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
@@ -60,7 +61,15 @@ class MainScreen(Covered, Screen[None]):
         reading: Placeholder text for chat and list while the first session is read from a file.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Stop", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "app.focus_next", tooltip="move between prompt, chat, list and details"),
+        Binding("shift+tab", "app.focus_previous"),
+        Binding(
+            "escape",
+            "close",
+            tooltip="close what lies on top, else stop the turn, else go back to the prompt; never quits",
+        ),
+    ]
     DEFAULT_CSS = """
     MainScreen {
         overflow: hidden;
@@ -163,6 +172,8 @@ class MainScreen(Covered, Screen[None]):
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)
         self._transcript, self._inspector = transcript, inspector
+        keys = (*keys_of(Transcript), *keys_of(Inspector))
+        self._prompt.own_commands += tuple((key.command, key.help) for key in keys if key.command)
         transcript.show(self.submissions.session.conversation)  # another session may be shown by now
         self.look()
         for _ in range(self._early_turns):
@@ -234,15 +245,21 @@ class MainScreen(Covered, Screen[None]):
             self.call_after_refresh(self.query("FirstChat, FirstInspector").remove)
 
     def on_key(self, event: events.Key) -> None:
-        """Open the filter of the list from the chat; say how to get back to the prompt if a letter means nothing there."""
-        aside = self.focused is not None and self.focused is not self._prompt and event.key not in self.active_bindings
+        """Open the filter of the list from the chat."""
         visible = None if self.arrangement == "chat" else self._inspector
-        if aside and event.key == "slash" and visible is not None and self.question is None:
+        if (
+            event.key == "slash"
+            and visible is not None
+            and self.question is None
+            and event.key not in self.active_bindings
+        ):
             event.stop()
             visible.action_filter()
-        elif aside and self.question is None and event.is_printable:
-            self._lines.hint("escape: back to the prompt")
-            self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
+
+    def hint(self, words: str) -> None:
+        """Show words in place of the key bar for two seconds."""
+        self._lines.hint(words)
+        self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
 
     def keep_looking(self) -> None:
         """Look fully for a while, because the user did something."""
@@ -281,7 +298,32 @@ class MainScreen(Covered, Screen[None]):
         below = 0 if self._transcript is None else self._transcript.new_below
         asked = "" if self._overlay is None else self._overlay.words
         shown, width = self.submissions.shown, max(self.size.width - 2, 1)
-        self._lines.look(shown, width, foreign=foreign, shows_chat=self.shows_chat, below=below, asked=asked)
+        self._lines.look(
+            shown,
+            width,
+            foreign=foreign,
+            shows_chat=self.shows_chat,
+            below=below,
+            asked=asked,
+            here=kinds_at(self),
+            here_first=self.focused is not self._prompt,
+        )
+
+    @property
+    def place(self) -> Surroundings:
+        """What a screen over this one may be about."""
+        from tui_host.tui.screens.page_screen import Surroundings
+
+        return Surroundings(
+            host=self.host,
+            session=self.submissions.session,
+            asks=self.asks,
+            direct=self.direct,
+            source=self._source,
+            unsent=self._prompt.message(),
+            attached=self._prompt.attached,
+            tell=lambda words: self.notify(words, markup=False),
+        )
 
     @property
     def source(self) -> SessionSource | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
+from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
@@ -18,10 +19,12 @@ from tui_host.settings.save import save_state
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import NOT_SENT, configured
-from tui_host.tui.screens.page_screen import ChoiceScreen
+from tui_host.tui.screens.page_screen import ChoiceScreen, Surroundings
 from tui_host.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tui_host.chat.session import Session
     from tui_host.host.host import Host, Reported
     from tui_host.settings.schema import Profile, Provider, Settings
@@ -102,14 +105,15 @@ def _short(error: TuiHostError) -> str:
 class ModelScreen(ChoiceScreen):
     """Choices in groups: models, profiles, tool protocols, options, providers, keys. The user may also type PROVIDER/MODEL."""
 
+    IS_OWN = True
     HEADING = "Model, tool protocol, profile"
-    PLACE = "Model"
     PLACEHOLDER = "filter, or type PROVIDER/MODEL"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "group(1)", show=False),
-        Binding("shift+tab", "group(-1)", show=False),
+        Binding("tab", "group(1)", "next group", tooltip="go to the next group; shift+tab: the former one"),
+        Binding("shift+tab", "group(-1)"),
+        Binding("enter", "", "use", tooltip="use it in this session and in new ones"),
     ]
-    DEFAULT_CSS = "ModelScreen > #choice-note { min-height: 2; }"
+    DEFAULT_CSS = "ModelScreen > #page-note { min-height: 2; }"
 
     def __init__(self, host: Host, session: Session, typed: str = "") -> None:
         super().__init__()
@@ -117,6 +121,14 @@ class ModelScreen(ChoiceScreen):
         self._host = host
         self._session = session
         self._lines: Sequence[Entry | str] = ()  # the entries, with the headings of their groups
+
+    @classmethod
+    @override
+    def over(cls, place: Surroundings, words: str = "") -> Self | None:
+        if words == "profile" and not place.host.settings.profiles:
+            place.tell("No profile is configured. Write [profiles.NAME] into config.toml.")
+            return None
+        return cls(place.host, place.session, words)
 
     @property
     def current(self) -> Entry | None:

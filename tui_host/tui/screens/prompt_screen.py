@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 from typing_extensions import override
 
 from tui_host.capture.visible import line
@@ -45,14 +43,14 @@ def open_prompt(main: MainScreen, prompt: OfferedPrompt) -> None:
 class PromptScreen(PageScreen):
     """The messages of a prompt filled in with `values`; `enter` sends them into the session of the main screen."""
 
-    PLACE = "Filled prompt"
+    HEADING = "A server's prompt"
     AUTO_FOCUS = "PageLines"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "send", show=False, priority=True)]
-    DEFAULT_CSS = "PromptScreen > #prompt-note { height: auto; max-height: 4; padding: 0 1; color: $text-muted; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "send", "send", priority=True, tooltip="send the messages"),
+    ]
 
     def __init__(self, main: MainScreen, title: str, prompt: OfferedPrompt, values: Mapping[str, str]) -> None:
-        super().__init__()
-        self.HEADING = title
+        super().__init__(title)
         self._main, self._prompt, self._values = main, prompt, values
         self._filled: FilledPrompt | None = None
 
@@ -60,14 +58,14 @@ class PromptScreen(PageScreen):
     def body(self) -> Sequence[Widget]:
         lines = PageLines()
         lines.add_class("page-body")
-        return [Static("asking the server…", id="prompt-note", markup=False), lines]
+        return [lines]
 
     def on_mount(self) -> None:
+        self.note("asking the server…")
         self.start(self._fill())
 
     async def _fill(self) -> None:
-        words = await self._ask()
-        self.query_one("#prompt-note", Static).update(Content(line(words, 600)))
+        self.note(line(await self._ask(), 600))
 
     async def _ask(self) -> str:
         """Show the messages; returns what is said about them."""

@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 from typing_extensions import override
 
 from tui_host.answers.masks import masked
@@ -17,12 +15,14 @@ from tui_host.capture.record import Record
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.screens.page_screen import PageScreen
+from tui_host.tui.screens.page_screen import PageScreen, Surroundings
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
     from tui_host.chat.attachments import Attached
@@ -97,15 +97,23 @@ class RequestScreen(PageScreen):
     """Parts, bytes and headers of the next request."""
 
     HEADING = "The coming request"
-    PLACE = "Request"
+    IS_OWN = True
     AUTO_FOCUS: ClassVar[str | None] = "PageView"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("d", "changes", "Changes", show=False),
-        Binding("w", "without", "Without", show=False),
+        Binding(
+            "d",
+            "changes",
+            "changes",
+            tooltip="show what changes since the last request; again: everything, with the changes marked",
+        ),
+        Binding(
+            "w",
+            "without",
+            "without",
+            tooltip="show the request without the tool of the current line; again: without its server, each next one,"
+            " then whole",
+        ),
     ]
-    DEFAULT_CSS = """
-    RequestScreen { & > #request-note { height: auto; padding: 0 1; color: $text-muted; } }
-    """
 
     def __init__(
         self, host: Host, session: Session, unsent: str, wires: SessionSource | None, attached: Sequence[Attached] = ()
@@ -121,17 +129,19 @@ class RequestScreen(PageScreen):
         self._words = ""
         self.source: ComingSource | None = None  # the request to show, None while it is being made
 
+    @classmethod
+    @override
+    def over(cls, place: Surroundings, words: str = "") -> Self:
+        return cls(place.host, place.session, place.unsent, place.source, place.attached)
+
     @override
     def body(self) -> Sequence[Widget]:
-        return [
-            Static(id="request-note", markup=False),
-            Detail(empty="Nothing yet.", id="request-detail"),
-        ]
+        return [Detail(empty="Nothing yet.", id="request-detail")]
 
     def on_mount(self) -> None:
         """Build the request; the demo model may have to start first."""
         if self._session.busy:
-            self._note("A turn is running. Its next request is built when all calls have results; look again then.")
+            self.note("A turn is running. Its next request is built when all calls have results; look again then.")
             return
         pool = self._host.pool
         connecting = (
@@ -143,7 +153,7 @@ class RequestScreen(PageScreen):
             if self._unsent
             else "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
         ) + late
-        self._note(self._words)
+        self.note(self._words)
         self.start(self._make())
 
     async def _make(self) -> None:
@@ -154,7 +164,7 @@ class RequestScreen(PageScreen):
                 self._host, self._session, self._unsent, self._attached, without=self._without
             )
         except TuiHostError as error:
-            self._note(f"The request cannot be built: {mask_of(self._host)(str(error))}")
+            self.note(line(f"The request cannot be built: {mask_of(self._host)(str(error))}", 1000))
             return
         draft = drafts[0]
         url = draft.head.url if draft.head is not None and draft.head.url is not None else ""
@@ -163,7 +173,7 @@ class RequestScreen(PageScreen):
             self._whole = len(draft.data)
         else:
             less = f"{self._whole - len(draft.data):,} of {self._whole:,} bytes less"
-            self._note(f"Without {_named(self._without)}: {less}. Nothing is switched off. w: the next one")
+            self.note(f"Without {_named(self._without)}: {less}. Nothing is switched off. w: the next one")
         name = "The coming request" if self._without is None else f"The coming request without {_named(self._without)}"
         self.say(f"{name}   POST {line(masked(url, draft.redacted), 200)}   {size}")
         self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
@@ -181,7 +191,7 @@ class RequestScreen(PageScreen):
         if self.source is None:
             return
         self._without = self._next_without(self.source)
-        self._note(self._words)
+        self.note(self._words)
         self.start(self._make(), exclusive=True)
 
     def _next_without(self, source: ComingSource) -> Without | None:
@@ -202,9 +212,6 @@ class RequestScreen(PageScreen):
                     return Without(word)
         after = 0 if without is None or without.server not in servers else servers.index(without.server) + 1
         return Without(servers[after]) if after < len(servers) else None
-
-    def _note(self, words: str) -> None:
-        self.query_one("#request-note", Static).update(Content(line(words, 1000)))
 
     def look(self) -> None:
         """Draw more of a long page."""

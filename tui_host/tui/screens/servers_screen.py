@@ -17,7 +17,7 @@ from tui_host.capture.visible import line
 from tui_host.errors import ServerError
 from tui_host.llm.dialects.table import dialect
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.screens.page_screen import LOW, PageScreen
+from tui_host.tui.screens.page_screen import LOW, PageScreen, Surroundings
 from tui_host.tui.screens.server_catalog import ServerChoices
 from tui_host.tui.screens.server_switches import ServerSwitches
 from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
@@ -28,6 +28,7 @@ from tui_host.tui.widgets.status_lines import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Self
 
     from textual.screen import Screen
 
@@ -58,16 +59,30 @@ class ServersScreen(PageScreen):
     """
 
     HEADING = "Servers"
-    PLACE = "Servers"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "reconnect", "Reconnect", show=False),
-        Binding("s", "stop", "Stop", show=False),
-        Binding("t", "try", "Try", show=False),
-        Binding("p", "ping", "Ping", show=False),
-        Binding("o", "switch(False)", "On or off", show=False),
-        Binding("O", "switch(True)", "On or off for good", show=False),
-        Binding("i", "instructions", "Instructions", show=False),
-        Binding("slash", "filter", "Filter", show=False),
+        Binding("r", "reconnect", "reconnect", tooltip="connect, or reconnect"),
+        Binding("p", "ping", "ping", tooltip="ask whether the server is alive"),
+        Binding(
+            "o",
+            "switch(False)",
+            "on/off",
+            tooltip="switch the server, or in the details a tool, on or off until tui-host ends",
+        ),
+        Binding("O", "switch(True)", "and keep it", tooltip="switch it on or off, and keep that for later starts"),
+        Binding(
+            "i", "instructions", "instructions", tooltip="send the server's instructions to the model, or no longer"
+        ),
+        Binding("slash", "filter", "filter", tooltip="filter tools, resources and prompts"),
+        Binding("s", "stop", "stop", tooltip="disconnect, and end the server's process"),
+        Binding(
+            "t",
+            "try",
+            "try",
+            tooltip="call its tools, read its resources and fill in its prompts without a model",
+        ),
+        Binding("enter", "", "details", tooltip="go to the server's details, and back"),
+        Binding("tab", "app.focus_next"),
+        Binding("shift+tab", "app.focus_previous"),
     ]
     DEFAULT_CSS = """
     ServersScreen {
@@ -105,6 +120,16 @@ class ServersScreen(PageScreen):
         self._is_chosen = False
         self._is_up = False
         self._counts: Sequence[str] = ()
+
+    @classmethod
+    @override
+    def over(cls, place: Surroundings, words: str = "") -> Self:
+        def open_requests(server: str) -> Screen[None]:
+            from tui_host.tui.screens.direct_screen import DirectScreen
+
+            return DirectScreen(place.host, place.asks, server, place.direct)
+
+        return cls(place.host, place.session, open_requests)
 
     @override
     def body(self) -> Sequence[Widget]:

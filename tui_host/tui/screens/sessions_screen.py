@@ -1,37 +1,41 @@
-"""The list of sessions: search, preview, open, join, part and delete."""
+"""The list of sessions: search, preview, open, export, join, part and delete; and the rules and oldest turns of a session."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Input
 from typing_extensions import override
 
 from tui_host.capture.ladder.row_filter import read_filter
+from tui_host.capture.short_units import short_size
 from tui_host.capture.store.deletion import delete_session
-from tui_host.capture.store.search import Found
-from tui_host.capture.visible import line
-from tui_host.errors import StoreError, TuiHostError
+from tui_host.capture.store.search import Found, RecordSearch, search_chats
+from tui_host.capture.visible import line, tool_name
+from tui_host.chat.conversation import SAID, UserItem, item_from_text
+from tui_host.chat.session import oldest_turns, omit_turns
+from tui_host.errors import StoreError
 from tui_host.infer.stories import Stories, TapStory
+from tui_host.llm.outline import size_words
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.screens.page_screen import ChoiceScreen
-from tui_host.tui.screens.session_lines import Listed, listed_sessions, records_of
-from tui_host.tui.screens.session_preview import counted, moment, preview_lines
-from tui_host.tui.widgets.choices import Choice, ChoiceList
+from tui_host.tui.screens.page_screen import Browse, Surroundings
+from tui_host.tui.widgets.choices import Choice
+from tui_host.tui.widgets.pages.text_page import TextPage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from textual.widget import Widget
+    from typing import Self
 
     from tui_host.capture.session_summary import SessionInfo
+    from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
 
@@ -44,47 +48,114 @@ RECORDS_SECONDS = 0.2
 """Seconds after the last letter before records are searched."""
 HELD_SECONDS = 0.2
 """A key repeated within so many seconds is being held down, and does not count as a confirmation."""
+_PROMPTS = 30
 
 
-def _is_linkable(line: Listed) -> bool:
-    return line.story is not None and not line.whole and not line.found.session.imported
+def moment(time_ns: int) -> str:
+    """Return date and time; without the year in the present year."""
+    then, now = time.localtime(time_ns / 1_000_000_000), time.localtime()
+    return time.strftime("%m-%d %H:%M" if then.tm_year == now.tm_year else "%Y-%m-%d %H:%M", then)
 
 
-class SearchField(Input):
-    """The field of the screen. It gets every key except `delete`; any of them cancels a deletion."""
-
-    @override
-    async def on_event(self, event: events.Event) -> None:
-        screen = self.screen
-        if (
-            isinstance(event, events.Key)
-            and isinstance(screen, SessionsScreen)
-            and screen.keep()
-            and event.key == "escape"
-        ):
-            return
-        await super().on_event(event)
+def counted(number: int, what: str) -> str:
+    """Format a number with its noun: `1 turn`, `2 turns`."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-class SessionsScreen(ChoiceScreen):
-    """The list, newest first, and a field to search titles, messages and records."""
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A line of the list."""
+
+    found: Found  # the session; for a story or a tap, its summary in the form of a session
+    whole: str = ""  # for a tap that stands below its story the id of that story
+
+    @property
+    def info(self) -> SessionInfo:
+        return self.found.session
+
+    @property
+    def story(self) -> TapStory | None:
+        """The story or the single tap; None for other sessions."""
+        return self.info if isinstance(self.info, TapStory) else None
+
+    @property
+    def key(self) -> str:
+        """A unique name of the line: a shared server is listed below several stories."""
+        return f"{self.info.id} {self.whole}"
+
+    @property
+    def ids(self) -> list[str]:
+        return [self.info.id] if self.story is None else [tap.id for tap in self.story.taps]
+
+    @property
+    def can_be_joined(self) -> bool:
+        return self.story is not None and not self.whole and not self.info.imported
+
+
+@dataclass(slots=True)
+class Search:
+    """What was found for the typed words: in titles and messages at once, in records one session after the other."""
+
+    words: str = ""
+    sessions: Sequence[SessionInfo] = ()  # all sessions and stories, the last changed first
+    chats: Mapping[str, Found] | None = None  # matches in titles and messages; None without words
+    records: dict[str, Found] | None = None  # matches in records so far
+    progress: str = ""
+
+    def lines(self) -> Iterator[Listed]:
+        """Yield the lines; those that only records match stand last: a word of a tool's definition is in every request."""
+        chats, records, last = self.chats, self.records or {}, list[Listed]()
+        texts = [text.casefold() for text in read_filter(self.words).whole_texts]
+        for info in self.sessions:
+            ids = {tap.id for tap in info.taps} if isinstance(info, TapStory) else {info.id}
+            match = next((found[own] for found in (chats or {}, records) for own in ids if own in found), None)
+            if isinstance(info, TapStory):
+                is_first = chats is None or not ids.isdisjoint(chats)
+                is_first |= bool(texts) and all(text in info.title.casefold() for text in texts)
+                lines = [Listed(Found(session=info)), *(Listed(Found(session=half), info.id) for half in info.halves)]
+            else:
+                is_first = chats is None or info.id in chats
+                lines = [Listed(match or Found(session=info))]
+            if is_first:
+                yield from lines
+            elif match is not None:
+                last += lines
+        yield from last
+
+
+class SessionsScreen(Browse):
+    """The list, newest first, a field to search titles, messages and records, and a preview."""
 
     HEADING = "Sessions"
-    PLACE = "Sessions"
-    PLACEHOLDER = "search titles, messages and records: words, or a filter as in the inspector"
-    FIELD = SearchField
+    FILTER = "search titles, messages and records: words, or a filter as in the inspector"
+    FILTER_FIRST = True
+    BESIDE = 130
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+l", "link", show=False),
-        Binding("ctrl+s", "export", show=False),
-        Binding("delete", "delete", show=False, priority=True),
+        Binding("enter", "", "open", tooltip="open the session, chat and inspector"),
+        Binding("tab", "app.focus_next", tooltip="go to the preview to scroll it, and back"),
+        Binding("ctrl+s", "export", "export", tooltip="export the session to a file, in one of several formats"),
+        Binding(
+            "ctrl+l",
+            "link",
+            "join or part a tap",
+            tooltip="join a tap to the story above it, or part it from its story",
+        ),
+        Binding(
+            "delete",
+            "delete",
+            "remove",
+            key_display="delete, twice",
+            priority=True,
+            tooltip="remove the session for good; any other key after the first delete keeps it",
+        ),
     ]
     DEFAULT_CSS = """
     SessionsScreen {
-        &.-few > #session-preview { display: none; }
-        &.-unknown > #session-preview { display: none; }
-        & > #session-preview {
-            height: auto; max-height: 30%; padding: 0 1; border-top: solid $panel; text-wrap: nowrap; text-overflow: ellipsis;
-        }
+        & #list, & .-wide #list { width: 3fr; }
+        & .-below #list, & .-below.-wide #list { width: 1fr; }
+        & .browse-sheet { width: 2fr; }
+        & .-below #list { height: 2fr; max-height: 100%; }
+        &.-few .browse-sheet { display: none; }
     }
     """
 
@@ -97,175 +168,141 @@ class SessionsScreen(ChoiceScreen):
     def __init__(self, host: Host) -> None:
         super().__init__()
         self._host = host
-        self._listed: Sequence[Listed] = ()
-        self._looking = asyncio.Lock()
-        self._version = 0
+        self._found = Search()
+        self._listed: Mapping[str, Listed] = {}
+        self._looking = asyncio.Lock()  # what is known of taps is found out by one at a time
+        self._version = -1
         self._listed_at = 0.0
-        self._asked = 0
-        self._is_behind = False
-        self._states: list[tuple[str, bool, int]] = []
-        self._in_records: tuple[str, dict[str, Found]] = ("", {})  # the words, and the sessions so far
-        self._progress = ""
-        self._doomed: tuple[str, str] | None = None  # the line that another `delete` removes
+        self._doomed = ""  # the line that another `delete` removes
         self._delete_pressed_at = 0.0
 
+    @classmethod
     @override
-    def body(self) -> Sequence[Widget]:
-        *above, note = super().body()
-        return [*above, Static(id="session-preview", markup=False), note]
+    def over(cls, place: Surroundings, words: str = "") -> Self:
+        return cls(place.host)
 
-    def on_mount(self) -> None:
-        """List all, once the field has the focus: reading may take a while."""
-        self._show(empty="Reading the sessions …")
-        self.call_later(self._search)
+    # Searching.
 
+    @override
     def look(self) -> None:
-        """List the sessions once the host is open, and redraw when a session begins to wait or ends its turn."""
-        if self._is_behind and self._host.recorder is not None:
-            self._is_behind = False
-            self.call_later(self._search)
-        elif self._has_more_been_done():
-            self.call_later(self._search, again=True)
-        elif self._listed and self._present_states() != self._states:
-            self._show()
+        """List the sessions once the host is open, and again when the store has changed: taps are separate processes."""
+        store, now = self._host.store, time.monotonic()
+        if store is not None and now - self._listed_at >= LOOK_AGAIN_SECONDS:
+            self._listed_at = now
+            with suppress(StoreError):  # told by whoever wants more of it
+                version, self._version = self._version, store.data_version()
+                if version != self._version:
+                    self.start(self._list())
+        super().look()
 
-    def _has_more_been_done(self) -> bool:
-        """Whether the store has changed since the list was made: taps are separate processes."""
+    @override
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._doomed = ""
+        self.start(partial(self._search, self.typed), exclusive=True, group="records")
+
+    async def _list(self, words: str | None = None) -> None:
+        """Read the sessions, and those whose title or messages match the words."""
         store = self._host.store
-        if store is None or time.monotonic() - self._listed_at < LOOK_AGAIN_SECONDS:
-            return False
-        self._listed_at = time.monotonic()
-        try:
-            version, self._version = self._version, store.data_version()
-        except StoreError:
-            return False  # told by whoever wants more of it
-        return version != self._version
 
-    async def on_input_changed(self) -> None:
-        """Search for the typed words: titles and messages at once, then records."""
-        self._in_records, self._progress = (self.typed, {}), ""
-        await self._search()
-        self.start(self._search_records(self.typed), exclusive=True, group="records")
+        def read(store: Store, words: str) -> tuple[Sequence[SessionInfo], Mapping[str, Found] | None]:
+            chats = {found.session.id: found for found in search_chats(store.sessions, words)} if words else None
+            return Stories(store).listed(), chats
 
-    async def _search_records(self, words: str) -> None:
-        """Search the records of one session after the other, the last changed first, and list those that match."""
+        async with self._looking:
+            words = self._found.words if words is None else words
+            if store is not None and words == self.typed:
+                with self.telling():
+                    sessions, chats = await asyncio.to_thread(read, store, words)
+                    before = self._found
+                    kept = (before.records, before.progress) if before.words == words else (None, "")
+                    self._found = Search(words, sessions, chats, *kept)
+        self.look()
+
+    async def _search(self, words: str) -> None:
+        """Search the words everywhere: at last in the records of one session after the other, the last changed first."""
+        from tui_host.llm.exchange_summary import answer_text
+        from tui_host.llm.outline import estimate_tokens
+
         store = self._host.store
+        await self._list(words)
         if store is None or not words:
             return
         await asyncio.sleep(RECORDS_SECONDS)
-        records = records_of(store, words, lambda: self._in_records[0] == words)
-        sessions: Sequence[SessionInfo] = ()
-        try:
+        records = RecordSearch(
+            store,
+            read_filter(words),
+            answer=answer_text,
+            estimate=estimate_tokens,
+            goes_on=lambda: self.is_running and self.typed == words,
+        )
+        with self.telling():
             sessions = await asyncio.to_thread(store.sessions.list)
             for session in sessions:
                 match = await asyncio.to_thread(records.in_session, session)
-                if self.typed != words:
-                    return
-                self._progress = f"records of {records.looked:,} of {len(sessions):,} searched"
+                found = self._found
                 if match is not None:
-                    self._in_records[1][session.id] = match
-                    await self._search(again=True)
-                self._head()
+                    self._found = found = Search(
+                        words, found.sessions, found.chats, {**(found.records or {}), session.id: match}
+                    )
+                found.progress = f"records of {records.looked:,} of {len(sessions):,} searched"
                 if records.is_over:
                     break
-        except TuiHostError as error:
-            self.notify(line(str(error), 300), severity="error", markup=False)
         if records.looked == len(sessions):
-            self._progress = ""
-        self._head()
+            self._found.progress = ""
 
-    def on_unmount(self) -> None:
-        self._in_records = "", {}
+    # Listing.
 
-    def _head(self) -> None:
-        """Say how many lines there are, and how far records were searched."""
-        count = sum(not line.whole for line in self._listed)
-        counted = f"{count:,}{' found' * bool(self.typed)}" if count else ""
-        self.say("   ".join(filter(None, (self.HEADING, counted, self._progress))))
+    @override
+    def revision(self) -> object:
+        here = [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
+        return id(self._found), self._found.progress, here, self._host.recorder is None
 
-    async def _search(self, *, again: bool = False, current: tuple[str, str] = ("", "")) -> None:
-        """List the matches of the typed words. With `again` the cursor stays on its line, or goes to `current`."""
-        words, store = self.typed, self._host.store
-        self._asked += 1
-        asked = self._asked
-        if store is not None:
-            try:
-                async with self._looking:  # what is known of taps is found out by one at a time
-                    if asked != self._asked:
-                        return
-                    stories = Stories(store)
-                    listed = await asyncio.to_thread(listed_sessions, store, stories, words, self._in_records[1])
-            except TuiHostError as error:
-                self.notify(line(str(error), 300), severity="error", markup=False)
-                return
-            if asked != self._asked:
-                return  # more was typed meanwhile
-            if again and [line.shown for line in listed] == [line.shown for line in self._listed]:
-                return
-            if not any(current) and (chosen := self._current) is not None:
-                current = chosen.key
-            self._listed = listed
-        self._is_behind = self._host.recorder is None
-        if self._is_behind:
-            empty = "Opening the sessions."
-        elif store is None:
-            empty = "Sessions are not saved here, so there are no earlier ones."
-        elif words:
-            empty = (
-                "; ".join(read_filter(words).hints)
-                or "No title, message or body has all of these words, and no row matches; try fewer."
-            )
-        else:
-            empty = (
-                "No sessions yet. Press escape and ask something: it is saved from the first word."
-                " Sessions of other hosts, recorded by «tui-host tap», are listed here too."
-            )
-        former = self.choices.cursor or 0 if again else 0
-        at = next((number for number, line in enumerate(self._listed) if again and line.key == current), former)
-        self._show(empty=empty, current=at)
-        self._head()
+    @override
+    def items(self) -> Sequence[tuple[str, Choice]]:
+        found = self._found
+        self._listed = {listed.key: listed for listed in found.lines()}
+        self.EMPTY = self._nothing()
+        count = sum(not listed.whole for listed in self._listed.values())
+        words = f"{count:,}{' found' * bool(found.words)}" if count else ""
+        self.say("   ".join(filter(None, (self.HEADING, words, found.progress))))
+        moments = {key: moment(listed.info.updated_ns) for key, listed in self._listed.items()}
+        width = max(map(len, moments.values()), default=0)
+        return [(key, self._choice(listed, moments[key], width)) for key, listed in self._listed.items()]
 
-    def _show(self, *, empty: str = "", current: int | None = None) -> None:
-        self._states = self._present_states()
-        moments = [moment(line.found.session.updated_ns) for line in self._listed]
-        width = max(map(len, moments), default=0)
-        lines = [
-            self._choice(line, f"{'' if line.whole else moment:>{width}}  {'  ' if line.whole else ''}")
-            for line, moment in zip(self._listed, moments, strict=True)
-        ]
-        self.choices.show(lines, empty=empty, current=current)
-        self._show_current()
+    def _nothing(self) -> str:
+        if self._host.recorder is None:
+            return "Opening the sessions."
+        if self._host.store is None:
+            return "Sessions are not saved here, so there are no earlier ones."
+        if self._version < 0 or not (self._found.sessions or self._listed_at):
+            return "Reading the sessions …"
+        if self._found.words:
+            hints = "; ".join(read_filter(self._found.words).hints)
+            return hints or "No title, message or body has all of these words, and no row matches; try fewer."
+        return (
+            "No sessions yet. Press escape and ask something: it is saved from the first word."
+            " Sessions of other hosts, recorded by «tui-host tap», are listed here too."
+        )
 
-    def _present_states(self) -> list[tuple[str, bool, int]]:
-        return [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
-
-    def _choice(self, listed: Listed, moment: str) -> Choice:
-        info, story = listed.found.session, listed.story
-        here = self._host.sessions.get(info.id)
-        state, size = self._state(info, here), counted(info.turns, "turn")
+    def _choice(self, listed: Listed, moment: str, width: int) -> Choice:
+        info, story, found = listed.info, listed.story, listed.found
+        state, size = self._state(info), counted(info.turns, "turn")
         if story is not None:
             state, size = "live" * story.live, "" if listed.whole else story.size
         return Choice(
             words=self._title(listed),
-            before=moment,
-            note=f"{counted(listed.found.rows, 'row')}: {listed.found.excerpt}"
-            if listed.found.rows
-            else listed.found.excerpt,
-            right=(
-                "" if listed.whole else info.listed_source,
-                state,
-                size,
-                line(info.asked[0], 40),
-                info.asked[1],
-            ),
+            before=f"{'' if listed.whole else moment:>{width}}  {'  ' if listed.whole else ''}",
+            note=f"{counted(found.rows, 'row')}: {found.excerpt}" if found.rows else found.excerpt,
+            right=("" if listed.whole else info.listed_source, state, size, line(info.asked[0], 40), info.asked[1]),
         )
 
     def _title(self, listed: Listed) -> str:
-        story, title = listed.story, listed.found.session.title
-        words = story.label if story is not None and listed.whole else title
+        words = listed.story.label if listed.story is not None and listed.whole else listed.info.title
         return mask_of(self._host).marks(line(words, 200)) or "untitled"
 
-    def _state(self, info: SessionInfo, here: Session | None) -> str:
+    def _state(self, info: SessionInfo) -> str:
+        here = self._host.sessions.get(info.id)
         if here is None:
             return "open elsewhere" if info.live else ""
         if here.open_questions():
@@ -279,84 +316,86 @@ class SessionsScreen(ChoiceScreen):
         session: Session | None = getattr(self.app, "session", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - Textual leaves it open
         return "" if session is None else session.id
 
-    def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        event.stop()
-        self._show_current()
+    # The preview, and what keys do on the current line.
 
-    def _show_current(self) -> None:
-        """Show what `delete` and `ctrl+l` do on the current line, and a preview of its session."""
-        current = self._current
-        if current is None or current.key != self._doomed:
-            self._doomed = None
-        if current is not None and self._doomed:
-            question = f"delete again: remove «{line(self._title(current), 80)}» for good. Any other key keeps it."
-            self.query_one("#choice-note", Static).update(Content.styled(question, "bold $text-warning"))
-        else:
-            self.note(self._link_words())
-        self.start(self._preview(), exclusive=True, group="preview")
+    @override
+    def facts(self, key: str) -> object:
+        listed = self._listed[key]
+        return listed.info.updated_ns, listed.info.turns, listed.info.live
 
-    async def _preview(self) -> None:
+    @override
+    def sheet(self, key: str) -> None:
+        """Have the preview read; it is shown when it comes."""
+        if key != self._doomed:
+            self._doomed = ""
+        self._say_keys()
+        self.start(partial(self._preview, self._listed[key]), exclusive=True, group="preview")
+
+    def _say_keys(self) -> None:
+        """Say what `delete` and `ctrl+l` do on the current line."""
+        listed = self._listed.get(self.current)
+        words = ""
+        if listed is not None and self._doomed:
+            question = f"delete again: remove «{line(self._title(listed), 80)}» for good. Any other key keeps it."
+            self.note(question, "bold $text-warning")
+            return
+        if listed is not None and listed.whole and not listed.info.imported:
+            words = "ctrl+l parts this tap from its story; enter shows this tap alone."
+        elif listed is not None and listed.can_be_joined and self._story_above() is not None:
+            words = "ctrl+l joins this story to the one above."
+        self.note(words)
+
+    async def _preview(self, listed: Listed) -> None:
         await asyncio.sleep(PREVIEW_SECONDS)
-        current, store = self._current, self._host.store
-        lines: Sequence[str] = ()
-        if current is not None and store is not None:
-            info, mask = current.found.session, mask_of(self._host)
+        store, mask = self._host.store, mask_of(self._host)
+        if store is not None:
             try:
-                lines = await asyncio.to_thread(preview_lines, store, info, current.story, mask)
+                lines = await asyncio.to_thread(lambda: [*preview_lines(store, listed)])
             except StoreError as error:
-                lines = [line(str(error), 300)]
-        self.set_class(not lines, "-unknown")
-        self.query_one("#session-preview", Static).update(Content("\n".join(lines)))
-
-    @property
-    def _current(self) -> Listed | None:
-        at = self.choices.cursor
-        return self._listed[at] if at is not None and at < len(self._listed) else None
+                lines = [str(error)]
+            self.view.show(TextPage("session", mask("\n".join(line(words, 300) for words in lines)), form="plain"))
 
     def _story_above(self) -> TapStory | None:
         """The next story above the current line; imported stories do not count."""
-        above = self._listed[: self.choices.cursor or 0]
-        return next((line.story for line in reversed(above) if line.story is not None and _is_linkable(line)), None)
-
-    def _link_words(self) -> str:
-        current = self._current
-        if current is None or current.story is None or current.found.session.imported:
-            return ""
-        if current.whole:
-            return "ctrl+l parts this tap from its story; enter shows this tap alone."
-        return "ctrl+l joins this story to the one above." if self._story_above() is not None else ""
+        keys = list(self._listed)
+        above = keys[: keys.index(self.current)] if self.current in keys else ()
+        return next((self._listed[key].story for key in reversed(above) if self._listed[key].can_be_joined), None)
 
     async def action_link(self) -> None:
-        current, above, store = self._current, self._story_above(), self._host.store
-        if current is None or store is None:
+        listed, above, store = self._listed.get(self.chosen), self._story_above(), self._host.store
+        if listed is None or store is None:
             return
-        if not (current.whole or _is_linkable(current)):
-            self.notify("Only what a tap recorded here can be joined.", severity="warning", markup=False)
-            return
-        if not current.whole and above is None:
-            self.notify("There is no story of a tap above this one.", severity="warning", markup=False)
+        other = listed.whole or (above.id if above is not None and listed.can_be_joined else "")
+        if not other:
+            words = "There is no story of a tap above this one, or this is none that a tap recorded here."
+            self.notify(words, severity="warning", markup=False)
             return
         with self.telling():
             async with self._looking:
-                stories, name = Stories(store), current.found.session.id
-                if current.whole:
-                    story = await asyncio.to_thread(stories.part, name, current.whole)
+                stories = Stories(store)
+                if listed.whole:
+                    story = await asyncio.to_thread(stories.part, listed.info.id, other)
                 else:
-                    story = await asyncio.to_thread(stories.join, name, above.id if above is not None else "")
-            await self._search(again=True, current=(story.id, ""))
+                    story = await asyncio.to_thread(stories.join, listed.info.id, other)
+            await self._list()
+            self.list_again(f"{story.id} ")
 
     def action_export(self) -> None:
-        if (current := self._current) is not None:
+        if (listed := self._listed.get(self.current)) is not None:
             from tui_host.tui.screens.export_screen import ExportPart, ask_for_export
 
-            ask_for_export(self, self._host, current.found.session.id, (ExportPart(),))
+            ask_for_export(self, self._host, listed.info.id, (ExportPart(),))
 
-    def keep(self) -> bool:
-        """Cancel the deletion that waits for a second press; returns whether there was one."""
-        was_doomed, self._doomed = self._doomed is not None, None
-        if was_doomed:
-            self._show_current()
-        return was_doomed
+    # Deleting.
+
+    def on_key(self, event: events.Key) -> None:
+        """Keep the session that waits for a second `delete`: any other key comes by here."""
+        if self._doomed:
+            self._doomed = ""
+            self._say_keys()
+            if event.key == "escape":
+                event.stop()
+                event.prevent_default()
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -366,63 +405,168 @@ class SessionsScreen(ChoiceScreen):
 
     def action_delete(self) -> None:
         """Ask before removing the current session; pressed again, removes it."""
-        now, current = time.monotonic(), self._current
+        now, listed = time.monotonic(), self._listed.get(self.chosen)
         is_held = now - self._delete_pressed_at < HELD_SECONDS
         self._delete_pressed_at = now
-        if current is None or is_held:
+        if listed is None or is_held:
             return
-        if reason := self._reason_to_keep(current):
+        if reason := self._reason_to_keep(listed):
             self.notify(reason, severity="warning", markup=False)
-        elif self._doomed == current.key:
-            self.start(self._delete(current), group="delete")
+        elif self._doomed == listed.key:
+            self._doomed = ""
+            self.start(self._delete(listed), group="delete")
         else:
-            self._doomed = current.key
-            self._show_current()
+            self._doomed = listed.key
+        self._say_keys()
 
     def _reason_to_keep(self, listed: Listed) -> str:
         """Say why a session cannot be removed now; empty if it can be."""
-        info, story = listed.found.session, listed.story
-        here = self._host.sessions.get(info.id)
-        taps = [tap.id for tap in story.taps] if story is not None else []
-        if self._on_screen in {info.id, listed.whole, *taps}:
+        here = self._host.sessions.get(listed.info.id)
+        if self._on_screen in {listed.info.id, listed.whole, *listed.ids}:
             return "This session is on the screen. Show another one first, then delete it here."
         if here is not None and (here.busy or here.open_questions()):
             return "A turn of this session is running. Delete the session when the turn has ended."
-        if here is None and info.live:
+        if here is None and listed.info.live:
             return "Another process is writing this session. End it there first."
         return ""
 
     async def _delete(self, listed: Listed) -> None:
         """Remove a session, or all taps of a story, from the disk."""
-        store, info, story = self._host.store, listed.found.session, listed.story
-        here = self._host.sessions.get(info.id)
-        self._doomed = None
+        store, here = self._host.store, self._host.sessions.get(listed.info.id)
         if store is None or (here is not None and not self._host.sessions.leave(here)):
             self.notify("This session is not saved whole yet. Delete it later.", severity="warning", markup=False)
             return
         with self.telling():
-            for name in [tap.id for tap in story.taps] if story is not None else [info.id]:
+            for name in listed.ids:
                 await asyncio.to_thread(delete_session, store, name)
             self.notify(f"removed «{line(self._title(listed), 80)}»", markup=False)
-        await self._search(again=True)
+        await self._list()
 
-    async def on_input_submitted(self) -> None:
-        await self._open(self.choices.cursor)
+    # Opening.
 
-    async def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        await self._open(event.line)
+    @override
+    def opened(self, key: str) -> None:
+        self.start(partial(self._open, self._listed[key].info), group="open", exclusive=True)
 
-    def _session_of(self, info: SessionInfo) -> Session:
-        if info.is_foreign:
-            return self._host.sessions.foreign(info)
-        return self._host.sessions.open(info.id)
-
-    async def _open(self, number: int | None) -> None:
-        if number is None or not 0 <= number < len(self._listed):
-            return
-        info = self._listed[number].found.session
+    async def _open(self, info: SessionInfo) -> None:
+        sessions = self._host.sessions
         with self.telling():
-            session = await asyncio.to_thread(self._session_of, info)
+            if info.is_foreign:
+                session = await asyncio.to_thread(sessions.foreign, info)
+            else:
+                session = await asyncio.to_thread(sessions.open, info.id)
             if self.is_on_top:  # else the person has gone on meanwhile
                 self.post_message(self.Chosen(session))
                 self.action_leave()
+
+
+def preview_lines(store: Store, listed: Listed) -> Iterator[str]:
+    """Yield dates, size, models, servers and the first prompts or the taps of a session. Blocks on the disk."""
+    info, story = listed.info, listed.story
+    traffic = [row for name in listed.ids for row in store.sessions.traffic(name)]
+    dates = list(dict.fromkeys((moment(info.created_ns), moment(info.updated_ns))))
+    turns = [] if story is not None else [counted(info.turns, "turn")]
+    size = f"{short_size(sum(row.size for row in traffic))} on the disk"
+    yield f"session  {' · '.join((info.id, ' to '.join(dates), *turns, size))}"
+    models = () if info.is_direct else store.sessions.models(info.id) or [f"{info.model} {info.protocol}"]
+    requests, frames = sum(row.requests for row in traffic), sum(row.frames for row in traffic)
+    named = ", ".join(model.strip() for model in models)
+    yield f"models   {' · '.join(filter(None, (named, counted(requests, 'request'))))}"
+    servers = ", ".join(dict.fromkeys(row.peer for row in traffic if row.frames)) or "none"
+    yield f"servers  {' · '.join([servers, *([counted(frames, 'frame')] if frames else [])])}"
+    if story is not None:
+        if story.hosts:
+            yield f"hosts    {', '.join(story.hosts)}"
+        for half in story.halves or (story,):
+            yield f"tap      {moment(half.created_ns)}  {half.label}"
+        return
+    for number, text in enumerate(store.sessions.item_texts(info.id, beginning=SAID, most=_PROMPTS), 1):
+        item = item_from_text(text)
+        if isinstance(item, UserItem):
+            yield f"asked    {number} {item.text}"
+
+
+class RulesScreen(Browse):
+    """The rules given for a session."""
+
+    HEADING = "Rules"
+    EMPTY = "No rule was given for this session. In an approval, A pressed twice gives one."
+    IS_OWN = True
+    HAS_SHEET = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "", "end the rule", tooltip="end the rule: you are asked about its calls again"),
+        Binding("delete,backspace", "end"),
+    ]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._grants = session.policy.grants
+
+    @classmethod
+    @override
+    def over(cls, place: Surroundings, words: str = "") -> Self:
+        return cls(place.session)
+
+    @override
+    def items(self) -> Sequence[tuple[str, Choice]]:
+        self.note(
+            "These tools run unasked in this session, as long as their server does not change them."
+            * bool(self._grants)
+        )
+        names = [tool_name(grant.server, grant.tool) for grant in self._grants]
+        return [(name, Choice(words=name)) for name in names]
+
+    @override
+    def opened(self, key: str) -> None:
+        self._grants[:] = [grant for grant in self._grants if tool_name(grant.server, grant.tool) != key]
+        self.look()
+
+    def action_end(self) -> None:
+        self.opened(self.current)
+
+
+class TurnsScreen(Browse):
+    """The turns to leave out of a conversation that is too long for the model."""
+
+    HEADING = "Oldest turns"
+    IS_OWN = True
+    HAS_SHEET = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "", "go on without them", tooltip="leave them out of this and all later requests, and go on"),
+        Binding("s", "send", "send everything again", tooltip="send everything again, such as to another model"),
+    ]
+
+    def __init__(self, again: Callable[[], object], session: Session) -> None:
+        super().__init__()
+        self._again, self._session, self._turns = again, session, oldest_turns(session)
+
+    @classmethod
+    @override
+    def over(cls, place: Surroundings, words: str = "") -> Self:
+        return cls(lambda: place.host.again(place.session), place.session)
+
+    @override
+    def items(self) -> Sequence[tuple[str, Choice]]:
+        self.note(
+            "The conversation is longer than the model reads. These turns would be left out of this and all later"
+            " requests; the chat keeps them."
+        )
+        return [
+            (
+                str(turn.turn),
+                Choice(before=f"turn {turn.turn}  ", words=turn.title, right=(size_words(turn.size_bytes),)),
+            )
+            for turn in self._turns
+        ]
+
+    @override
+    def opened(self, key: str) -> None:
+        has_failed = self._session.can_try_again
+        if key and not self._session.busy:
+            omit_turns(self._session, self._turns)
+        if has_failed:
+            self._again()
+        self.action_leave()
+
+    def action_send(self) -> None:
+        self.opened("")

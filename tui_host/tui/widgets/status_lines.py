@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from tui_host.capture.visible import line, tool_name
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.key_tables import ACTIONS
+from tui_host.tui.keys import ACTIONS, IN_BAR, keys_of
 from tui_host.tui.text_width import clip
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ class StatusLines:
         shows_chat: bool,
         below: int = 0,
         asked: str = "",
+        here: tuple[type, ...] = (),
+        here_first: bool = False,
     ) -> None:
         """Show the news.
 
@@ -101,6 +103,8 @@ class StatusLines:
             shows_chat: What is asked there needs no word in the header.
             below: New lines below the visible part of the chat.
             asked: What a server asks; empty if nothing.
+            here: The classes that have the focus, the innermost first.
+            here_first: Whether their keys come before all others where there is little room.
         """
         waits = 0 if session is None else len(session.open_questions())
         asked = asked or (f"{waits} call{'s' * (waits > 1)} to decide" if waits else "")
@@ -117,7 +121,9 @@ class StatusLines:
             words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
             self.waiting.say(Content(words).stylize("bold") + waiting(self._host, session))
         is_hinting = time.monotonic() < self._hint_end
-        self.keys.say(Content.styled(self._hint, "bold $text-warning") if is_hinting else keys(width))
+        self.keys.say(
+            Content.styled(self._hint, "bold $text-warning") if is_hinting else keys(width, here, here_first=here_first)
+        )
 
 
 def header(host: Host, session: Session | None, width: int, alert: str = "", foreign: str = "") -> Content:
@@ -351,13 +357,20 @@ def _running(host: Host, session: Session) -> str:
 
 
 @lru_cache(8)
-def keys(width: int) -> Content:
-    """Return the footer: keys with labels as far as they fit, quitting last."""
-    shown = [action for action in ACTIONS if action.label]
-    parts = [Content.assemble(Content.styled(a.shown, "bold $foreground"), Content(f" {a.label}")) for a in shown]
-    while len(parts) > 2 and sum(part.cell_length + 2 for part in parts) > width:
-        parts.pop(-2)
-    room = width - sum(part.cell_length + 2 for part in parts[:-1]) - parts[-1].cell_length
-    return Content.assemble(
-        *(Content.assemble(part, Content("  ")) for part in parts[:-1]), Content(" " * max(room, 0)), parts[-1]
-    )
+def keys(width: int, here: tuple[type, ...], *, here_first: bool) -> Content:
+    """Return the key bar: the keys of the classes that have the focus, then those that work everywhere, quitting last.
+
+    Args:
+        here_first: Whether the keys that work everywhere give way where there is no room for all.
+    """
+    actions = {action.name: action for action in ACTIONS}
+    own = [(key.shown, key.brief) for key in keys_of(*here) if key.brief]
+    everywhere = [(actions[name].shown, name) for name in IN_BAR]
+    *parts, last = [
+        Content.assemble("  ", Content.styled(shown, "bold $foreground"), Content(f" {brief}"))
+        for shown, brief in (*own, *everywhere)
+    ]
+    while parts and sum(part.cell_length for part in (*parts, last)) > width + 2:
+        parts.pop(-1 if here_first or len(parts) <= len(everywhere) - 1 else len(parts) - len(everywhere))
+    room = width + 2 - sum(part.cell_length for part in (*parts, last))
+    return Content.assemble(*parts, Content(" " * max(room, 0)), last)[2:]

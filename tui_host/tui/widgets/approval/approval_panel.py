@@ -21,7 +21,7 @@ from tui_host.capture.visible import visible
 from tui_host.chat.policy import Question
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
-from tui_host.tui.key_tables import ACTIONS
+from tui_host.tui.keys import ACTIONS
 from tui_host.tui.widgets.approval import approval_words as words
 from tui_host.tui.widgets.approval.approval_lines import WIDE, ApprovalFace, Field
 from tui_host.tui.widgets.approval.argument_edit import Editable, editable, read_edit
@@ -74,24 +74,47 @@ class Approval(Container, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,a", "once", show=False),
-        Binding("Y", "all", show=False),
-        Binding("A", "session", show=False),
-        Binding("e", "edit", show=False),
-        Binding("n", "no", show=False),
-        Binding("r", "because", show=False),
-        Binding("escape", "back", show=False),
-        Binding("up", "scroll(-1)", show=False),
-        Binding("down", "scroll(1)", show=False),
-        Binding("pageup", "turn(-1)", show=False),
-        Binding("pagedown", "turn(1)", show=False),
-        Binding("home", "edge(-1)", show=False),
-        Binding("end", "edge(1)", show=False),
-        Binding("left", "other(-1)", show=False),
-        Binding("right", "other(1)", show=False),
-        Binding("p", "raw", show=False),
-        Binding("d", "description", show=False),
-        Binding("z", "widen", show=False),
+        Binding("y,a", "once", "once", tooltip="approve this call once; what was not shown to its end is shown first"),
+        Binding(
+            "Y",
+            "all",
+            "all that remain",
+            tooltip="approve all that remain, once the whole arguments of each were shown, in the list or below",
+        ),
+        Binding(
+            "A",
+            "session",
+            "this tool, this session",
+            key_display="A, twice",
+            tooltip="approve this tool for the session; the first A shows the rule in words",
+        ),
+        Binding("e", "edit", "edit", tooltip="edit the arguments, then approve"),
+        Binding("n", "no", "no", tooltip="reject"),
+        Binding("r", "because", "no, because…", tooltip="reject with a reason that the model is told"),
+        Binding(
+            "escape",
+            "back",
+            "stop the turn",
+            key_display="escape, twice",
+            tooltip="reject, and stop the turn; from an edit, a reason or a description: go back",
+        ),
+        Binding("tab", "", "look around", tooltip="look around in the inspector, and back; no key decides there"),
+        Binding("left", "other(-1)", tooltip="go to the call before or after, where several wait"),
+        Binding("right", "other(1)"),
+        Binding(
+            "up",
+            "scroll(-1)",
+            key_display="up down, …",
+            tooltip="scroll the arguments; pageup, pagedown, home and end too",
+        ),
+        Binding("down", "scroll(1)"),
+        Binding("pageup", "turn(-1)"),
+        Binding("pagedown", "turn(1)"),
+        Binding("home", "edge(-1)"),
+        Binding("end", "edge(1)"),
+        Binding("p", "raw", tooltip="show the arguments indented, or byte for byte"),
+        Binding("d", "description", tooltip="show the server's whole description"),
+        Binding("z", "widen", tooltip="give the approval the width of the screen, and back"),
     ]
 
     DEFAULT_CSS = """

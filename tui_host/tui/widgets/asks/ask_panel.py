@@ -98,12 +98,18 @@ class AskPanel(Container, can_focus=True):
 
     KEEPS: ClassVar[bool] = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+d", "decline", show=False, priority=True),
-        Binding("escape", "cancel", show=False, priority=True),
-        Binding("pageup", "scroll_body(-1)", show=False),
-        Binding("pagedown", "scroll_body(1)", show=False),
-        Binding("up", "scroll_line(-1)", show=False),
-        Binding("down", "scroll_line(1)", show=False),
+        Binding(
+            "tab,shift+tab", "", tooltip="go to the next field, then to the buttons; letters are text in the fields"
+        ),
+        Binding("enter", "", tooltip="in a field: go to the next one; on a button: press it"),
+        Binding("ctrl+d", "decline", "decline", priority=True, tooltip="decline"),
+        Binding(
+            "escape", "cancel", "cancel", priority=True, tooltip="cancel: the question is closed without an answer"
+        ),
+        Binding("pageup", "scroll_body(-1)", tooltip="scroll"),
+        Binding("pagedown", "scroll_body(1)"),
+        Binding("up", "scroll_line(-1)", key_display="up down, space", tooltip="move in a list of values, and choose"),
+        Binding("down", "scroll_line(1)"),
     ]
     DEFAULT_CSS = """
     AskPanel {

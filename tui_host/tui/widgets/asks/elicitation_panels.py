@@ -98,7 +98,9 @@ class AddressPanel(AskPanel):
     """Shows an address and its host, and opens it by a key."""
 
     KEEPS: ClassVar[bool] = False  # it closes because the browser is back, or the server saw the visit
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("o", "open", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", tooltip="open the address in the browser, where a page is to be visited"),
+    ]
     opener: Callable[[str], Awaitable[bool]] | None = None
 
     def _address(self, text: str) -> Sequence[Widget]:

@@ -39,8 +39,14 @@ class PageLines(PieceView, SelectingView):
 
     has_cursor = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space,plus,minus", "fold", "Open or close", show=False),
-        Binding("b", "by_size", "By size", show=False),
+        Binding(
+            "enter",
+            "",
+            key_display="enter, space, + -",
+            tooltip="open or close the current line; in JSON: fold it, or read a long string as a page, which escape leaves",
+        ),
+        Binding("space,plus,minus", "fold"),
+        Binding("b", "by_size", "by size", tooltip="sort the lines by size, the largest first; again: in order"),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
@@ -282,15 +288,35 @@ class PageView(PageLines):
     """A page among several tabs of a detail."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "tab(-1)", "Tab", show=False),
-        Binding("right,l", "tab(1)", "Tab", show=False),
-        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 10)),
-        Binding("o", "to_row", "Go to the row", show=False),
-        Binding("slash", "search", "Search", show=False),
-        Binding("n", "place(1)", "Next place", show=False),
-        Binding("N", "place(-1)", "Place before", show=False),
-        Binding("r", "bytes", "Bytes", show=False),
-        Binding("p", "path", "Path", show=False),
+        Binding(
+            "left,h",
+            "tab(-1)",
+            "tabs",
+            key_display="left right",
+            tooltip="go to the next or the previous tab; 1 to 9 too",
+        ),
+        Binding("right,l", "tab(1)"),
+        *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
+        Binding(
+            "slash",
+            "search",
+            "search",
+            tooltip="search the page, opening what hides a place: n and N go on, escape ends; up: the last text",
+        ),
+        Binding(
+            "n", "place(1)", tooltip="go to the next or the former place of the search; without one, as in the list"
+        ),
+        Binding("N", "place(-1)"),
+        Binding(
+            "o", "to_row", "its row", tooltip="on a line of a page such as Time or Chain: go to the row it leads to"
+        ),
+        Binding(
+            "r",
+            "bytes",
+            "bytes",
+            tooltip="show the bytes of the current line's value as they were sent; again: in hex; again: back",
+        ),
+        Binding("p", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
     ]
 
     @dataclass(kw_only=True)

@@ -79,21 +79,84 @@ class Inspector(Container):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter"),
-        Binding("vertical_line", "split", "Split"),
-        Binding("z", "zoom", "Full screen"),
-        Binding("d", "changes", "Changes"),
-        Binding("m", "mark", "Mark"),
-        Binding("M", "note(False)", "Note", show=False),
-        Binding("J", "note(True)", "Join by hand", show=False),
-        Binding("x", "export", "Export"),
-        Binding("c", "chain", "Chain"),
-        Binding("question_mark", "legend", "Signs"),
-        Binding("n", "look(1)", "Next to look at"),
-        Binding("N", "look(-1)", "To look at before"),
-        Binding("left_square_bracket,ctrl+pageup", "heading(-1)", "Heading above", show=False),
-        Binding("right_square_bracket,ctrl+pagedown", "heading(1)", "Heading below", show=False),
-        *(Binding(str(number), f"tab_at({number - 1})", f"Tab {number}", show=False) for number in range(1, 10)),
+        Binding(
+            "slash",
+            "filter",
+            "filter",
+            id="filter",
+            tooltip='filter by words, server: tool: size>10k …, "text in a body", or, not (below); tab completes;'
+            " up: the last one; escape clears",
+        ),
+        Binding(
+            "n",
+            "look(1)",
+            "next",
+            id="next",
+            tooltip="go to the next or the previous row that deserves a look: errors, cut answers, retries, changes,"
+            " edits, what was not told; with words in the filter, to the next match",
+        ),
+        Binding("N", "look(-1)"),
+        Binding(
+            "c",
+            "chain",
+            "chain",
+            id="chain",
+            tooltip="show the chain of the row's call: asked, decided, sent, answered, told, said; again: the tab before",
+        ),
+        Binding(
+            "d",
+            "changes",
+            "changes",
+            id="changes",
+            tooltip="show what changed in a request since the one before; again: everything, with the changes marked",
+        ),
+        Binding(
+            "x",
+            "export",
+            "export",
+            id="export",
+            tooltip="export the row, its call, its turn or the session to a file, in one of several formats",
+        ),
+        Binding(
+            "question_mark",
+            "legend",
+            "signs",
+            id="signs",
+            tooltip="show what the signs of the list mean, in place of the row; again: the row",
+        ),
+        Binding(
+            "m",
+            "mark",
+            "mark",
+            id="mark",
+            tooltip="mark the row, or no longer: requests are compared with the request marked last; filter: marked",
+        ),
+        Binding("M", "note(False)", "note", id="note", tooltip="write a note on the row, and mark it"),
+        Binding(
+            "J",
+            "note(True)",
+            "join by hand",
+            id="join",
+            tooltip="join the row's call with a frame by hand, or part them: a digit chooses; also sessions link",
+        ),
+        Binding("z", "zoom", "full screen", id="zoom", tooltip="give the inspector the whole screen, and back"),
+        Binding(
+            "vertical_line",
+            "split",
+            "split",
+            id="split",
+            tooltip="put the details side by side or one above the other, or show the other one",
+        ),
+        Binding(
+            "left_square_bracket,ctrl+pageup",
+            "heading(-1)",
+            tooltip="go to the heading above or below: its pages answer questions",
+        ),
+        Binding("right_square_bracket,ctrl+pagedown", "heading(1)"),
+        Binding(
+            "1", "tab_at(0)", key_display="1 to 9", tooltip="show that tab of the details, such as Bill of a heading"
+        ),
+        *(Binding(str(number), f"tab_at({number - 1})") for number in range(2, 10)),
     ]
 
     class ExportAsked(Message):

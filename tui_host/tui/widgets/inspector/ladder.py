@@ -55,8 +55,13 @@ class LadderView(PieceView, SelectingView):
     LadderView > .ladder--related { background: $foreground 12%; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "lane('llm')", "LLM lane", show=False),
-        Binding("right,l", "lane('mcp')", "MCP lane", show=False),
+        Binding("enter", "", "details", tooltip="go to the details; on a heading: fold or open its rows"),
+        Binding(
+            "left,h", "lane('llm')", tooltip="go to the related row in the LLM lane, else to the nearest row there"
+        ),
+        Binding(
+            "right,l", "lane('mcp')", tooltip="go to the related row in the MCP lane, else to the nearest row there"
+        ),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name

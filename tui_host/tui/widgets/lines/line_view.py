@@ -41,12 +41,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     has_cursor: bool = False
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line-view--cursor"}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "line(-1)", "Up", show=False),
-        Binding("down,j", "line(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "first", "First", show=False),
-        Binding("end,G", "last", "Last", show=False),
+        Binding("up,k", "line(-1)", key_display="up down, k j", tooltip="move a line up or down"),
+        Binding("down,j", "line(1)"),
+        Binding("pageup", "page(-1)", tooltip="move a page up or down"),
+        Binding("pagedown", "page(1)"),
+        Binding("home,g", "first", key_display="home end, g G", tooltip="go to the first or the last line"),
+        Binding("end,G", "last"),
     ]
     DEFAULT_CSS = """
     LineView {

@@ -38,9 +38,31 @@ class Prompt(KeysInOrder, MarkedField):
     """The prompt. Posts messages and commands for the screen to handle."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+j", "new_line", "New line", show=False),
-        Binding("ctrl+u", "clear_all", "Clear", show=False),
-        Binding("ctrl+t", "open_paste", "Open a paste", show=False),
+        Binding("enter", "", "send", tooltip="send"),
+        Binding(
+            "ctrl+j",
+            "new_line",
+            "new line",
+            tooltip="begin a new line (shift+enter too, if the terminal passes it on)",
+        ),
+        Binding("up,down", "", tooltip="from the first or the last line: bring back earlier messages"),
+        Binding(
+            "slash",
+            "",
+            "commands",
+            tooltip="run a command, or a server's prompt by /server:prompt; tab completes. A space before it sends text",
+        ),
+        Binding(
+            "at",
+            "",
+            "files",
+            tooltip="attach a file, or a server's resource by @server:uri; tab completes. It is read when you choose it",
+        ),
+        Binding("ctrl+u", "clear_all", tooltip="delete everything that is written"),
+        Binding("ctrl+z,ctrl+y", "", tooltip="undo and redo"),
+        Binding("ctrl+t", "open_paste", tooltip="show the text of a large paste in place of its mark"),
+        Binding("1,2,3", "", tooltip="in an empty chat: ask the question with this number"),
+        Binding("question_mark", "", tooltip="in an empty prompt: show this help"),
     ]
     DEFAULT_CSS = """
     Prompt {
@@ -92,7 +114,7 @@ class Prompt(KeysInOrder, MarkedField):
     ) -> None:
         super().__init__(PLACEHOLDER, id=id)
         self.quick: Mapping[str, str] = {}  # texts that one key sends while the prompt is empty
-        self._own_commands = tuple(commands)
+        self.own_commands = tuple(commands)
         self._offers = offers
         self._may_send = may_send
         self._sent: list[str] = []  # what `up` brings back, oldest first, with its marks
@@ -252,7 +274,7 @@ class Prompt(KeysInOrder, MarkedField):
             self.offer(())
 
     def _commands(self) -> dict[str, str]:
-        return dict((*self._own_commands, *(() if self._offers is None else self._offers.commands())))
+        return dict((*self.own_commands, *(() if self._offers is None else self._offers.commands())))
 
     def _command(self) -> str | None:
         """Return the command that the text names or begins; empty for other text, None after saying what may be meant."""

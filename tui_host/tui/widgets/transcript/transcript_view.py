@@ -42,9 +42,20 @@ class Transcript(SelectingView):
     FOLLOWS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = inks.COMPONENTS
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open_item", "Open or close", show=False),
-        Binding("c", "code_or_chain", "Copy code, or show the chain", show=False),
-        Binding("v", "view_contents", "Contents", show=False),
+        Binding("enter", "open_item", "open or close", tooltip="open or close a tool call, thinking or an error"),
+        Binding(
+            "c",
+            "code_or_chain",
+            "chain, or copy code",
+            tooltip="on a call: show its chain in the inspector; else copy code, again: its next block",
+        ),
+        Binding(
+            "v",
+            "view_contents",
+            "contents",
+            id="contents",
+            tooltip="view the contents of the current call's result: draw images, save, open",
+        ),
     ]
     DEFAULT_CSS = f"Transcript {{ {inks.CSS} }}"
 

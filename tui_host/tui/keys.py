@@ -1,0 +1,129 @@
+"""The app's actions, and what the bindings of a class say: key bar, key lines, palette, commands and help come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from textual.binding import Binding
+from textual.keys import key_to_character
+from textual.screen import Screen
+
+SCREENS = "tui_host.tui.screens."
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action that works anywhere in the app."""
+
+    name: str  # the `/name` in the prompt, also found in the palette
+    action: str  # the Textual action of the app; `open_screen('MODULE.CLASS')` opens a screen
+    help: str  # a sentence for help, palette and completion
+    key: str = ""  # textual's name of the key; empty if Textual or a screen binds the key, or there is none
+    keys_shown: str = ""  # the key as written for people, where `key` is empty
+
+    @property
+    def shown(self) -> str:
+        return self.key or self.keys_shown
+
+
+_COPY = "Copy the selection, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)"
+ACTIONS = (
+    Action("help", "help", "Every key and where it works, and the documents", "f1"),
+    Action("inspector", "inspector", "Chat and inspector, only the inspector, only the chat", "f2"),
+    Action("servers", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, frames, stderr", "f3"),
+    Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options", "f4"),
+    Action(
+        "profile",
+        "open_screen('model_screen.ModelScreen', 'profile')",
+        "Choose a profile: an agent of your configuration",
+    ),
+    Action("sessions", "open_screen('sessions_screen.SessionsScreen')", "Search and open earlier sessions", "f5"),
+    Action("time", "answer('Time')", "Where the time of this session went: you, the model, servers, waiting"),
+    Action("bill", "answer('Bill')", "What the tokens of this session were spent on, and where the prompt cache broke"),
+    Action("tools", "answer('Tools')", "What each tool of this session cost, and how often it was called"),
+    Action("new", "new", "Begin a new session", "ctrl+n"),
+    Action(
+        "request",
+        "open_screen('request_screen.RequestScreen')",
+        "Show the coming request, byte for byte, before it is sent",
+        "ctrl+o",
+    ),
+    Action(
+        "again", "again", "Send the last request again after it failed, or go on without the oldest turns", "ctrl+r"
+    ),
+    Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
+    Action(
+        "rules", "open_screen('sessions_screen.RulesScreen')", "List the rules given for this session, and end them"
+    ),
+    Action("revoke", "open_screen('sessions_screen.RulesScreen')", "The same as /rules"),
+    Action("stop", "stop", "Stop the turn; what came so far stays", keys_shown="escape"),
+    Action("copy", "copy", _COPY, "ctrl+c"),
+    Action("code", "copy_code", "Copy the code of the current or the last answer; again: its next block"),
+    Action("palette", "command_palette", "All of these, by name", keys_shown="ctrl+p"),
+    Action("theme", "change_theme", "Choose a light or dark theme"),
+    Action(
+        "suspend", "suspend_process", "Go back to the shell until its fg; servers and turns wait, no deadline passes"
+    ),
+    Action("quit", "quit", "Quit, and end the servers", "ctrl+q"),
+)
+
+IN_BAR = ("help", "inspector", "servers", "model", "sessions", "palette", "quit")
+"""The actions that the key bar shows, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What one key does, or several that belong together."""
+
+    names: frozenset[str]  # textual's names of the keys
+    shown: str  # the keys as written for people
+    brief: str  # what they do, in a word or two for the key bar; empty to leave them out there
+    help: str  # what they do, in a sentence for the help; empty to leave them out there
+    action: str  # the action of the first
+    command: str  # the `/name` that does the same from the prompt; empty without one
+
+
+_SIGNS = {"slash": "/", "plus": "+", "minus": "-", "at": "@"}
+
+
+def _shown(name: str) -> str:
+    return _SIGNS.get(name) or (key_to_character(name) if "_" in name else None) or name
+
+
+@lru_cache(100)
+def keys_of(*kinds: type, but: frozenset[type] = frozenset()) -> Sequence[Key]:
+    """Return the keys that classes and their bases bind, each once, the first class's first.
+
+    A binding's description is the brief, its tooltip the help. A binding without tooltip belongs to the one before it.
+
+    Args:
+        but: Bases that are left out.
+    """
+    bases = dict.fromkeys(base for kind in kinds for base in kind.__mro__ if base.__module__.startswith("tui_host."))
+    taken: set[str] = set()
+    keys: list[Key] = []
+    for base in bases:
+        groups: list[list[Binding]] = []
+        for binding in vars(base).get("BINDINGS", ()) if base not in but else ():
+            if binding.tooltip or not groups:
+                groups.append([])
+            groups[-1].append(binding)
+        for group in groups:
+            names = [name for binding in group for name in binding.key.split(",")]
+            first = group[0]
+            if first.tooltip and not taken.issuperset(names):
+                taken.update(names)
+                shown = first.key_display or " ".join(map(_shown, names))
+                keys.append(
+                    Key(frozenset(names), shown, first.description, first.tooltip, first.action, first.id or "")
+                )
+    return keys
+
+
+def kinds_at(screen: Screen[object] | Screen[None]) -> tuple[type, ...]:
+    """Return the classes whose keys work where the focus of a screen is, the innermost first."""
+    focused = screen.focused
+    nodes = () if focused is None else focused.ancestors_with_self
+    return (*(type(node) for node in nodes if node is not screen.app and node is not screen), type(screen))  # pyright: ignore[reportUnknownMemberType] - of any app
