@@ -128,7 +128,7 @@ async def test_a_filter_is_completed_and_says_what_is_wrong_and_leaves_room_for_
         await pilot.press(*"too", "tab")
         await until(pilot, lambda: "tab: math.multiply" in app.text)
         await pilot.press("tab")
-        await until(pilot, lambda: ladder.filter_text == "tool:math.multiply" and "of 8" in app.lines[0])
+        await until(pilot, lambda: ladder.row_filter.text == "tool:math.multiply" and "of 8" in app.lines[0])
         lines = ladder.line_count()
         await pilot.press("space", *"size>")
         await until(pilot, lambda: "size> needs a number such as 10k" in app.text)
@@ -186,9 +186,9 @@ async def test_the_filter_says_how_many_it_keeps_and_escape_takes_it_away() -> N
         await until(pilot, lambda: "approved once" in app.text)
         assert app.escapes == 0
         await pilot.press("slash")  # opens empty
-        await until(pilot, lambda: app.inspector.ladder.filter_text == "")
+        await until(pilot, lambda: app.inspector.ladder.row_filter.text == "")
         await pilot.press("up")
-        await until(pilot, lambda: app.inspector.ladder.filter_text == "tools/call")
+        await until(pilot, lambda: app.inspector.ladder.row_filter.text == "tools/call")
         await pilot.press("enter", "enter")
         await until(pilot, lambda: "esc clears" in app.text and not app.inspector.ladder.has_focus)
         await pilot.press("escape")  # in a detail

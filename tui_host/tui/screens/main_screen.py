@@ -468,14 +468,14 @@ class MainScreen(Covered, Screen[None]):
         else:
             self.set_focus(self._prompt)
 
-    def on_inspector_zoom_asked(self) -> None:
+    def action_zoom(self) -> None:
         if self._halves.is_narrow:
             self.next_arrangement()
         else:
             self._halves.zoom()
             self._arrange()
 
-    def on_inspector_export_asked(self) -> None:
+    def action_export(self) -> None:
         """Ask in which format the selected row's call, the row, the turn or the session is exported, and where to."""
         if self._source is not None and self._inspector is not None:
             from tui_host.tui.screens.export_screen import ask_for_export, parts_around
@@ -484,13 +484,14 @@ class MainScreen(Covered, Screen[None]):
             parts = parts_around(self._source, ladder.selected, ladder.selected_section)
             ask_for_export(self, self.host, self._source.session.id, parts)
 
-    def on_inspector_note_asked(self, message: Inspector.NoteAsked) -> None:
-        if self.source is not None and self._inspector is not None:
+    def action_note(self, joins: bool) -> None:
+        """Ask for a note on the inspector's row, or for the call or frame that it is joined with."""
+        row = None if self._inspector is None else self._inspector.chosen()
+        if self.source is not None and self._inspector is not None and row is not None:
             from tui_host.tui.screens.field_screen import JoinScreen, note_screen
 
-            row = message.row
             screen = note_screen(self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw)
-            screen = JoinScreen(self.host.store, self.source.pairings(row)) if message.joins else screen
+            screen = JoinScreen(self.host.store, self.source.pairings(row)) if joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def on_transcript_chain_asked(self, event: Transcript.ChainAsked) -> None:

@@ -34,14 +34,7 @@ _BLOCK_ROWS = 256
 
 
 class RowFilter:
-    """Filters rows that arrive and change.
-
-    Args:
-        facts: Provides rows, and what their bodies tell.
-        text: The filter; empty for none.
-        count: The number of rows to filter.
-        first: The visible rows, tested before others.
-    """
+    """Filters `count` rows, of which the visible ones come `first`, and those that arrive and change."""
 
     def __init__(self, facts: FactsReader, text: str = "", count: int = 0, first: Iterable[int] = ()) -> None:
         self.text = text
@@ -63,7 +56,7 @@ class RowFilter:
     @property
     def is_looking(self) -> bool:
         """Whether more existing rows may match."""
-        return self.is_on and bool(self._ahead or self._first or self._undecided or self._verdicts)
+        return self.is_on and any((self._ahead, self._first, self._undecided, self._verdicts))
 
     def rename(self, text: str) -> bool:
         """Take another text with the same condition, such as a blank or an unfinished term more; whether it has the same."""
@@ -102,24 +95,23 @@ class RowFilter:
             _, by_value, by_text = self._tests
             if self._first:
                 self._read(self._first, by_text, until)
-            elif self._ahead and needs_values(self.reading.query):
-                self._look_at_values(by_value)
             elif self._ahead:
-                self._undecided.extend(range(self._ahead - 1, -1, -1))
-                self._ahead = 0
+                self._test_values(by_value)
             elif self._undecided:
                 self._read(self._undecided, by_text, until)
             else:
                 return
 
-    def _look_at_values(self, by_value: Test) -> None:
+    def _test_values(self, by_value: Test) -> None:
+        """Test the next rows by their values, where these may decide."""
         low = max(0, self._ahead - _BLOCK_ROWS)
+        may_decide = needs_values(self.reading.query)
         for number in range(self._ahead - 1, low - 1, -1):
-            verdict = by_value(number)
+            verdict = by_value(number) if may_decide else None
             if verdict is None:
                 self._undecided.append(number)
-            elif verdict:
-                self._settle(number, True)
+            else:
+                self._settle(number, verdict)
         self._ahead = low
 
     def _read(self, rows: deque[int], by_text: Test, until: float) -> None:

@@ -107,13 +107,12 @@ class LadderIndex:
 
     def line_near(self, item: int) -> int | None:
         """Return the line of an item, of the heading that hides it, or else the nearest row's; None without lines."""
-        home, count, line = self.home_of(item), len(self), self.line_of(item)
-        if line is None and home in self._kept and self.is_folded(home):
-            line = self.line_of(-home - 1)
-        if line is not None or not count:
-            return line
-        line = min(self.line_at(self.spot(item)), count - 1)
-        return line + 1 if line + 1 < count and self.item_at(line) < 0 else line
+        line = self.line_of(item)
+        if line is None and self._homes:
+            line = max(0, self.line_at(self.spot(item)) - 1)
+            if self.item_at(line) < 0 and self.hidden(self.item_at(line)) is None:
+                line = min(line + 1, len(self) - 1)
+        return line
 
     def newest_line(self, selected: int | None) -> int:
         """Return the line that following selects: the newest row of the turns, or the last line."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.message import Message
 from textual.widgets import Input, Static
 from typing_extensions import override
 
+from tui_host.answers.section import Section
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.ladder.row_filter import terms
 from tui_host.capture.visible import line
@@ -72,105 +71,42 @@ class Inspector(Container):
         & > #inspector-details.-stacked { layout: vertical; }
         & > #inspector-details.-side #inspector-relative { border-left: solid $panel; }
         & > #inspector-details.-one > .-hidden { display: none; }
-        & > #inspector-details.-of-heading > #inspector-relative { display: none; }
-        & > #inspector-details.-of-heading > #inspector-selected { display: block; border-left: none; }
         &.-empty > LadderView, &.-empty > #inspector-details { display: none; }
     }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "slash",
-            "filter",
-            "filter",
-            id="filter",
-            tooltip='filter by words, server: tool: size>10k …, "text in a body", or, not (below); tab completes;'
-            " up: the last one; escape clears",
+            "slash", "filter", "filter", id="filter", tooltip="filter by words and fields (below); up: the last filter"
         ),
-        Binding(
-            "n",
-            "look(1)",
-            "next",
-            id="next",
-            tooltip="go to the next or the previous row that deserves a look: errors, cut answers, retries, changes,"
-            " edits, what was not told; with words in the filter, to the next match",
-        ),
+        Binding("n", "look(1)", "next", id="next", tooltip="go to the next row to look at, or match of the filter"),
         Binding("N", "look(-1)"),
+        Binding("c", "chain", "chain", id="chain", tooltip="show the chain of the row's call; again: the tab before"),
         Binding(
-            "c",
-            "chain",
-            "chain",
-            id="chain",
-            tooltip="show the chain of the row's call: asked, decided, sent, answered, told, said; again: the tab before",
+            "d", "changes", "changes", id="changes", tooltip="show what changed in a request; again: the tab before"
         ),
         Binding(
-            "d",
-            "changes",
-            "changes",
-            id="changes",
-            tooltip="show what changed in a request since the one before; again: everything, with the changes marked",
+            "x", "screen.export", "export", id="export", tooltip="export the row, its call, turn or session to a file"
         ),
-        Binding(
-            "x",
-            "export",
-            "export",
-            id="export",
-            tooltip="export the row, its call, its turn or the session to a file, in one of several formats",
-        ),
-        Binding(
-            "question_mark",
-            "legend",
-            "signs",
-            id="signs",
-            tooltip="show what the signs of the list mean, in place of the row; again: the row",
-        ),
-        Binding(
-            "m",
-            "mark",
-            "mark",
-            id="mark",
-            tooltip="mark the row, or no longer: requests are compared with the request marked last; filter: marked",
-        ),
-        Binding("M", "note(False)", "note", id="note", tooltip="write a note on the row, and mark it"),
+        Binding("question_mark", "legend", "signs", id="signs", tooltip="show what the signs mean; again: the row"),
+        Binding("m", "mark", "mark", id="mark", tooltip="mark the row, to compare requests with it, or no longer"),
+        Binding("M", "screen.note(False)", "note", id="note", tooltip="write a note on the row, and mark it"),
         Binding(
             "J",
-            "note(True)",
+            "screen.note(True)",
             "join by hand",
             id="join",
-            tooltip="join the row's call with a frame by hand, or part them: a digit chooses; also sessions link",
+            tooltip="join the row's call with a frame, or part them",
         ),
-        Binding("z", "zoom", "full screen", id="zoom", tooltip="give the inspector the whole screen, and back"),
+        Binding("z", "screen.zoom", "full screen", id="zoom", tooltip="give the inspector the whole screen, and back"),
+        Binding("vertical_line", "split", "split", id="split", tooltip="turn the details, or show the other one"),
         Binding(
-            "vertical_line",
-            "split",
-            "split",
-            id="split",
-            tooltip="put the details side by side or one above the other, or show the other one",
-        ),
-        Binding(
-            "left_square_bracket,ctrl+pageup",
-            "heading(-1)",
-            tooltip="go to the heading above or below: its pages answer questions",
+            "left_square_bracket,ctrl+pageup", "heading(-1)", tooltip="go to the heading above or below, with its pages"
         ),
         Binding("right_square_bracket,ctrl+pagedown", "heading(1)"),
-        Binding(
-            "1", "tab_at(0)", key_display="1 to 9", tooltip="show that tab of the details, such as Bill of a heading"
-        ),
+        Binding("1", "tab_at(0)", key_display="1 to 9", tooltip="show that tab of the details"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(2, 10)),
     ]
-
-    class ExportAsked(Message):
-        """Posted to ask for an export of the selected row, or of what the row belongs to."""
-
-    @dataclass
-    class NoteAsked(Message):
-        """Posted to ask for a note on a row, or for the call or frame that it is joined with."""
-
-        row: Row
-        joins: bool = False
-
-    class ZoomAsked(Message):
-        """Posted to ask for the whole screen, or to give it up again."""
 
     def __init__(self, *, reading: str = "", id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -182,12 +118,10 @@ class Inspector(Container):
             Detail(empty="No related row in the other lane yet.", id="inspector-relative"),
         )
         self._source: SessionSource | None = None
-        self._shown: tuple[object, ...] = ()  # what the details were made from
         self._looks: Looks | None = None
-        self._has_legend = False
         self._reading = reading
-        self._is_stacked = False
-        self._is_flipped = False
+        self._has_legend = self._is_stacked = self._is_flipped = False
+        self._arranged: tuple[Arrangement, bool] | None = None
 
     @override
     def compose(self) -> ComposeResult:
@@ -208,7 +142,8 @@ class Inspector(Container):
     @property
     def arrangement(self) -> Arrangement:
         """How the details are arranged: an answer about several rows has the whole width."""
-        if self.details[0].tab in ANSWERS:
+        selected = self.details[0]
+        if selected.tab in ANSWERS or isinstance(selected.row, Section):
             return "one"
         if self._is_stacked:
             return "stacked" if self.size.height // 4 >= _LOW // 2 + 1 else "one"
@@ -217,18 +152,13 @@ class Inspector(Container):
     @property
     def is_settled(self) -> bool:
         """Whether `sync` has nothing to do."""
-        source = self._source
-        if not self.is_mounted or not self.ladder.is_running or not self._is_arranged:
+        source, looks = self._source, self._looks
+        if not self.is_mounted or not self.ladder.is_running:
             return False
         if source is None or not len(source.ladder.rows):
             return True
-        has_looked = self._looks is not None and not self._looks.is_behind
-        are_settled = all(detail.is_settled for detail in self._visible_details)
-        return self._shown == self._subject(source) and has_looked and self.ladder.is_settled and are_settled
-
-    @property
-    def _is_arranged(self) -> bool:
-        return self.query_one("#inspector-details").has_class(f"-{self.arrangement}")
+        has_looked = looks is not None and not looks.is_behind
+        return has_looked and self.ladder.is_settled and all(detail.is_settled for detail in self._visible_details)
 
     @property
     def _visible_details(self) -> Sequence[Detail]:
@@ -238,14 +168,6 @@ class Inspector(Container):
     def _detail(self) -> Detail:
         """The detail that keys are about: the one with the focus, else the selected row's."""
         return self.details[self.details[1].has_focus_within]
-
-    def _subject(self, source: SessionSource) -> tuple[object, ...]:
-        return source, source.ladder.revision, self.ladder.selected_number, self._shows_legend(source)
-
-    def _shows_legend(self, source: SessionSource) -> bool:
-        """Whether the signs stand in place of the row: also before the first turn, while the person looks at nothing."""
-        is_start = self.ladder.following and not source.ladder.sections.has_turns
-        return self._has_legend or (is_start and self.ladder.selected is None)
 
     def show(self, source: SessionSource | None) -> None:
         """Show another session's rows, or none."""
@@ -262,47 +184,40 @@ class Inspector(Container):
         """Show what has changed."""
         if not self.is_mounted or not self.ladder.is_running:
             return
-        if not self._is_arranged:
-            self.on_resize()  # laid out while it was being mounted: no resize was announced
-            return
-        source = self._source
-        is_empty = source is None or not len(source.ladder.rows)
-        self.set_class(is_empty, "-empty")
-        if source is None or is_empty:
-            if any(detail.has_focus_within for detail in self.details):
-                self.screen.set_focus(self.ladder)
-            why = (self._reading or EMPTY_LIVE) if source is None else source.why_empty
-            self._put("#inspector-empty", f"{why}\n\n{legend()}")
-            self._put("#inspector-reason", "")
-            self._show_title()
-            return
-        self._put("#inspector-empty", "")
-        self.ladder.sync()
+        source, why = self._source, ""
+        if source is None:
+            why = self._reading or EMPTY_LIVE
+        elif not len(source.ladder.rows):
+            why = source.why_empty
+        if why and any(detail.has_focus_within for detail in self.details):
+            self.screen.set_focus(self.ladder)
+        self.set_class(bool(why), "-empty")
+        self._put("#inspector-empty", f"{why}\n\n{legend()}" if why else "")
+        if source is not None and not why:
+            self.ladder.sync()
+            self._show_row(source)
+        self._arrange()
+        self._show_title()
+        for detail in self._visible_details if not why else ():
+            detail.sync()
+
+    def _show_row(self, source: SessionSource) -> None:
+        """Give the details the selected row or heading, and say why the row deserves a look."""
         if self._looks is None:
             from tui_host.answers.look import Looks
 
             self._looks = Looks(source)
         if not source.is_behind and self._looks.is_behind:
             self._looks.advance(_LOOKING_SECONDS)
-        self._show_title()
-        self._show_subject(source)
-        for detail in self._visible_details:
-            detail.sync()
-
-    def _show_subject(self, source: SessionSource) -> None:
-        """Give the details the selected row or heading, with the reason why it deserves a look."""
-        number, row = self.ladder.selected_number, self.ladder.selected
-        has_reason = self._looks is not None and number is not None and number in self._looks.numbers
-        look = self._looks.look(number) if self._looks is not None and number is not None and has_reason else None
+        row = self.ladder.selected
+        look = self._looks.look(row.number) if row is not None and row.number in self._looks.numbers else None
         self._put("#inspector-reason", "" if look is None else f"{look.name}: {look.reason}")
-        if self._shown == self._subject(source):
-            return
-        self._shown = self._subject(source)
-        section = None if row is not None else self.ladder.selected_section
         selected, relative = self.details
-        self.query_one("#inspector-details").set_class(section is not None, "-of-heading")
-        selected.show(source, None if self._shows_legend(source) else row or section)
-        relative.show(source, relative_of(source, row) if row is not None else None)
+        # Before the first turn the signs are more of use than what the list selected on its own.
+        is_start = row is None and self.ladder.following and not source.ladder.sections.has_turns
+        has_signs = self._has_legend or is_start
+        selected.show(source, None if has_signs else row or self.ladder.selected_section)
+        relative.show(source, None if row is None else relative_of(source, row))
 
     def _put(self, name: str, words: str) -> None:
         """Show words in one of the inspector's own lines, which is not there without any."""
@@ -318,7 +233,7 @@ class Inspector(Container):
         title = ladder.title(self.size.width, live=live, clears=self.has_focus_within, looks=looks)
         if self._title.content != title:
             self._title.update(title)
-        is_filtered = bool(ladder.filter_text) and not ladder.row_filter.is_looking
+        is_filtered = bool(ladder.row_filter.text) and not ladder.row_filter.is_looking
         self._put("#inspector-no-match", _NO_MATCH if is_filtered and not ladder.line_count() else "")
         if not ladder.row_filter.is_looking:  # else the list would grow and shrink with each row that is found
             self.set_class(is_filtered and ladder.line_count() < self.size.height // 4, "-few")
@@ -354,25 +269,27 @@ class Inspector(Container):
             self._is_flipped = not self._is_flipped
         else:
             self._is_stacked = not self._is_stacked
-        self._arrange()
+        self.sync()
 
     def _arrange(self) -> None:
         arrangement, details = self.arrangement, self.query_one("#inspector-details")
-        self._is_flipped &= details.has_class("-one")
-        details.update_classes({f"-{name}": name == arrangement for name in get_args(Arrangement)})  # one restyling
+        self._is_flipped &= arrangement == "one" and not isinstance(self.details[0].row, Section)
+        if self._arranged == (arrangement, self._is_flipped):
+            return
+        self._arranged = arrangement, self._is_flipped
         had_focus, is_one = any(detail.has_focus_within for detail in self.details), arrangement == "one"
-        for detail, is_shown in zip(self.details, (not self._is_flipped, self._is_flipped), strict=True):
-            detail.set_class(is_one and not is_shown, "-hidden")
+        details.update_classes({f"-{name}": name == arrangement for name in get_args(Arrangement)})  # one restyling
+        for detail, is_second in zip(self.details, (False, True), strict=True):
+            detail.set_class(is_one and is_second != self._is_flipped, "-hidden")
         if had_focus and is_one:
             self._visible_details[0].view.focus()
-        self.sync()
 
     def on_resize(self) -> None:
-        self._arrange()
+        self.sync()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         if isinstance(event.widget, PageView):
-            self.ladder.stay()
+            self.ladder.following = False
         self._show_title()
 
     def on_descendant_blur(self) -> None:
@@ -390,7 +307,7 @@ class Inspector(Container):
         """Close the legend, or clear the filter."""
         if self._has_legend:
             self.action_legend()
-        elif self.ladder.filter_text:
+        elif self.ladder.row_filter.text:
             self.ladder.filter("")
         else:
             return
@@ -401,12 +318,6 @@ class Inspector(Container):
     def action_legend(self) -> None:
         self._has_legend = not self._has_legend
         self.sync()
-
-    def action_zoom(self) -> None:
-        self.post_message(self.ZoomAsked())
-
-    def action_export(self) -> None:
-        self.post_message(self.ExportAsked())
 
     def action_tab_at(self, place: int) -> None:
         self._visible_details[0].choose_at(place)
@@ -427,7 +338,7 @@ class Inspector(Container):
         if not detail.toggle("Changes"):
             self._tell("Changes are those of a request to the model: go to one, or to its answer.")
 
-    def _chosen(self) -> Row | None:
+    def chosen(self) -> Row | None:
         """Return the row that a mark or a note is for; say so if it is a heading."""
         row = self._detail.row if self._detail is self.details[1] else self.ladder.selected
         if not isinstance(row, Row):
@@ -436,16 +347,11 @@ class Inspector(Container):
         return row
 
     def action_mark(self) -> None:
-        row = self._chosen()
+        row = self.chosen()
         if row is not None and self._source is not None:
             self._source.row_marks.toggle((row.capture, row.seq))
             self.ladder.redraw()
             self.sync()
-
-    def action_note(self, joins: bool) -> None:
-        row = self._chosen()
-        if row is not None:
-            self.post_message(self.NoteAsked(row, joins=joins))
 
     def action_look(self, step: int) -> None:
         """Go to the next or the previous row that deserves a look; with a word in the filter, to the next match."""
@@ -488,17 +394,16 @@ class Inspector(Container):
         if source is None or not numbers:
             return False
         self._go_to(next((number for number in numbers if len(source.ladder.rows[number].calls) == 1), numbers[0]))
-        selected = self.details[0]
-        selected.choose("Chain")
-        if selected.has_class("-hidden"):
-            self.action_split()
+        self.details[0].choose("Chain")
+        self._is_flipped = False
+        self.sync()
         return True
 
     def _go_to(self, number: int) -> None:
         if self.ladder.next_of((number,), 1) is None:  # the filter hides it
             self.ladder.filter("")
             self._filter.close()
-        self.ladder.stay()
+        self.ladder.following = False
         self.ladder.select(number)
         self.sync()
 

@@ -25,7 +25,7 @@ from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import SESSION, LadderIndex
 from tui_host.tui.widgets.inspector.row_line import FOREIGN_CHARACTERS, heading, row_line, turn_title
 from tui_host.tui.widgets.inspector.title import title_line
-from tui_host.tui.widgets.inspector.words import SWITCH_SECONDS, FactsReader, RowFacts
+from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.line_pieces import PieceView
 from tui_host.tui.widgets.lines.selection import Letters, Selectable, SelectingView, Spot, whole_line
 
@@ -33,6 +33,8 @@ _TAKING_SECONDS = 0.0015
 """Longest time in one tick for new rows, so that a long session opens without a stall."""
 _READING_SECONDS = 0.25
 """Longest time to read and filter at once, in seconds: the program's end waits for it at most."""
+_SWITCH_SECONDS = 0.0005
+"""Longest time until the thread lets the screen work, in seconds."""
 _SOON_SECONDS = 0.004
 """How long the screen waits for the thread, in seconds, so that what is quickly read is not drawn twice."""
 _NEAR_ROWS = 1000
@@ -77,15 +79,15 @@ class LadderView(PieceView, SelectingView):
         self._index.folds_starts = self._may_fold
         self._facts = FactsReader(source)
         self.row_filter = RowFilter(self._facts)
-        self._drawn: dict[int, RowFacts] = {}  # with what rows were drawn about which more can be known
-        self._heads: object = None  # with what headings were drawn
+        self.selected_number: int | None = None  # the number of the selected row; below 0 for a heading
+        self.following = True  # whether the newest row of the turns stays selected
+        self._new = 0  # rows that came since the person moved
+        self._related: frozenset[int] = frozenset()
         self._revision = -1
         self._taken = 0
-        self._peer_cells = 6
-        self._selected: int | None = None
-        self._related: frozenset[int] = frozenset()
-        self.following = True
-        self._new = 0
+        self._drawn_with: object = None  # what all lines depend on
+        self._being_read: Sequence[Row] = ()
+        self._is_read = False
 
     def on_unmount(self) -> None:
         self.row_filter.is_stopped = True
@@ -100,19 +102,14 @@ class LadderView(PieceView, SelectingView):
     @property
     def selected(self) -> Row | None:
         """The selected row; None while a heading is selected."""
-        item = self._selected
+        item = self.selected_number
         return self._rows[item] if item is not None and 0 <= item < len(self._rows) else None
 
     @property
     def selected_section(self) -> Section | None:
         """What the selected heading stands for; None while a row is selected."""
-        item = self._selected
+        item = self.selected_number
         return None if item is None or item >= 0 else self._index.section(item, self._rows)
-
-    @property
-    def selected_number(self) -> int | None:
-        """The number of the selected row; below 0 for a heading."""
-        return self._selected
 
     @property
     def is_settled(self) -> bool:
@@ -121,13 +118,8 @@ class LadderView(PieceView, SelectingView):
         if source is None:
             return True
         is_taken = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
-        is_read = self._work is None and not self._drawn and not self.row_filter.is_looking
-        return is_taken and is_read and _heads_of(source) == self._heads
-
-    @property
-    def filter_text(self) -> str:
-        """The current filter, empty for none."""
-        return self.row_filter.text
+        is_done = self._is_read and not self.row_filter.is_looking
+        return is_taken and is_done and _looks_of(source) == self._drawn_with
 
     @property
     def _rows(self) -> Sequence[Row]:
@@ -140,15 +132,8 @@ class LadderView(PieceView, SelectingView):
         return source is not None and (source.user == "you" or source.ladder.sections.has_turns)
 
     def title(self, width: int, *, live: bool, clears: bool, looks: int) -> str:
-        """Return the title line.
-
-        Args:
-            width: Its cells.
-            live: Whether more rows may come.
-            clears: Whether `escape` clears the filter from where the focus is.
-            looks: How many rows deserve a look.
-        """
-        item, index, words = self._selected, self._index, list[str]()
+        """Return the title line; `live` if more rows may come, `clears` if `escape` clears the filter from where the focus is."""
+        item, index, words, text = self.selected_number, self._index, list[str](), self.row_filter.text
         llm = mcp = 0
         if item == SESSION:
             llm, mcp = map(sum, zip(*index.counts.values(), strict=True))
@@ -163,11 +148,11 @@ class LadderView(PieceView, SelectingView):
         below = len(index) - self.top - self.view_height if self.view_height and self.following else self._new
         if below > 0:
             words.append(f"{below:,} {'' if self.following else 'new '}below (G)")
-        if not self.filter_text:
+        if not text:
             return title_line(llm, mcp, [*words, "/ filter"], width, has_focus=self.has_focus)
         kept = f"{index.kept:,} of {len(self._rows):,}{' …' * self.row_filter.is_looking}"
-        end = [f"/ {clip(self.filter_text, 24)}", kept, "esc clears" if clears else "/ again"]
-        return title_line(llm, mcp, [*words, *end], width, least=2, has_focus=self.has_focus)
+        words += [f"/ {clip(text, 24)}", kept, "esc clears" if clears else "/ again"]
+        return title_line(llm, mcp, words, width, least=2, has_focus=self.has_focus)
 
     def show(self, source: SessionSource | None) -> None:
         """Show the rows of another source; one of the same session keeps the selected row."""
@@ -183,18 +168,17 @@ class LadderView(PieceView, SelectingView):
 
     def filter(self, text: str) -> None:
         """Show only matching rows; an empty filter shows all. A matching selected row stays selected."""
-        if self._source is None or text == self.filter_text:
+        if self._source is None or text == self.row_filter.text or self.row_filter.rename(text):
             return
-        if not self.row_filter.rename(text):
-            self.row_filter.is_stopped = True
-            seen = self._index.rows(self.top, self.top + self.view_height)
-            first = seen if self._selected is None or self._selected < 0 else [self._selected, *seen]
-            self.row_filter = RowFilter(self._facts, text, self._taken, first)
-            self._index.fold_anew(folds_starts=self._may_fold and not self.row_filter.is_on)
-            self._lay_out(() if self.row_filter.is_on else range(self._taken))
-            if self._work is not None:
-                wait((self._work,), _SOON_SECONDS)  # it gives up for this filter
-            self._read(self._source)
+        self.row_filter.is_stopped = True
+        seen = self._index.rows(self.top, self.top + self.view_height)
+        first = seen if self.selected is None else [self.selected.number, *seen]
+        self.row_filter = RowFilter(self._facts, text, self._taken, first)
+        self._index.fold_anew(folds_starts=self._may_fold and not self.row_filter.is_on)
+        self._lay_out(() if self.row_filter.is_on else range(self._taken))
+        if self._work is not None:
+            wait((self._work,), _SOON_SECONDS)  # it gives up for this filter
+        self._read(self._source)
 
     def select(self, number: int) -> None:
         """Select a row, in an open section."""
@@ -206,7 +190,7 @@ class LadderView(PieceView, SelectingView):
 
     def next_of(self, numbers: Iterable[int], step: int) -> int | None:
         """Return the next (1) or previous (-1) of some rows that the filter keeps, round the ends of the list."""
-        return self._index.next_of(numbers, self._selected, step)
+        return self._index.next_of(numbers, self.selected_number, step)
 
     def to_next(self, step: int, *, is_heading: bool) -> bool:
         """Select the next (1) or the former (-1) shown row or heading; False at the end."""
@@ -214,10 +198,6 @@ class LadderView(PieceView, SelectingView):
         if line is not None:
             self.move_cursor(line)
         return line is not None
-
-    def stay(self) -> None:
-        """Stop following new rows, because the user reads the selected row."""
-        self.following = False
 
     # News.
 
@@ -228,8 +208,8 @@ class LadderView(PieceView, SelectingView):
             return
         if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
             self._take(source.ladder)
-        if (heads := _heads_of(source)) != self._heads:
-            self._heads = heads
+        if (looks := _looks_of(source)) != self._drawn_with:
+            self._drawn_with = looks
             self.redraw()
         self._read(source)
         if self._sought is not None and not source.is_behind:
@@ -239,35 +219,30 @@ class LadderView(PieceView, SelectingView):
 
     def _read(self, source: SessionSource) -> None:
         """Give the thread what is to be read and filtered next, and show what it has done."""
-        facts, rows, row_filter = self._facts, source.ladder.rows, self.row_filter
-        seen = self._index.rows(self.top, self.top + self.view_height)
-        if self._work is None or self._work.done():
-            due = [row for row in map(rows.__getitem__, seen) if facts.is_due(row)]
-            if due or row_filter.is_looking:
+        rows, row_filter = source.ladder.rows, self.row_filter
+        seen = [rows[number] for number in self._index.rows(self.top, self.top + self.view_height)]
+        if self._work is None:
+            self._being_read = [row for row in seen if self._facts.is_due(row)]
+            if self._being_read or row_filter.is_looking:
                 row_filter.prepare()
-                self._work = self._thread.submit(_work, facts, due, row_filter)
+                self._work = self._thread.submit(_work, self._facts, self._being_read, row_filter)
                 wait((self._work,), _SOON_SECONDS)
         if self._work is not None and self._work.done():
             self._work.result()
             self._work = None
-        for number, drawn in [*self._drawn.items()]:
-            row = rows[number]
-            if number not in seen or facts.known(row) is not drawn or facts.is_current(row):
-                del self._drawn[number]
-                self._changed((number,))
-        if not row_filter.is_on:
-            return
+            self._changed(row.number for row in self._being_read)
+        self._is_read = self._work is None and all(map(self._facts.is_current, seen))
         gained, lost = row_filter.take()
         if sum(map(self._index.drop, lost)):
-            self._settle_lines()
+            self._draw_anew()
         if gained:
-            self._extend(gained, new=0)
+            self._extend(gained)
 
     def _take(self, ladder: Ladder) -> None:
-        rows, before = ladder.rows, self._taken
+        before = self._taken
         changed = ladder.changed_since(self._revision) if before else ()
         self._revision = ladder.revision
-        self._taken = self._index.count(rows, _TAKING_SECONDS)
+        self._taken = self._index.count(ladder.rows, _TAKING_SECONDS)
         changed = [number for number in changed if number < before]
         new = range(before, self._taken)
         if self.following and not self.row_filter.is_on and self._may_fold and not self._index.folds_starts:
@@ -275,51 +250,49 @@ class LadderView(PieceView, SelectingView):
             self._lay_out(range(before))
         self._changed(changed)
         self.row_filter.came(changed, new)
-        if sum(self._index.move(rows, number) for number in changed):  # each of them
-            self._settle_lines()
-        if not new:
-            self._relate()
-            return
-        cells = max(self._peer_cells, min(ladder.numbers.widest, 8 if self.view_width < _NARROW_CELLS else 14))
-        if cells != self._peer_cells:
-            self._peer_cells = cells
-            self.redraw()
-        self.changed(0)  # the session's heading counts rows
-        if not self.row_filter.is_on:
-            self._extend(new, new=len(new))
+        if sum(self._index.move(ladder.rows, number) for number in changed):  # each of them
+            self._draw_anew()
+        if new:
+            self.changed(0)  # the session's heading counts rows
+        if new and not self.row_filter.is_on:
+            self._extend(new)
+            self._new += 0 if self.following else len(new)
+        self._relate()
+
+    def _changed(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            line = self._index.line_of(number)
+            if line is not None:
+                self.changed(line)
 
     def _lay_out(self, numbers: Iterable[int]) -> None:
         """Make all lines again, on or near the selected row."""
         self._index.clear()
         self._index.extend(numbers)
         self.cursor = None
-        self._settle_lines()
+        self._draw_anew()
 
-    def _extend(self, numbers: Sequence[int], *, new: int) -> None:
-        """Add lines for rows, `new` of them new. Lines inserted above keep the visible lines in place."""
+    def _extend(self, numbers: Sequence[int]) -> None:
+        """Add lines for rows. Lines inserted above keep the visible lines in place."""
         top = self._index.item_at(self.top) if self.top < len(self._index) else None
-        if self._index.extend(numbers) and self.cursor is not None:
-            self.grew()
-        else:
-            self._settle_lines(None if self.cursor is None else top)
+        if not self._index.extend(numbers) or self.cursor is None:
+            self._draw_anew(top)
+            return
+        self.grew()
         if self.following:
             self._follow()
-        else:
-            self._new += new
-        self._relate()
 
-    def _settle_lines(self, top: int | None = None) -> None:
-        """Draw all lines anew after some came or went, on or near the selected row; `top` is the item that stays on top."""
-        was_seen = self.cursor is None
-        if self._selected is not None:
-            self.cursor = self._index.line_of(self._selected)
+    def _draw_anew(self, top: int | None = None) -> None:
+        """Draw all lines after some came or went, with the item on top that was there, or the selected row or one near it."""
+        was_shown, item = self.cursor is not None, self.selected_number
+        self.cursor = None if item is None else self._index.line_of(item)
         self.redraw()
-        if self.following or self._selected is None:
+        if self.following or item is None:
             self._follow()
-        elif was_seen and (line := self._index.line_near(self._selected)) is not None:
+        elif not was_shown and (line := self._index.line_near(item)) is not None:
             self._choose(line)
             self.show_line(line)
-        elif top is not None and (line := self._index.line_near(top)) is not None:
+        elif was_shown and top is not None and (line := self._index.line_near(top)) is not None:
             self.show_line(line, top=True)
         self._relate()
 
@@ -328,39 +301,28 @@ class LadderView(PieceView, SelectingView):
 
         A person who went to the end behind it stays at the end, until the next row of a turn.
         """
-        count = len(self._index)
-        if not count:
-            return
-        self._new = 0
-        newest = self._index.newest_line(self._selected)
-        self.show_line(count - 1)
-        self._choose(newest)
-        self.show_line(newest)
+        if len(self._index):
+            self._new = 0
+            newest = self._index.newest_line(self.selected_number)
+            self.show_line(len(self._index) - 1)
+            self._choose(newest)
+            self.show_line(newest)
 
     def _choose(self, line: int) -> None:
         """Select a line, whether a person or the view asked for it."""
-        number = self._index.item_at(line)
         self.cursor = line
-        if number != self._selected:
-            self._selected = number
-            self._relate()
+        self.selected_number = self._index.item_at(line)
+        self._relate()
 
     def _relate(self) -> None:
-        source, number = self._source, self._selected
-        related = frozenset[int]()
-        if source is not None and number is not None and number >= 0:
-            related = frozenset(source.ladder.relatives(number))
-        for number in related ^ self._related:
+        """Mark the rows of the selected row's call."""
+        source, number = self._source, self.selected_number
+        relatives = () if source is None or number is None or number < 0 else source.ladder.relatives(number)
+        before, self._related = self._related, frozenset(relatives)
+        for number in before ^ self._related:
             line = self._index.line_of(number)
             if line is not None and self.top <= line < self.top + self.view_height:
                 self.refresh_lines(line)
-        self._related = related
-
-    def _changed(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            line = self._index.line_of(number)
-            if line is not None:
-                self.changed(line)
 
     # How it is drawn.
 
@@ -379,11 +341,9 @@ class LadderView(PieceView, SelectingView):
         if item < 0:
             hidden = None if item == SESSION else self._index.hidden(item)
             return self.strip_of(heading(self._heading(source, item, width), width, hidden))
-        row = source.ladder.rows[item]
-        known = facts.known(row)
-        if not facts.is_current(row):
-            self._drawn[item] = known
-        return self.strip_of(row_line(source, row, known, width, self._peer_cells))
+        row, most = source.ladder.rows[item], 8 if self.view_width < _NARROW_CELLS else 14
+        peer = max(6, min(source.ladder.numbers.widest, most))
+        return self.strip_of(row_line(source, row, facts.known(row), width, peer))
 
     def _heading(self, source: SessionSource, item: int, width: int) -> str:
         turn = self._index.turn_of(item)
@@ -437,20 +397,16 @@ class LadderView(PieceView, SelectingView):
     @override
     def hold_still(self) -> None:
         super().hold_still()
-        self.stay()
+        self.following = False
 
     @override
     def move_cursor(self, number: int) -> None:
-        count, before = len(self._index), self.cursor
-        if not count:
-            return
-        number = max(0, min(count - 1, number))
-        self._choose(number)
-        if number != before:
-            self.post_message(self.CursorMoved(self, number))
-        self.show_line(number)
-        self.following = number in {count - 1, self._index.newest_line(self._selected)}
-        self._new = 0 if self.following else self._new
+        super().move_cursor(number)
+        if self.cursor is not None:
+            self._choose(self.cursor)
+            end = len(self._index) - 1
+            self.following = self.cursor in {end, self._index.newest_line(self.selected_number)}
+            self._new = 0 if self.following else self._new
 
     def on_line_view_opened(self, message: PieceView.Opened) -> None:
         """Fold or open the section of a heading; leave a row to the inspector."""
@@ -463,7 +419,7 @@ class LadderView(PieceView, SelectingView):
         self.unselect()
         self._index.fold(home)
         self.following = False
-        self._settle_lines()
+        self._draw_anew()
 
     def action_lane(self, lane: Lane) -> None:
         """Go to the nearest related row of a lane, else to the nearest row there."""
@@ -478,14 +434,15 @@ class LadderView(PieceView, SelectingView):
                 return
 
 
-def _heads_of(source: SessionSource) -> object:
-    """Return what headings depend on besides rows."""
-    return len(source.session.conversation), source.session.busy, source.ladder.hosts
+def _looks_of(source: SessionSource) -> object:
+    """Return what lines depend on besides their rows."""
+    session, ladder = source.session, source.ladder
+    return len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
 
 
 def _work(facts: FactsReader, rows: Sequence[Row], row_filter: RowFilter) -> None:
     """Read rows, then filter for a while, and give way to the screen meanwhile: this runs in the list's thread."""
-    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     until = time.perf_counter() + _READING_SECONDS
     for row in rows:
         facts.read(row)

@@ -114,15 +114,7 @@ def _items_of(conversation: Conversation, turn: int):  # noqa: ANN202
 
 
 def row_line(source: SessionSource, row: Row, facts: RowFacts, width: int, peer: int) -> list[Piece]:
-    """Return a row's line, the first cell of which is the marker's.
-
-    Args:
-        source: Provides the times, numbers and notes of rows.
-        row: The row.
-        facts: What its body tells.
-        width: The cells of the line.
-        peer: The cells for a server's name.
-    """
+    """Return a row's line in `width` cells, of which the first is the marker's, with `peer` cells for a server's name."""
     note = source.row_marks.note((row.capture, row.seq))
     written = clip(line(note, FOREIGN_CHARACTERS), width // 3) if note else ""
     end = width - cell_len(written) - 2 * bool(written)

@@ -14,16 +14,7 @@ _SIGNS = "? signs"
 
 
 def title_line(llm: int, mcp: int, words: Sequence[str], width: int, *, least: int = 0, has_focus: bool = False) -> str:
-    """Return the title in `width` cells; words at the left give way first, all but the last `least` of them before the counts.
-
-    Args:
-        llm: The captured rows in the LLM lane of the turn.
-        mcp: Those in the MCP lane.
-        words: What else is told, the most important last.
-        width: The cells of the line.
-        least: How many words stay longer than the counts.
-        has_focus: Whether keys go to the list.
-    """
+    """Return the title: the captured rows per lane, and words, the first of which give way; the last `least` of them stay longest."""
     left = f"{'>' if has_focus else ' '}{llm} LLM "
     left = f"{left}{'─' * max(1, HOST_COLUMN - len(left))}┬── {mcp} MCP "
     kept = [*words] if least else [*words, _SIGNS]

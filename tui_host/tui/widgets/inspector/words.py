@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tui_host.capture.http.exchange_end import EMPTY
 from tui_host.capture.ladder.row import Row
@@ -12,8 +13,6 @@ from tui_host.capture.short_units import short_size
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 
-SWITCH_SECONDS = 0.0005
-"""Longest time, in seconds, until the reading thread lets the screen work."""
 LARGEST_DESCRIBED = 4 << 20
 """Bytes of a body that is read for its words; a filter reads larger ones too."""
 _REMEMBERED_ROWS = 1 << 15
@@ -42,16 +41,9 @@ def is_of_model(row: Row) -> bool:
 
 
 def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
-    """Read a row's body. An answer's events are put together, so that a wanted text may go over several of them.
+    """Read a row's body, for a filter with its `wanted` texts, else for the list, which describes no large body.
 
-    Args:
-        source: Provides the bytes.
-        row: The row.
-        wanted: The texts that a filter looks for; None if the facts are for the list, which describes no large body.
-
-    Raises:
-        TuiHostError: The bytes cannot be read.
-        ValueError, LookupError, RecursionError: They are not what they claim to be.
+    An answer's events are put together, so that a wanted text may go over several of them.
     """
     from tui_host.answers.bodies import body_of, head_of
     from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
@@ -65,8 +57,10 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
     if not is_of_model(row):
         return RowFacts(texts=texts)
     if row.kind == "request":
-        count = estimate_tokens(data)
-        words = "" if is_too_large else request_words(data, _earlier_body(source, row))
+        before, count = source.before(row), estimate_tokens(data)
+        is_of_turn = before is not None and before.turn == row.turn and before.clock == row.clock
+        earlier = source.body(before) if before is not None and is_of_turn else None
+        words = "" if is_too_large else request_words(data, earlier)
         return RowFacts(words=words, tokens=f"~{short_size(count).removesuffix(' B')} tok", count=count, texts=texts)
     dialect = source.dialect(row)
     if dialect is None:
@@ -87,15 +81,7 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
     return RowFacts(words=words, tokens=answer.token_words, count=answer.tokens, texts=texts)
 
 
-def _earlier_body(source: SessionSource, row: Row) -> bytes | None:
-    """Return the body of the request before in the same turn."""
-    before = source.before(row)
-    is_of_turn = before is not None and before.turn == row.turn and before.clock == row.clock
-    return source.body(before) if before is not None and is_of_turn else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _Reading(NamedTuple):
     facts: RowFacts
     state: tuple[int, str]  # the row's length and links, on which the facts depend
     wanted: WantedTexts | None
@@ -117,20 +103,20 @@ class FactsReader:
     def is_current(self, row: Row) -> bool:
         """Whether no more can be known of a row."""
         reading = self._readings.get(row.number)
-        return not is_of_model(row) or (reading is not None and reading.state == (row.last_seq, row.words))
+        return not is_of_model(row) if reading is None else reading.state == (row.last_seq, row.words)
 
     def is_due(self, row: Row) -> bool:
         """Whether a row is to be read: a growing one not each time that it grows."""
         reading = self._readings.get(row.number)
-        is_growing = reading is not None and row.state == "open" and time.perf_counter() < reading.due
-        return not is_growing and not self.is_current(row)
+        waits = reading is not None and row.state == "open" and time.perf_counter() < reading.due
+        return not waits and not self.is_current(row)
 
     def read(self, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
         """Read the facts of a row, or return them if they are known. Bytes that cannot be read have none."""
         before = self._readings.get(row.number)
         if self.source is None or (wanted is None and not is_of_model(row)):
             return NOTHING
-        if before is not None and (wanted is None or before.wanted is wanted) and not self.is_due(row):
+        if before is not None and wanted in {None, before.wanted} and not self.is_due(row):
             return before.facts
         began = time.perf_counter()
         try:
@@ -140,10 +126,9 @@ class FactsReader:
         except RuntimeError:  # the screen's thread added to a table that was being read here: another time
             return NOTHING
         ended = time.perf_counter()
-        due = ended + max(_SHORTEST_PAUSE_SECONDS, _PATIENCE * (ended - began))
         if is_of_model(row):
-            state = row.last_seq, row.words
-            self._readings[row.number] = _Reading(facts=facts, state=state, wanted=wanted, due=due)
+            due = ended + max(_SHORTEST_PAUSE_SECONDS, _PATIENCE * (ended - began))
+            self._readings[row.number] = _Reading(facts, (row.last_seq, row.words), wanted, due)
         if len(self._readings) > _REMEMBERED_ROWS:
             del self._readings[next(iter(self._readings))]
         return facts
