@@ -243,8 +243,8 @@ LONG = 10.0
 def drawn(page: Page | Steps[Page], width: int = 80) -> list[str]:
     page = made(page) if isinstance(page, Generator) else page
     page.fit(width)
-    page.advance(LONG)
-    return ["".join(text for text, _ in page.draw(number)) for number in range(len(page))]
+    page.grow(LONG)
+    return ["".join(text for text, _ in page.pieces(number)) for number in range(len(page))]
 
 
 def row_of(wires: Wires, kind: str, place: int = 0) -> Row:

@@ -164,7 +164,7 @@ async def test_w_shows_the_coming_request_without_a_tool_and_without_a_server(ap
     count = offered()
     screen = app.app.screen
     view = screen.query_one(Detail).view
-    lines = ("".join(text for text, _ in view.page.draw(number)) for number in range(len(view.page)))
+    lines = ("".join(text for text, _ in view.page.pieces(number)) for number in range(len(view.page)))
     view.move_cursor(next(number for number, line in enumerate(lines) if "tools (" in line))
     await app.press("enter", "down", "w")
     await app.until_shown("The coming request without math.", "Nothing is switched off")

@@ -68,8 +68,10 @@ def test_a_label_that_nothing_else_shows_wraps_between_words() -> None:
         "thinking",
         "stop: end",
     ]
-    assert (page.place_of(2), page.place_of(3), page.line_at(1)) == (0, 1, 3)
-    assert page.entry_of(1) == (figures, figures)
+    assert (page.key(2), page.key(3), page.line_of(1)) == (0, 1, 3)
+    item = page.item(1)
+    assert item is not None
+    assert (item.copy(), item.lines) == ((figures, figures), range(3))
 
 
 def test_a_closed_option_is_shown_whole() -> None:
@@ -94,16 +96,17 @@ def test_a_part_knows_its_path_and_its_bytes_in_the_body() -> None:
     row = wires.request(request_body([*MESSAGES, {"role": "assistant", "tool_calls": [CALL]}]), 1.0, exchange="x")
     page = made(parts_page(wires, row, {"/messages/messages/2"}))
     drawn(page, 60)
-    assert [page.path(number) for number in range(4, len(page) - 1)] == [
+    items = [page.item(number) for number in range(len(page))]
+    assert [item.path for item in items[4:-1] if item is not None] == [
         "messages",
         "messages[0]",
         "messages[1]",
         "messages[2]",
         "messages[2].tool_calls[0]",
     ]
-    shown = page.bytes_at(8)
-    assert shown is not None
-    assert "".join(drawn(shown, 60)).partition("escape: back")[2] == to_json(CALL).decode()
+    assert items[8] is not None
+    assert items[8].data is not None
+    assert items[8].data() == to_json(CALL)
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(8, 60))

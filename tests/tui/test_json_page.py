@@ -18,8 +18,8 @@ from tui_host.answers.sheet import BodyPlace, SheetLine
 from tui_host.errors import JSON
 from tui_host.tui.widgets.details.search_input import SearchInput
 from tui_host.tui.widgets.lines.json_lines import highlight, json_lines
-from tui_host.tui.widgets.pages.detail_page import Below, Match, Page
-from tui_host.tui.widgets.pages.json_page import JsonPage, decoded, path_at
+from tui_host.tui.widgets.pages.detail_page import Below, LineItem, Match, Page
+from tui_host.tui.widgets.pages.json_values import decoded, path_at
 from tui_host.tui.widgets.pages.page_search import PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -39,16 +39,32 @@ CALL = "messages[1].calls[0].arguments"
 
 def made(page: Page, width: int = 70) -> Page:
     page.fit(width)
-    page.advance(LONG)
+    page.grow(LONG)
     return page
 
 
+def json_page(text: str, width: int = 70) -> Page:
+    return made(TextPage("body", text, form="json"), width)
+
+
 def lines(page: Page) -> list[str]:
-    return ["".join(text for text, _ in page.draw(number)) for number in range(len(page))]
+    return ["".join(text for text, _ in page.pieces(number)) for number in range(len(page))]
 
 
 def at(page: Page, words: str) -> int:
     return next(number for number, line in enumerate(lines(page)) if words in line)
+
+
+def item(page: Page, words: str) -> LineItem:
+    standing = page.item(at(page, words))
+    assert standing is not None
+    return standing
+
+
+def bytes_of(page: Page, words: str) -> bytes:
+    data = item(page, words).data
+    assert data is not None
+    return data()
 
 
 def folded(page: Page, *words: str) -> Sequence[str]:
@@ -63,14 +79,8 @@ def below(page: Page, words: str) -> Page:
     return made(opened.page)
 
 
-def bytes_at(page: Page, words: str) -> Page:
-    shown = page.bytes_at(at(page, words))
-    assert shown is not None
-    return made(shown)
-
-
 def test_containers_fold_to_a_line_that_counts_them_and_unfold_where_they_were() -> None:
-    page = made(JsonPage("body", TEXT))
+    page = json_page(TEXT)
     before = lines(page)
     assert folded(page, '"calls"')[9:12] == ['"calls": [ … 1 element, 86 bytes ]', "}", "],"]
     assert folded(page, '"messages"')[2] == '"messages": [ … 2 elements, 168 bytes ],'
@@ -84,83 +94,79 @@ def test_containers_fold_to_a_line_that_counts_them_and_unfold_where_they_were()
     folded(page, '"a b"')
     assert page.opened(len(page) - 1) == 0, "the closing mark folds too"
     assert lines(page) == [f"{{ … 3 members, {len(TEXT.encode())} bytes }}"]
-    assert page.opened(at(made(JsonPage("", TEXT)), '"model"')) is None
 
 
-def test_a_string_opens_as_a_page_of_text_or_of_the_json_that_it_holds_and_paths_lead_there() -> None:
-    page = made(JsonPage("body", TEXT))
-    paths = [page.path(number) for number in range(len(page))]
+def test_a_line_knows_the_lines_the_path_and_the_bytes_of_its_value_and_strings_open_as_pages() -> None:
+    page = json_page(TEXT)
+    standing = [page.item(number) for number in range(len(page))]
+    paths = ["" if value is None else value.path for value in standing]
     assert paths[0] == paths[-1] == "."
-    assert page.path(at(page, '"content"')) == "messages[0].content"
-    assert page.path(at(page, '"name"')) == "messages[1].calls[0].name"
     assert paths[-5:-2] == ['数据["a b"][2]', '数据["a b"]', "数据.empty"]
-    assert page.path(at(page, "4")) == '数据["a b"][2]'
+    assert item(page, '"content"').path == "messages[0].content"
+    assert item(page, '"name"').path == "messages[1].calls[0].name"
+    messages = item(page, '"messages"')
+    assert (messages.lines.start, messages.lines.stop) == (2, at(page, '"数据"'))
+    assert messages.copy() == ("messages", json.dumps(BODY["messages"], ensure_ascii=False))
+    assert item(page, "{").copy() == ("body", TEXT), "what holds all is the body"
     words = lines(below(page, '"content"'))
     assert words == ["messages[0].content: text of 10 characters · escape: back", "one", "two 中文"]
     inner = below(page, '"arguments"')
     assert [line.strip() for line in lines(inner)][1:4] == ["{", '"city": "Paris",', '"a b": [']
-    assert inner.path(at(inner, '"city"')) == f"{CALL} | fromjson | .city"
-    assert inner.path(at(inner, '"x"')) == f'{CALL} | fromjson | .["a b"][1].x'
+    assert item(inner, '"city"').path == f"{CALL} | fromjson | .city"
+    assert item(inner, '"x"').path == f'{CALL} | fromjson | .["a b"][1].x'
     assert folded(inner, '"a b"')[3] == '"a b": [ … 2 elements, 17 bytes ]'
+    spaced = json_page('{"a": {"b" :  "\\u4e2d\\n"}\n, "c": "中"}')
+    assert bytes_of(spaced, '"a"') == b'{"b" :  "\\u4e2d\\n"}'
+    folded(spaced, '"a"')
+    assert bytes_of(spaced, '"a"') == b'{"b" :  "\\u4e2d\\n"}'
     body = TEXT.encode()
     assert path_at(body, body.index(b'"one')) == "messages[0].content"
     assert path_at(body, body.index(b'{"k"')) == '数据["a b"][1]'
     assert path_at(b"no JSON", 3) == ""
 
 
-def test_the_bytes_of_a_value_are_a_page_and_in_hex_the_next() -> None:
-    text = '{"a": {"b" :  "\\u4e2d\\n"}\n, "c": "中"}'
-    page = made(JsonPage("body", text))
-    raw = bytes_at(page, '"a"')
-    assert lines(raw) == ["a: 19 bytes · r: in hex · escape: back", '{"b" :  "\\u4e2d\\n"}']
-    assert "7b 22 62 22 20 3a 20 20  {" in lines(bytes_at(raw, "19 bytes"))[1]
-    folded(page, '"a"')
-    assert lines(bytes_at(page, '"a"')) == lines(raw)
-    in_hex = bytes_at(bytes_at(page, '"c"'), "5 bytes")
-    assert "22 e4 b8 ad 22" in lines(in_hex)[-1]
-    assert in_hex.bytes_at(0) is None
-
-
-def test_folds_survive_another_width_and_a_page_that_has_grown() -> None:
-    page = made(JsonPage("body", TEXT))
+def test_folds_survive_another_width_and_a_page_that_has_grown_and_what_is_cut_off_folds_too() -> None:
+    page = json_page(TEXT)
     shown = folded(page, '"a b"', '"calls"')
     assert [line.strip() for line in lines(made(made(page, 30), 70))] == shown
     assert all(cell_len(line) <= 20 for line in lines(made(page, 20)))
-    grown = JsonPage("body", TEXT + "\n{}")
+    grown = TextPage("body", TEXT + "\n{}", form="json")
     grown.keep(page)
     assert [line.strip() for line in lines(made(grown))] == [*shown, "{}"]
-    another = JsonPage("body", json.dumps([12345, "text", [1]] * 9))
+    another = TextPage("body", json.dumps([12345, "text", [1]] * 9), form="json")
     unfolded = lines(made(another))
     another.keep(grown)
     assert lines(made(another)) == unfolded, "what is folded in one text is open in another"
-
-
-def test_what_is_cut_off_folds_as_far_as_it_goes() -> None:
-    page = made(JsonPage("body", '{"a": [1, {"b": 2}, {"c": "text\\nand'))
+    page = json_page('{"a": [1, {"b": 2}, {"c": "text\\nand')
     assert folded(page, '"a"')[1:] == ['"a": [ … 3 elements, 30 bytes, not closed']
     folded(page, '"a"')
     assert lines(below(page, '"c"'))[-2:] == ["text", "and"]
     assert decoded('"cut in an escape \\ud83d\\ude') == "cut in an escape \ud83d"
 
 
-@given(
-    st.recursive(st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)),
-    st.lists(st.integers(0, 60), max_size=8),
-    st.integers(8, 60),
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
 )
+MARKS = st.text(alphabet='{}[],:" \\\n\tab1')
+
+
+@given(VALUES, st.lists(st.integers(0, 60), max_size=8), st.integers(8, 60))
 def test_whatever_is_pressed_lines_fit_and_places_agree(value: object, presses: Sequence[int], width: int) -> None:
-    page = made(JsonPage("body", json.dumps(value)), width)
+    page = json_page(json.dumps(value), width)
     whole = lines(page)
     for number in presses:
         line = page.opened(number % len(page))
         assert not isinstance(line, int) or 0 <= line < len(page)
         assert all(cell_len(line) <= width for line in lines(page))
-        assert all(page.line_at(page.place_of(number)) <= number for number in range(len(page)))
         for line_number in range(len(page)):
-            assert page.path(line_number)
-            shown = page.bytes_at(line_number)
-            assert shown is None or all(cell_len(line) <= width for line in lines(made(shown, width)))
-    assert lines(made(JsonPage("body", json.dumps(value)), width)) == whole
+            assert page.line_of(page.key(line_number)) <= line_number
+            standing = page.item(line_number)
+            assert standing is not None
+            assert line_number in standing.lines
+            assert standing.data is None or standing.data().decode() in json.dumps(value)
+    assert lines(json_page(json.dumps(value), width)) == whole
 
 
 def test_a_text_in_a_tree_opens_as_a_page_that_folds_and_leads_paths_through_the_body() -> None:
@@ -170,72 +176,71 @@ def test_a_text_in_a_tree_opens_as_a_page_that_folds_and_leads_paths_through_the
         SheetLine(key="a", label="call", text=lambda: '{"name": {"x": 1}, "b": [2]}', place=lambda: place, opened=True),
         SheetLine(key="b", label="text", text=lambda: ARGUMENTS, place=lambda: string),
     ]
-    page = TreePage("parts", entries, flipped=set())
-    made(page)
+    page = made(TreePage("parts", entries, flipped=set()))
     assert [line.strip() for line in lines(page)][:4] == ["▾ call", "{", '"name": {', '"x": 1']
-    assert page.path(2) == "messages[1].calls[0].name"
+    assert item(page, '"name"').path == "messages[1].calls[0].name"
+    assert item(page, '"name"').copy()[1] == '{"x": 1}'
+    assert item(page, '"name"').lines == range(2, 5)
     inner = below(page, '"name"')
     assert folded(inner, '"name"')[:3] == ["call · escape: back", "{", '"name": { … 1 member, 8 bytes },']
-    assert inner.path(2) == "messages[1].calls[0].name"
+    assert item(inner, '"name"').path == "messages[1].calls[0].name"
     assert page.opened(0) == 0
     assert folded(page, "text")[1:4] == ["▾ text", "{", '"city": "Paris",']
-    assert page.path(3) == "messages[0].content | fromjson | .city"
-    raw = bytes_at(page, "text")
-    assert "".join(lines(raw)[1:]) == json.dumps(ARGUMENTS)
-    assert lines(bytes_at(raw, "bytes"))[1].startswith("00000000  22 7b 5c")
-    assert lines(bytes_at(page, "call"))[1].startswith("00000000  7b 22 6e"), "no text, so hex at once"
+    assert item(page, '"city"').path == "messages[0].content | fromjson | .city"
+    assert (item(page, "text").lines, item(page, "text").keys) == (range(1, len(page)), ("b",))
+    assert bytes_of(page, "text") == json.dumps(ARGUMENTS).encode()
 
 
-async def test_a_page_that_a_line_opens_is_left_by_escape_and_what_is_selected_comes_as_it_stands() -> None:
-    async with at_work(Reading(JsonPage("body", TEXT)), (60, 30)) as (app, pilot):
+async def test_keys_on_a_page_fold_show_bytes_lead_back_and_copy_what_is_marked() -> None:
+    async with at_work(Reading(TextPage("body", TEXT, form="json")), (60, 30)) as (app, pilot):
         view = app.view
-        await until(pilot, lambda: "empty" in "".join(view.render_line(y).text for y in range(30)))
-        for words in ('"messages"', '"messages"', '"calls"'):
-            view.move_cursor(row_of(view, words)[1])
+
+        async def shows(words: str, *keys: str) -> int:
+            await pilot.press(*keys)
+            await until(pilot, lambda: any(words in view.render_line(y).text for y in range(30)))
+            return row_of(view, words)[1]
+
+        for _ in range(3):
+            view.move_cursor(await shows('"messages"'))
             await pilot.press("enter")
-        assert view.cursor == row_of(view, '"calls"')[1]
+        view.move_cursor(await shows("2 elements", "enter", "enter"))
+        await pilot.press("enter")
+        view.move_cursor(await shows('"calls"'))
+        assert view.current_source == ("messages[1].calls", TEXT[TEXT.index('[{"name"') : TEXT.index('}], "数据')])
+        marks = "".join(view.render_line(y).text[0] for y in range(30))
+        assert marks.strip() == ">││││││"
         await drag(pilot, view, row_of(view, '"content"'), row_of(view, '"calls"'))
         assert selected(view).startswith('"content": "one\\n')
-        await pilot.press("escape")
-        assert view.current_source == ("body", TEXT)
-        view.move_cursor(row_of(view, '"content"')[1])
-        await pilot.press("enter")
-        await until(pilot, lambda: "text of 10" in view.render_line(0).text)
+        view.move_cursor(await shows('"content"', "escape"))
+        await shows("text of 10", "enter")
         x, y = row_of(view, "two 中文")
         await pilot.click(view, offset=(x + 1, y), times=2)
         assert (selected(view), view.current_source[0]) == ("two", "part of messages[0].content")
-        await pilot.press("escape", "escape")
-        assert view.current_source == ("body", TEXT)
-        assert view.cursor == row_of(view, '"content"')[1]
-        assert "1 element" in view.render_line(row_of(view, '"calls"')[1]).text
-
-
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
-)
-marks = st.text(alphabet='{}[],:" \\\n\tab1')
+        assert await shows('"content"', "escape", "escape") == view.cursor
+        view.action_bytes()
+        await shows("messages[0].content: 17 bytes · r: in hex · escape: back")
+        view.action_bytes()
+        await shows("22 6f 6e 65")
+        view.action_bytes()
+        assert await shows('"content"') == view.cursor
 
 
 def indented(text: str) -> str:
     return "\n".join("  " * line.depth + text[line.start : line.end] for line in json_lines(text))
 
 
-@given(values)
+@given(VALUES)
 def test_lines_break_where_an_indenting_writer_would_break_them(value: JSON) -> None:
     assert indented(json.dumps(value)) == json.dumps(value, indent=2)
+    text = '{"n":1.50e+03,"n":-0,"s":"\\u00e9\\/"}'
+    assert indented(text) == '{\n  "n":1.50e+03,\n  "n":-0,\n  "s":"\\u00e9\\/"\n}', "nothing is written anew"
 
 
-@given(marks)
+@given(MARKS)
 def test_nothing_is_lost_whatever_the_text_is(text: str) -> None:
     kept = "".join(text[line.start : line.end] for line in json_lines(text))
     assert [*"".join(kept.split())] == [*"".join(text.split())]
-
-
-def test_numbers_escapes_and_doubled_keys_stay_as_they_are_written() -> None:
-    text = '{"n":1.50e+03,"n":-0,"s":"\\u00e9\\/"}'
-    assert indented(text) == '{\n  "n":1.50e+03,\n  "n":-0,\n  "s":"\\u00e9\\/"\n}'
+    assert "".join(piece for piece, _ in highlight(text)) == text
 
 
 @pytest.mark.parametrize("head", ['"a', '{"' + "\\" * 501, "[", "}", '{"a":"' + "x" * 5_000, "," + " " * 5_000])
@@ -247,11 +252,6 @@ def test_pieces_of_a_line_are_told_apart() -> None:
     pieces = [(text, name) for text, name in highlight('  "a": "b\\"", 1.5e3 true {') if name]
     assert [text for text, _ in pieces] == ['"a"', ":", '"b\\""', ",", "1.5e3", "true", "{"]
     assert [name for _, name in pieces] == ["key", "mark", "string", "mark", "number", "word", "mark"]
-
-
-@given(marks)
-def test_highlighting_changes_no_character(text: str) -> None:
-    assert "".join(piece for piece, _ in highlight(text)) == text
 
 
 def _gone_to(text: str, page: Page, *steps: int) -> tuple[list[Match | None], str]:
@@ -283,9 +283,9 @@ def test_a_place_in_a_tree_opens_its_entries_and_a_label_opens_none() -> None:
     assert second is not None
     assert (first.path, second.path) == (("/a/b", "/a/b/deep"), ("/named",))
     line = page.reveal(first)
-    assert "".join(text for text, _ in page.draw(line)).strip() == "needle"
+    assert lines(page)[line].strip() == "needle"
     assert page.reveal(first) == line
-    assert "the needle" in "".join(text for text, _ in page.draw(page.reveal(second)))
+    assert "the needle" in lines(page)[page.reveal(second)]
     assert len(page) == 3 + 202
 
 

@@ -41,8 +41,8 @@ from tui_host.tui.screens.server_catalog import ServerChoices
 from tui_host.tui.screens.servers_detail import FrameFlow, Parts
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.screens.sessions_screen import HELD_SECONDS, SessionsScreen
-from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.document_view import DocumentView
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.status_lines import StatusLine
 
 SECRET = "sk-nobody-may-see-this-4711"  # noqa: S105 - made up

@@ -11,9 +11,9 @@ from tests.tui.selecting import ANSWER, Chat, a_chat, drag, in_chat, marked, row
 from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import SheetLine
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
-from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
@@ -157,7 +157,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are() ->
         await pilot.click(view, offset=row_of(view, "multiply"), times=2)
         assert selected(view) == "multiply"
         await pilot.press("escape")
-        assert view.current_source == ("request body", JSON_TEXT)
+        assert view.current_source == ("name", '"multiply"'), "the value that is current"
 
 
 async def test_raw_bytes_are_selected_over_pictures_and_wide_characters() -> None:

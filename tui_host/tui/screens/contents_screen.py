@@ -26,9 +26,8 @@ from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import SaveScreen
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
-from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.pages.json_page import JsonPage
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.picture_view import PictureView
 
@@ -192,7 +191,7 @@ class ContentsScreen(PageScreen):
         form, text = _text_of(entry)
         mask = mask_of(self._host)
         text = mask(text)
-        page = JsonPage("content", text) if form == "json" else TextPage("content", text, form=form)
+        page = TextPage("content", text, form=form)
         self.query_one(PageLines).show(page)
         self.note(_advice(entry))
 

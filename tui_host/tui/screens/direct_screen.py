@@ -30,9 +30,9 @@ from tui_host.tui.screens.question_overlay import QuestionOverlay
 from tui_host.tui.screens.servers_detail import FrameFlow, frame_entry
 from tui_host.tui.widgets.asks.ask_panel import AskBody, AskButton
 from tui_host.tui.widgets.choices import Choice, ChoiceList
-from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.forms.form_fields import Finished, TextField
 from tui_host.tui.widgets.forms.form_view import FormView
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
 from tui_host.tui.keys import Key, keys_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
-from tui_host.tui.widgets.details.detail_view import PageLines
 from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.tree_page import TreePage
 from tui_host.tui.widgets.status_lines import StatusLine
 

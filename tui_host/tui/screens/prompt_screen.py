@@ -15,7 +15,7 @@ from tui_host.errors import TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
-from tui_host.tui.widgets.details.detail_view import PageLines
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.prompt.server_offers import Form
 

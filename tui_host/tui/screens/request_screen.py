@@ -18,7 +18,6 @@ from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen, Surroundings
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
-from tui_host.tui.widgets.pages.tree_page import TreePage
 
 if TYPE_CHECKING:
     from typing import Self
@@ -202,8 +201,8 @@ class RequestScreen(PageScreen):
             return Without(without.server)
         servers = [] if pool is None else list(dict.fromkeys(tool.server for tool in pool.tools()))
         if without is None:
-            page, cursor = self.query_one(Detail).view.page, self.query_one(Detail).view.cursor
-            path = page.path_of(cursor) if isinstance(page, TreePage) and cursor is not None else ()
+            item = self.query_one(Detail).view.item
+            path = () if item is None else item.keys
             names = source.names(source.row)
             for word in reversed([word for key in path for word in key.split("/")]):
                 if word in names:

@@ -22,7 +22,7 @@ from tui_host.tui.screens.server_catalog import ServerChoices
 from tui_host.tui.screens.server_switches import ServerSwitches
 from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
-from tui_host.tui.widgets.details.detail_view import PageLines
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.tree_page import TreePage
 from tui_host.tui.widgets.status_lines import mark_of
 
@@ -251,12 +251,8 @@ class ServersScreen(PageScreen):
         if not name or pool is None or status is None:
             return
         view = self.query_one(PageLines)
-        page = view.page
-        path = (
-            page.path_of(view.cursor)
-            if view.has_focus and isinstance(page, TreePage) and view.cursor is not None
-            else ()
-        )
+        item = view.item if view.has_focus else None
+        path = () if item is None else item.keys
         tool = next((tool for tool in status.tools if path[:2] == ("tools", self._mask(tool.name))), None)
         with self.telling():
             if tool is not None:

@@ -20,7 +20,7 @@ from tui_host.capture.visible import decode, line
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.json_page import is_utf8
+from tui_host.tui.widgets.pages.text_page import is_utf8
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
 _PREVIEW = 300

@@ -15,7 +15,6 @@ from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.lines.json_lines import looks_like_json
 from tui_host.tui.widgets.pages.detail_page import Beginning, Page
-from tui_host.tui.widgets.pages.json_page import JsonPage
 from tui_host.tui.widgets.pages.text_page import TextPage
 
 _BAR = 24
@@ -86,7 +85,7 @@ def _pretty(what: str, body: Body, *, unless: bool = False, above: str = "") -> 
     def made(text: str, notes: Sequence[str]) -> Page:
         if unless or not body.is_text or not looks_like_json(text):
             return TextPage(what, text, notes=(above, *notes, "not JSON: shown as received"))
-        return JsonPage(what, text, notes=(above, f"re-indented · {notes[0]}", *notes[1:]))
+        return TextPage(what, text, form="json", notes=(above, f"re-indented · {notes[0]}", *notes[1:]))
 
     return (yield from _paged(body, made))
 

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 
-from tui_host.tui.widgets.pages.detail_page import NOT_YET, Match, Page
+from tui_host.tui.widgets.pages.detail_page import Match, Page
 
 MOST = 9_999
 """Places that are collected."""
@@ -28,7 +28,7 @@ class PageSearch:
         self.text = text
         self.pattern = re.compile(re.escape(text).replace(r":\ ", r":\s*"), re.IGNORECASE)
         self._current = -1
-        self._goal: int | None = 0
+        self._goal: int | None = 0  # the number of the place to go to, once it is collected
         self.begin(page, hold=True)
 
     def begin(self, page: Page, *, hold: bool = False) -> None:
@@ -50,8 +50,8 @@ class PageSearch:
         count = len(self._matches)
         if not count:
             return "not on this page" if self.is_whole else "looking"
-        place = f"{self._current + 1:,} of " if self._current >= 0 else ""
-        return f"{place}{count:,}{'' if self.is_whole else '…'}{'' if place else ' here'}"
+        more = "" if self.is_whole else "…"
+        return f"{count:,}{more} here" if self._current < 0 else f"{self._current + 1:,} of {count:,}{more}"
 
     def step(self, step: int) -> None:
         """Ask for the next (1) or the former (-1) place; behind the last comes the first."""
@@ -60,14 +60,11 @@ class PageSearch:
     def look(self, seconds: float) -> Match | None:
         """Collect more places for a time; returns the place to go to, once."""
         until = time.perf_counter() + seconds
-        for match in () if self.is_whole else self._places:
-            if match is not None and match is not NOT_YET:
+        while not self.is_whole and time.perf_counter() < until:
+            match = next(self._places, self)
+            if isinstance(match, Match):
                 self._matches.append(match)
-            if match is NOT_YET or len(self._matches) >= MOST or time.perf_counter() >= until:
-                self.is_whole = len(self._matches) >= MOST
-                break
-        else:
-            self.is_whole = True
+            self.is_whole = match is self or len(self._matches) >= MOST
         goal, count = self._goal, len(self._matches)
         if goal is None or not (0 <= goal < count or self.is_whole):
             return None

@@ -22,7 +22,7 @@ from tui_host.llm.messages import Usage
 from tui_host.llm.outline import USER, Comparison, Outline, Part, estimate_tokens
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.json_page import path_at
+from tui_host.tui.widgets.pages.json_values import path_at
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.told_results import EDITED, edited_call, result_origins
 from tui_host.tui.widgets.pages.tree_page import TreePage

@@ -6,10 +6,9 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from itertools import accumulate, chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from typing_extensions import override
@@ -17,10 +16,10 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.text_width import clip, fill, padded
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
-from tui_host.tui.widgets.lines.selection import Letters, Selectable, Spot, whole_line
-from tui_host.tui.widgets.pages.detail_page import NOT_YET, Below, Match, Page, matches
-from tui_host.tui.widgets.pages.json_page import BACK, BytesPage, JsonPage, joined
-from tui_host.tui.widgets.pages.text_page import TextPage, wrapped
+from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
+from tui_host.tui.widgets.pages.detail_page import Below, LineItem, Match, Page, matches
+from tui_host.tui.widgets.pages.json_values import joined
+from tui_host.tui.widgets.pages.text_page import BACK, TextPage
 
 if TYPE_CHECKING:
     from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
@@ -32,18 +31,24 @@ _BY_SIZE = "by size"
 """Stands among the flipped paths, which begin with `/`, while a tree is sorted."""
 _FIGURE = re.compile(r"[~+]?(-?[\d,.]+) ?(\S*)")
 _UNITS = {"µs": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
+_FIRST, _FURTHER = -1, -2
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    above: str
+class _Branch(NamedTuple):
+    """A visible entry."""
+
     entry: SheetLine
-    depth: int
+    keys: tuple[str, ...]  # its own behind those of the entries above
     is_open: bool
+    body: TextPage | None  # the text below an open entry
 
     @property
     def path(self) -> str:
-        return f"{self.above}/{self.entry.key}"
+        return f"/{'/'.join(self.keys)}"
+
+    @property
+    def depth(self) -> int:
+        return len(self.keys) - 1
 
     @property
     def words(self) -> str:
@@ -51,16 +56,23 @@ class _Shown:
         return "  " * self.depth + "  ".join((entry.label, *entry.figures, entry.mark)).rstrip()
 
 
-class TreePage(Page, Selectable):
-    """A tree of entries, some with open texts below, made in slices of time.
+class _TreeLine(NamedTuple):
+    branch: _Branch
+    inside: int  # a line of the body, or of the label: `_FIRST` or `_FURTHER`
+    label: str = ""
+
+
+class TreePage(Page):
+    """A tree of entries, some with open texts below, as one list of lines that is made in slices of time.
 
     Args:
         what: What the tree shows, as text.
-        entries: The top entries; may be an iterator that makes them, and yields None where an entry takes longer.
+        entries: The top entries.
         flipped: Paths of entries that a person opened, or closed where they were open from the start; kept by the caller
             over a rebuild.
         failed: A failure to show above everything else.
         notes: Lines to show above the tree, the program's own text.
+        heads: What stands above the columns of figures.
         empty: The text to show without entries.
         is_sheet: Whether labels without figures go on below their line, also those of entries that open.
     """
@@ -75,25 +87,26 @@ class TreePage(Page, Selectable):
         flipped: set[str],
         failed: str = "",
         notes: Sequence[str] = (),
+        heads: Sequence[str] = (),
         empty: str = "nothing",
         is_sheet: bool = False,
     ) -> None:
         self._what = what
-        self._entries = iter(entries)
-        self._all: list[SheetLine] = []
-        self._is_whole = False
+        self._entries = [entry for entry in entries if entry is not None]
         self._flipped = flipped
-        self._above = [(failed, "failed")] if failed else []
-        self._above += [(note, "note") for note in notes if note]
-        self._empty = empty
+        self._above = [
+            (failed, "failed"),
+            *((note, "note") for note in notes),
+            ("" if self._entries else empty, "note"),
+        ]
+        self._heads = heads
         self._is_sheet = is_sheet
-        self._notes: list[Piece] = []
         self._width = 0
-        self._shown: list[_Shown] = []
-        self._starts = [0]  # the first line of each entry, and of what comes behind
-        self._bodies: dict[str, TextPage] = {}
-        self._growing: set[int] = set()  # the entries whose texts are not whole
-        self._columns: list[int] = []
+        self._notes: list[Sequence[Piece]] = []
+        self._lines: list[_TreeLine] = []
+        self._firsts: list[int] = []  # the numbers in `_lines` where entries begin
+        self._coming: Iterator[SheetLine] = iter(())
+        self._columns = [1 + cell_len(head) for head in heads]
         self._marks = 0
 
     @classmethod
@@ -105,80 +118,56 @@ class TreePage(Page, Selectable):
     @property
     @override
     def source(self) -> tuple[str, str]:
-        return self._what, "\n".join(shown.words for shown in self._shown)
+        return self._what, "\n".join(self._lines[first].branch.words for first in self._firsts)
+
+    # Making lines.
 
     @override
     def fit(self, width: int) -> None:
         self._width = max(8, width)
-        self._bodies.clear()
-        self._growing.clear()
-        sorted_words = [("sorted by size, the largest first; b: in order", "note")] if self.is_by_size else []
-        notes = [*sorted_words, *self._above, *([(self._empty, "note")] if self._is_whole and not self._shown else [])]
-        self._notes = [(part, style) for note, style in notes for part in wrapped(note, self._width)]
-        self._count()
-
-    def _count(self) -> None:
-        """Assign lines to entries again."""
-        self._growing.clear()
-        heights = [self._height(owner, shown) for owner, shown in enumerate(self._shown)]
-        self._starts = list(accumulate(heights, initial=0))
-
-    def _height(self, owner: int, shown: _Shown) -> int:
-        height = len(self._labels(shown)) if self._wraps(shown) else 1
-        if shown.is_open and shown.entry.text is not None:
-            body = self._body(shown)
-            if body.advance(0.0) and len(body) <= MOST_ROWS:
-                self._growing.add(owner)
-            height += min(len(body), MOST_ROWS + 1)
-        return height
+        words = "sorted by size, the largest first; b: in order" if self.is_by_size else ""
+        above = [(note, style) for note, style in ((words, "note"), *self._above) if note]
+        self._notes = [[(note[start:end], style)] for note, style in above for start, end in fill(note, self._width)]
+        if self._heads and self._entries:
+            self._notes.append(())  # drawn with the columns as they are then
+        self._lines, self._firsts = [], []
+        self._coming = iter(self._sorted(self._entries))
 
     @override
-    def advance(self, seconds: float) -> bool:
-        until = time.perf_counter() + seconds
-        before = len(self)
-        for owner in tuple(self._growing):
-            body = self._body(self._shown[owner])
-            while len(body) <= MOST_ROWS and time.perf_counter() < until and body.advance(0.001):
-                pass
-        if self._growing:
-            self._count()
-        while not self._is_whole:
-            entry = next(self._entries, self)
-            if entry is self:
-                self._is_whole = True
-                self._append(self._walk(self._all if self.is_by_size else (), "", 0))
-                if not self._shown:
-                    self.fit(self._width)
-            elif entry is not None and not isinstance(entry, TreePage):
-                self._all.append(entry)
-                if not self.is_by_size:
-                    self._append(self._walk([entry], "", 0))
+    def grow(self, seconds: float) -> int | None:
+        until, before, columns = time.perf_counter() + seconds, len(self), (*self._columns, self._marks)
+        for entry in self._coming:
+            for line_made in self._lines_of(entry, ()):
+                if line_made.inside == _FIRST:
+                    self._firsts.append(len(self._lines))
+                self._lines.append(line_made)
             if time.perf_counter() >= until:
                 break
-        return len(self) != before or bool(self._growing) or not self._is_whole
+        if len(self) == before:
+            return None
+        return before if columns == (*self._columns, self._marks) else 0
 
-    def _append(self, entries: Iterable[_Shown]) -> None:
-        for shown in entries:
-            self._measure(shown.entry)
-            self._shown.append(shown)
-            self._starts.append(self._starts[-1] + self._height(len(self._shown) - 1, shown))
-
-    def _measure(self, entry: SheetLine) -> None:
+    def _lines_of(self, entry: SheetLine, above: tuple[str, ...]) -> Iterator[_TreeLine]:
+        """Make the lines of an entry and of what is open below, and widen the columns for its figures."""
+        keys, body = (*above, entry.key), None
+        is_open = entry.opens and entry.opened != (f"/{'/'.join(keys)}" in self._flipped)
         for column, figure in enumerate(entry.figures):
             if column == len(self._columns):
                 self._columns.append(0)
             self._columns[column] = max(self._columns[column], 1 + cell_len(figure) if figure else 0)
         self._marks = max(self._marks, cell_len(entry.mark))
-
-    def _walk(self, entries: Sequence[SheetLine], above: str, depth: int) -> Iterator[_Shown]:
-        if self.is_by_size:
-            entries = sorted(entries, key=lambda entry: _size_of(entry.figures), reverse=True)
-        for entry in entries:
-            path = f"{above}/{entry.key}"
-            is_open = entry.opened != (path in self._flipped)
-            yield _Shown(above, entry, depth, is_open)
-            if is_open:
-                yield from self._walk(entry.children, path, depth + 1)
+        if is_open and entry.text is not None:
+            body = _text_page(entry)
+            body.fit(self._width - self._body_indent(len(above)))
+            while len(body) <= MOST_ROWS and body.grow(0.001) is not None:
+                pass
+        branch = _Branch(entry, keys, is_open, body)
+        for number, label in enumerate(self._labels(branch)):
+            yield _TreeLine(branch, _FURTHER if number else _FIRST, label)
+        for inside in range(0 if body is None else min(len(body), MOST_ROWS + 1)):
+            yield _TreeLine(branch, inside)
+        for child in self._sorted(entry.children) if is_open else ():
+            yield from self._lines_of(child, keys)
 
     @property
     def is_by_size(self) -> bool:
@@ -188,238 +177,179 @@ class TreePage(Page, Selectable):
     def sort_by_size(self) -> None:
         """Sort the entries of each level by their first figure, or put them in order again; `fit` makes the lines."""
         self._flipped ^= {_BY_SIZE}
-        self._entries, self._all = chain(self._all, self._entries), []
-        self._shown, self._starts, self._is_whole = [], [0], False
+
+    def _sorted(self, entries: Sequence[SheetLine]) -> Sequence[SheetLine]:
+        return sorted(entries, key=_size_of, reverse=True) if self.is_by_size else entries
 
     # What stands on a line.
 
     @override
     def __len__(self) -> int:
-        return len(self._notes) + self._starts[-1]
+        return len(self._notes) + len(self._lines)
 
-    def _at(self, number: int) -> tuple[_Shown | None, int]:
-        """Return the entry on a line, and the line in its open text, below 0 for its label; None for a note."""
-        owner = self.place_of(number)
-        if owner < 0:
-            return None, 0
-        shown = self._shown[owner]
-        inside = number - len(self._notes) - self._starts[owner]
-        return shown, inside - (len(self._labels(shown)) if self._wraps(shown) else 1)
-
-    @override
-    def place_of(self, number: int) -> int:
+    def _at(self, number: int) -> _TreeLine | None:
+        """Return what is on a line; None for a note."""
         number -= len(self._notes)
-        return bisect_right(self._starts, number) - 1 if 0 <= number < self._starts[-1] else -1
+        return self._lines[number] if 0 <= number < len(self._lines) else None
 
     @override
-    def line_at(self, place: int) -> int:
-        if place < 0:
-            return 0
-        return min(len(self._notes) + self._starts[min(place, len(self._shown))], max(0, len(self) - 1))
+    def key(self, number: int) -> int:
+        number -= len(self._notes)
+        return bisect_right(self._firsts, number) - 1 if 0 <= number < len(self._lines) else -1
 
-    def _body(self, shown: _Shown) -> TextPage:
-        """Return the lines below an open entry, the first ones made at once."""
-        body = self._bodies.get(shown.path)
-        if body is None:
-            body = self._bodies[shown.path] = _text_page(shown.entry)
-            body.fit(self._width - self._body_indent(shown.depth))
-        return body
+    @override
+    def line_of(self, key: int) -> int:
+        return 0 if key < 0 or not self._firsts else len(self._notes) + self._firsts[min(key, len(self._firsts) - 1)]
 
-    def _body_indent(self, depth: int) -> int:
-        return min(2 * depth + 4, self._width // 3)
+    @override
+    def item(self, number: int) -> LineItem | None:
+        if (at := self._at(number)) is None:
+            return None
+        (entry, keys, _, body), key = at.branch, self.key(number)
+        label, text, place = line(entry.label, _LABEL), entry.text, entry.place
+        inner = body.item(at.inside) if body is not None and at.inside >= 0 else None
+        if inner is not None:
+            start, end = (
+                number - at.inside + min(inside, MOST_ROWS) for inside in (inner.lines.start, inner.lines.stop)
+            )
+            return replace(inner, lines=range(start, end), target=entry.target, keys=keys)
+        end = len(self) if key + 1 == len(self._firsts) else self.line_of(key + 1)
+        return LineItem(
+            lines=range(self.line_of(key), end),
+            copy=lambda: (label, entry.label if text is None else text()),
+            data=(lambda: _data_of(entry)) if text is not None else None,
+            path="" if place is None else place().path,
+            target=entry.target,
+            keys=keys,
+        )
 
     @override
     def opened(self, number: int) -> int | Below | None:
-        shown, inside = self._at(number)
-        if shown is None or not shown.entry.opens:
+        at = self._at(number)
+        if at is None or not at.branch.entry.opens:
             return None
-        if inside >= 0:  # in the text below the entry, which has all of the view then
-            return Below(_text_page(shown.entry, BACK), self._body(shown).place_of(min(inside, MOST_ROWS - 1)))
-        owner = self.place_of(number)
-        self._flip(owner)
-        return self.line_at(owner)
+        if at.branch.body is not None and at.inside >= 0:  # the text has all of the view then
+            return Below(_text_page(at.branch.entry, BACK), at.branch.body.key(min(at.inside, MOST_ROWS - 1)))
+        return self._flip(self.key(number))
 
-    def _flip(self, owner: int) -> None:
-        shown = self._shown[owner]
-        self._flipped ^= {shown.path}
-        end = owner + 1
-        while end < len(self._shown) and self._shown[end].depth > shown.depth:
+    def _flip(self, key: int) -> int:
+        """Open or close an entry, and return its line."""
+        start = end = self._firsts[key]
+        branch = self._lines[start].branch
+        while end < len(self._lines) and (
+            self._lines[end].branch is branch or self._lines[end].branch.depth > branch.depth
+        ):
             end += 1
-        self._shown[owner:end] = self._walk([shown.entry], shown.above, shown.depth)
-        for below in self._shown[owner : len(self._shown)]:
-            if below.depth <= shown.depth and below is not self._shown[owner]:
-                break
-            self._measure(below.entry)
-        self._count()
-
-    @override
-    def bytes_at(self, number: int) -> Page | None:
-        shown, inside = self._at(number)
-        if shown is None or shown.entry.text is None:
-            return None
-        if inside >= 0 and (page := self._body(shown).bytes_at(inside)) is not None:
-            return page
-        data = (
-            shown.entry.text().encode("utf-8", "surrogatepass")
-            if shown.entry.place is None
-            else shown.entry.place().data
-        )
-        return BytesPage(line(shown.entry.label, _LABEL), data)
-
-    @override
-    def path(self, number: int) -> str:
-        shown, inside = self._at(number)
-        if shown is None:
-            return ""
-        if inside >= 0 and (inner := self._body(shown).path(inside)):
-            return inner
-        return "" if shown.entry.place is None else shown.entry.place().path
-
-    @override
-    def target(self, number: int) -> tuple[str, int] | None:
-        shown, _ = self._at(number)
-        return None if shown is None else shown.entry.target
-
-    def entry_of(self, number: int) -> tuple[str, str] | None:
-        """Return the label and text of the entry on a line, for copying."""
-        shown, _ = self._at(number)
-        if shown is None:
-            return None
-        entry = shown.entry
-        return entry.label, entry.label if entry.text is None else entry.text()
-
-    def path_of(self, number: int) -> tuple[str, ...]:
-        """Return the keys that lead to the entry on a line; empty without one."""
-        owner = self.place_of(number)
-        if owner < 0:
-            return ()
-        keys, depth = [self._shown[owner].entry.key], self._shown[owner].depth
-        while depth:
-            owner -= 1
-            if self._shown[owner].depth < depth:
-                keys.insert(0, self._shown[owner].entry.key)
-                depth -= 1
-        return tuple(keys)
+        self._flipped ^= {branch.path}
+        self._lines[start:end] = self._lines_of(branch.entry, branch.keys[:-1])
+        self._firsts = [number for number, line in enumerate(self._lines) if line.inside == _FIRST]
+        return self.line_of(key)
 
     # Searching and selecting.
 
     @override
     def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
-        at = 0
-        while at < len(self._all) or not self._is_whole:
-            if at < len(self._all):
-                yield from _places_in(self._all[at], pattern)
-                at += 1
-            yield None if self._is_whole or at < len(self._all) else NOT_YET
+        for entry in self._entries:
+            yield from _places_in(entry, pattern)
+            yield None
 
     @override
     def reveal(self, match: Match) -> int:
-        owner = 0
+        key = 0
         for path in match.path:
-            owner = next((at for at, shown in enumerate(self._shown) if shown.path == path), -1)
-            if owner < 0:
+            key = next((at for at, first in enumerate(self._firsts) if self._lines[first].branch.path == path), -1)
+            if key < 0:
                 return 0
-            if not self._shown[owner].is_open and (match.start >= 0 or path != match.path[-1]):
-                self._flip(owner)
-        if match.start < 0:
-            return self.line_at(owner)
-        body = self._body(self._shown[owner])
-        while len(body) <= MOST_ROWS and body.place_of(len(body) - 1) < match.start and body.advance(0.001):
-            pass
-        self._count()
-        first = self._starts[owner + 1] - min(len(body), MOST_ROWS + 1)
-        return len(self._notes) + first + min(body.reveal(match), MOST_ROWS)
-
-    @property
-    @override
-    def selectable(self) -> Selectable:
-        return self
+            if not self._lines[self._firsts[key]].branch.is_open and (match.start >= 0 or path != match.path[-1]):
+                self._flip(key)
+        first = self._firsts[key]
+        body = self._lines[first].branch.body
+        if match.start < 0 or body is None:
+            return self.line_of(key)
+        labels = len(self._labels(self._lines[first].branch))
+        return len(self._notes) + first + labels + min(body.reveal(match), MOST_ROWS)
 
     @override
     def letters(self, line: int) -> Sequence[Letters]:
-        owner, place = self._spot(line)
-        return whole_line((owner,), place)
-
-    def _spot(self, number: int) -> tuple[int, int]:
-        """Return the entry of a line, and one more than the place inside its text; independent of the width."""
-        shown, inside = self._at(number)
-        if shown is None:
-            number -= len(self._notes)
-            return (-1, number) if number < 0 else (len(self._shown), 0)
-        if inside < 0:
-            return self.place_of(number), 0
-        body = self._body(shown)
-        return self.place_of(number), 1 + (body.place_of(inside) if inside < MOST_ROWS else len(body.text))
+        if (at := self._at(line)) is None:
+            line -= len(self._notes)
+            return whole_line((-1,), line) if line < 0 else whole_line((len(self._firsts),), 0)
+        place, body = 0, at.branch.body
+        if body is not None and at.inside >= 0:
+            place = 1 + (body.key(at.inside) if at.inside < MOST_ROWS else len(body.text))
+        return whole_line((self.key(line),), place)
 
     @override
     def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
-        lines: list[str] = []
-        for owner in range(max(0, first[0]), min(last[0] + 1, len(self._shown))):
-            shown = self._shown[owner]
-            if first <= (owner, 0) < last:
-                lines.append(shown.words)
-            if shown.is_open and shown.entry.text is not None and last > (owner, 1):
-                body = self._body(shown)
-                start = first[1] - 1 if owner == first[0] and first[1] else 0
-                end = body.end_of(last[1] - 2) if owner == last[0] else len(body.text)
-                lines.append(body.text[start:end].removesuffix("\n"))
-        return f"part of {self._what}", "\n".join(lines)
+        texts: list[str] = []
+        for key in range(max(0, first[0]), min(last[0] + 1, len(self._firsts))):
+            branch = self._lines[self._firsts[key]].branch
+            if first <= (key, 0) < last:
+                texts.append(branch.words)
+            if branch.body is not None and last > (key, 1):
+                body, end = branch.body, -1
+                start = max(0, first[1] - 1) if key == first[0] else 0
+                if key == last[0]:
+                    end = body.key(body.line_of(last[1] - 2) + 1)
+                texts.append((body.text[start:end] if end >= 0 else body.text[start:]).rstrip())
+        return f"part of {self._what}", "\n".join(texts)
 
     # Drawing.
 
     @override
-    def draw(self, number: int) -> Sequence[Piece]:
-        shown, inside = self._at(number)
-        if shown is None:
-            return [self._notes[number]]
-        if inside < 0:
-            return self._labels(shown)[inside] if self._wraps(shown) else self._line(shown)
-        pad = [(" " * self._body_indent(shown.depth), "")]
-        if inside >= MOST_ROWS:
-            return [*pad, ("enter: all of it", "note")]
-        return [*pad, *self._body(shown).draw(inside)]
+    def pieces(self, number: int) -> Sequence[Piece]:
+        at = self._at(number)
+        if at is None:
+            return self._notes[number] or self._heads_line()
+        branch = at.branch
+        if branch.body is not None and at.inside >= 0:
+            pad = (" " * self._body_indent(branch.depth), "")
+            rows = branch.body.pieces(at.inside) if at.inside < MOST_ROWS else [("enter: all of it", "note")]
+            return [pad, *rows]
+        head, room, right = self._head(branch)
+        if at.inside == _FURTHER:
+            return [(" " * (len(head) + 2), ""), (at.label, branch.entry.style)]
+        label = clip(at.label, room)
+        left = max(0, room - cell_len(label))
+        note = "" if self._wraps(branch) or not branch.entry.note or left < 8 else f"  {branch.entry.note}"
+        if not right and not note:
+            left = 0
+        return [(head, "fold"), (label, branch.entry.style), (padded(note, left), "note"), *right]
 
-    def _wraps(self, shown: _Shown) -> bool:
+    def _heads_line(self) -> Sequence[Piece]:
+        heads = "".join(f"{head:>{width}}" for head, width in zip(self._heads, self._columns, strict=False))
+        marks = 1 + self._marks if self._marks else 0
+        return [(clip(" " * (self._width - cell_len(heads) - marks) + heads, self._width), "note")]
+
+    def _body_indent(self, depth: int) -> int:
+        return min(2 * depth + 4, self._width // 3)
+
+    def _wraps(self, branch: _Branch) -> bool:
         """Whether the label goes on below its line."""
-        entry = shown.entry
+        entry = branch.entry
         if entry.is_wrapped:
-            return not (shown.is_open and entry.figures)
+            return not (branch.is_open and entry.figures)
         return not (entry.figures or entry.mark or (entry.opens and not self._is_sheet))
 
-    def _line(self, shown: _Shown) -> list[Piece]:
-        entry = shown.entry
-        head, room, right = self._head(shown)
-        words = clip(line(entry.label, _LABEL), room)
-        pieces: list[Piece] = [(head, "fold"), (words, entry.style)]
-        left = max(0, room - cell_len(words))
-        note = f"  {entry.note}" if entry.note else ""
-        pieces.append((padded(note if cell_len(note) <= left else "", left), "note"))
-        return [*pieces, *right]
+    def _labels(self, branch: _Branch) -> Sequence[str]:
+        """Return the label as lines."""
+        label = line(branch.entry.label, _LABEL)
+        if not self._wraps(branch):
+            return (label,)
+        return [label[start:end] for start, end in fill(label, max(8, self._head(branch)[1] - 2))]
 
-    def _head(self, shown: _Shown) -> tuple[str, int, list[Piece]]:
+    def _head(self, branch: _Branch) -> tuple[str, int, list[Piece]]:
         """Return what stands before a label, the cells for the label, and what stands behind."""
-        entry = shown.entry
-        head = f"{'  ' * shown.depth}{'▸▾'[shown.is_open] if entry.opens else ' '} "
-        right = self._right(entry) if entry.figures or entry.mark else []
+        entry = branch.entry
+        head = f"{'  ' * branch.depth}{'▸▾'[branch.is_open] if entry.opens else ' '} "
+        right: list[Piece] = []
+        if entry.figures or entry.mark:
+            figures = (*entry.figures, *("",) * len(self._columns))
+            right = [(f"{figures[column]:>{width}}", "figure") for column, width in enumerate(self._columns)]
+            if self._marks:
+                right.append((" " + padded(entry.mark, self._marks), "new"))
         room = self._width - len(head) - sum(cell_len(text) for text, _ in right)
         return (head, room, right) if room >= 8 or not right else (head, self._width - len(head), [])
-
-    def _labels(self, shown: _Shown) -> list[list[Piece]]:
-        """Return the lines of a label that wraps, further ones indented."""
-        (head, room, right), label = self._head(shown), line(shown.entry.label, _LABEL)
-        style = shown.entry.style
-        first, *further = [label[start:end] for start, end in fill(label, max(8, room - 2))]
-        lines: list[list[Piece]] = [[(head, "fold"), (padded(first, room) if right else first, style), *right]]
-        return [*lines, *([(" " * len(head) + "  ", ""), (text, style)] for text in further)]
-
-    def _right(self, entry: SheetLine) -> list[Piece]:
-        right: list[Piece] = []
-        for column, width in enumerate(self._columns):
-            figure = entry.figures[column] if column < len(entry.figures) else ""
-            right.append((f"{figure:>{width}}", "figure"))
-        if self._marks:
-            right.append((" " + padded(entry.mark, self._marks), "new"))
-        return right
 
 
 def _text_page(entry: SheetLine, note: str = "") -> TextPage:
@@ -428,9 +358,14 @@ def _text_page(entry: SheetLine, note: str = "") -> TextPage:
     form = entry.form or ("json" if looks_like_json(text) else "plain")
     what = line(entry.label, _LABEL)
     notes = (f"{what} · {note}",) if note else ()
-    if form != "json":
-        return TextPage(what, text, form=form, notes=notes)
-    return JsonPage(what, text, notes=notes, outer=None if entry.place is None else partial(_inside, entry.place))
+    outer = None if entry.place is None else partial(_inside, entry.place)
+    return TextPage(what, text, form=form, notes=notes, outer=outer)
+
+
+def _data_of(entry: SheetLine) -> bytes:
+    if entry.place is not None:
+        return entry.place().data
+    return b"" if entry.text is None else entry.text().encode("utf-8", "surrogatepass")
 
 
 def _inside(place_of: Callable[[], BodyPlace], inner: str) -> str:
@@ -451,9 +386,9 @@ def _places_in(entry: SheetLine, pattern: re.Pattern[str], above: tuple[str, ...
         yield from _places_in(child, pattern, path)
 
 
-def _size_of(figures: Sequence[str]) -> float:
+def _size_of(entry: SheetLine) -> float:
     """Return the first figure of a line as a number; lines without one are the smallest."""
-    match = _FIGURE.match(figures[0].strip()) if figures else None
+    match = _FIGURE.match(entry.figures[0].strip()) if entry.figures else None
     if match is None:
         return -1.0
     try:

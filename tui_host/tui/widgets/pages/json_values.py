@@ -1,0 +1,85 @@
+"""Values in the text of JSON: where they stand, their paths as `jq` writes them, and what strings say."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Literal, NamedTuple
+
+from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.spans import spans
+from tui_host.tui.widgets.lines.json_lines import key_end, looks_like_json
+
+_VALUE = re.compile(r'(\s*+)(?:("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|([{\[])(?!\s*+[}\]])|[{\[]\s*+.|[^\s,\]}]*+)', re.DOTALL)
+"""A string, the beginning of a container that is not empty, or another value."""
+_DECODER = json.JSONDecoder(strict=False)
+_LONGEST_ESCAPE = 12
+"""Characters of a pair of surrogates."""
+_MOST_READ = 500_000
+"""Characters of a text that is read to learn whether it is JSON; a longer one is judged by its beginning."""
+
+
+class Value(NamedTuple):
+    """A value on a line, as a range of the text."""
+
+    kind: Literal["container", "string", "other"]
+    start: int
+    end: int
+
+
+def value_at(text: str, place: int) -> Value:
+    """Return the value on the line that begins at a place; of a container only the beginning."""
+    match = _VALUE.match(text, key_end(text, place, len(text)) or place)
+    if match is None:
+        return Value("other", place, place + 1)
+    start, end = match.end(1), match.end()
+    if match[2]:
+        return Value("string", start, end)
+    return Value("container" if match[3] else "other", start, max(start + 1, end))
+
+
+def path_at(body: bytes, place: int) -> str:
+    """Return the path of the outermost value that begins at a place in JSON, else of the innermost around it."""
+    path, start, end = "", 0, len(body)
+    while (start < place or not path) and (node := spans(body[start:end], depth=1)) is not None:
+        steps = [(key_step(json.dumps(key, ensure_ascii=False)), child) for key, child in node.members]
+        steps += [(f"[{number}]", child) for number, child in enumerate(node.elements)]
+        inside = next(((step, child) for step, child in steps if child.start <= place - start < child.end), None)
+        if inside is None:
+            break
+        path += inside[0]
+        start, end = start + inside[1].start, start + inside[1].end
+    return path.removeprefix(".")
+
+
+def decoded(literal: str) -> str:
+    """Return what a JSON string says; of one that is cut off, what there is."""
+    inside = literal[1:-1] if len(literal) > 1 and literal.endswith('"') else literal[1:]
+    for size in range(len(inside), max(-1, len(inside) - _LONGEST_ESCAPE), -1):
+        try:
+            return str(_DECODER.decode(f'"{inside[:size]}"'))
+        except ValueError:
+            continue
+    return inside
+
+
+def holds_json(text: str) -> bool:
+    """Whether a text is an object or a list."""
+    if not looks_like_json(text):
+        return False
+    try:
+        return len(text) >= _MOST_READ or isinstance(read_json(text), dict | list)
+    except ValueError:
+        return False
+
+
+def key_step(key: str) -> str:
+    """Return a key as a step of a path: `.name`, or `["a b"]` where that is no identifier."""
+    return f".{key[1:-1]}" if key[1:-1].isidentifier() else f"[{key}]"
+
+
+def joined(outer: str, inner: str, *, is_string: bool) -> str:
+    """Continue a path inside a value; inside of a string that holds JSON as `jq` writes paths."""
+    if is_string:
+        return f"{outer} | fromjson | .{inner}" if inner else f"{outer} | fromjson"
+    return f"{outer}{'.' * bool(outer and inner and not inner.startswith('['))}{inner}"
