@@ -231,14 +231,15 @@ async def test_stopped_in_the_stream_what_came_stays_and_the_model_sees_that_it_
 
 
 async def test_words_are_shown_once_they_are_on_the_disk(bench: Make, tmp_path: Path) -> None:
-    store, goes_on = Store.open(tmp_path / "tui-host.db"), Event()
+    store, stalls, goes_on = Store.open(tmp_path / "tui-host.db"), Event(), Event()
 
     def stall() -> None:
-        store.run(lambda _: goes_on.wait(PATIENCE))
+        store.run(lambda _: stalls.set() or goes_on.wait(PATIENCE))
 
     async with bench.hearing(hangs(*says("kept first")[:-1])) as at, anyio.create_task_group() as group:
         at.recorder.keep_in(store)
         group.start_soon(anyio.to_thread.run_sync, stall)
+        await at.until(stalls.is_set)
         async with at.asking("go") as turn:
             await at.until(lambda: at.session.activity.waits == "answer")
             await anyio.sleep(0.1)  # nothing is to happen, so there is nothing to wait for
