@@ -6,6 +6,7 @@ import ast
 import inspect
 from pathlib import Path
 
+import pytest
 from textual import events
 from textual._compositor import Compositor
 from textual.app import App
@@ -75,6 +76,30 @@ def test_what_stands_in_a_paste_is_text_wherever_it_is_cut() -> None:
         pastes = [event.text for event in told if isinstance(event, events.Paste)]
         keys = [event.key for event in told if isinstance(event, events.Key)]
         assert (pastes, keys) == (["b␛]0;x\x07\x0f\r␛[20", "␛"], ["a", "c", "up"])
+
+
+ANSWERS = (
+    "\x1b[?62;22;52c",
+    "\x1b[>41;354;0c",
+    "\x1b[?0u",
+    "\x1b[8;45;140t",
+    "\x1b[6;20;10t",
+    "\x1b[?997;1n",
+    "\x1bP>|tmux 3.4\x1b\\",
+    "\x1bP1$r0 q\x1b\\",
+    "\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\",
+    "\x1b]10;rgb:ffff/ffff/ffff\x07",
+    "\x1b_Gi=31;OK\x1b\\",
+)
+"""What terminals answer when they are asked for their attributes, keys, sizes, theme, name, settings, colours and graphics."""
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_terminals_own_answer_is_no_key_wherever_it_is_cut(answer: str) -> None:
+    for pieces in ((*answer,), *((answer[:cut], answer[cut:]) for cut in range(1, len(answer))), (answer, answer)):
+        parser = textual_private.Parser()
+        told = [event for piece in ("a", *pieces, "b\x1b[6;5~\x1b") for event in parser.feed(piece)]
+        assert [event.key for event in told if isinstance(event, events.Key)] == ["a", "b", "ctrl+pagedown"]
 
 
 def test_private_modules_and_names_of_textual_are_used_in_one_place() -> None:

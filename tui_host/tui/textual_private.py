@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,15 +39,30 @@ PATIENCE = 1.0
 WRITER = "textual-output"
 """The name of the thread that writes to the terminal."""
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
+_TYPED = re.compile(
+    r"(?P<paste>\x1b\[200~)"
+    # A terminal's answers: attributes, kitty's keys, sizes; colours, names and graphics. Textual reads those that end in `$y`.
+    r"|(?P<answer>\x1b\[[?>=](?!\d+;\d\$y)[\d;:$]*[@-~]|\x1b\[[4689];\d+;\d+t"
+    r"|\x1b(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))"
+    r"|(?P<begun>\x1b\[(?:[?>=][\d;:$]*|[4689](?:;[\d;]*)?)\Z"
+    r"|\x1b(?:\]|P|_|(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}\x1b?)\Z)"
+    r"|(?P<opened>\x1b(?:\[(?:2|20|200)?)?\Z)"
+)
+_NOTHING = "\x1b[G"
+"""What Textual reads and leaves out."""
+_LATE = 2.0
+"""Seconds after which the rest of an answer comes no more."""
 
 
 class Parser(XTermParser):
-    """Textual's parser, except that escapes inside a paste stay text: Textual would read them as keys."""
+    """Textual's parser without what it would read as keys: escapes inside a paste stay text, a terminal's answers are left out."""
 
     def __init__(self, debug: bool = False) -> None:  # noqa: FBT002 - as it is called
         super().__init__(debug)
         self._is_pasting = False
-        self._begun = ""  # of a mark: in a paste it waits for its rest, before one it was passed on already
+        self._kept = ""  # the beginning of a mark or an answer, whose rest may come
+        self._passed = 0  # how many characters of it Textual has: they may be a key
+        self._kept_at = 0.0
 
     @override
     def feed(self, data: str) -> Iterable[Message]:
@@ -55,19 +71,30 @@ class Parser(XTermParser):
         return super().feed(tame) if tame or not data else ()
 
     def _tame(self, data: str) -> str:
-        tame: list[str] = []
-        while True:
-            passed = 0 if self._is_pasting else len(self._begun)
-            wanted = PASTED if self._is_pasting else PASTE
-            text, mark, rest = (self._begun + data).partition(wanted)
-            self._begun = "" if mark else _beginning(text, wanted)
+        if len(self._kept) > self._passed and not self._is_pasting and time.monotonic() - self._kept_at > _LATE:
+            self._kept, self._passed = "", 0
+        text, passed, tame = self._kept + data, self._passed, ""
+        self._kept, self._passed, self._kept_at = "", 0, time.monotonic()
+        while text:
             if self._is_pasting:
-                text = text.removesuffix(self._begun).replace("\x1b", "␛")
-            tame.append((text + mark)[passed:])
-            if not mark:
-                return "".join(tame)
-            self._is_pasting = not self._is_pasting
-            data = rest
+                inside, mark, rest = text.partition(PASTED)
+                self._kept = "" if mark else _beginning(inside, PASTED)
+                tame += inside.removesuffix(self._kept).replace("\x1b", "␛") + mark
+                self._is_pasting, text = not mark, rest
+                continue
+            match = _TYPED.search(text)
+            if match is None:
+                return tame + text[passed:]
+            if match["paste"] or match["opened"]:
+                tame += text[passed : match.end()]
+            elif passed > match.start():
+                tame += _NOTHING[passed:]
+            else:
+                tame += text[passed : match.start()]
+            if match["opened"] or match["begun"]:
+                self._kept, self._passed = match[0], len(match["opened"] or "")
+            self._is_pasting, text, passed = match["paste"] is not None, text[match.end() :], 0
+        return tame
 
 
 def _beginning(text: str, mark: str) -> str:
