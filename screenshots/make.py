@@ -31,8 +31,8 @@ from tui_host.chat.conversation import AnswerItem, UserItem
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
+from tui_host.tui.questions.approval import Approval
 from tui_host.tui.run_app import around
-from tui_host.tui.widgets.approval.approval_panel import Approval
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 FOLDER = Path(__file__).parent

@@ -47,14 +47,14 @@ def test_a_text_becomes_the_value_of_its_schema(schema: JSON, text: str, value: 
 @pytest.mark.parametrize(
     ("schema", "text", "words"),
     [
-        ({"type": "integer"}, "1.5", "a whole number is needed"),
-        ({"type": "integer"}, "1,2", "a whole number is needed"),
-        ({"type": "number"}, "NaN", "a number is needed"),
-        ({"type": "number"}, "true", "a number is needed"),
+        ({"type": "integer"}, "1.5", "a whole number is required"),
+        ({"type": "integer"}, "1,2", "a whole number is required"),
+        ({"type": "number"}, "NaN", "a number is required"),
+        ({"type": "number"}, "true", "a number is required"),
         ({"type": "boolean"}, "maybe", "write true or false"),
         ({"type": "string", "enum": ["a", "b"]}, "c", "choose from a, b"),
-        ({"type": "object"}, "[]", "a JSON object is needed"),
-        ({"type": "array", "items": {"type": "integer"}}, "{}", "a JSON array is needed"),
+        ({"type": "object"}, "[]", "a JSON object is required"),
+        ({"type": "array", "items": {"type": "integer"}}, "{}", "a JSON array is required"),
     ],
 )
 def test_a_text_that_is_no_value_is_told_what_is_needed(schema: JSON, text: str, words: str) -> None:
@@ -111,7 +111,7 @@ def test_an_empty_text_leaves_a_field_out_and_no_text_means_its_default() -> Non
     fields = fields_of(schema)
     assert content_of(fields, {}) == {"n": 7, "b": False}
     assert content_of(fields, {"n": "", "b": "yes", "t": "x"}) == {"b": True, "t": "x"}
-    with pytest.raises(TuiHostError, match=r"^t: a value is needed"):
+    with pytest.raises(TuiHostError, match=r"^t: a value is required"):
         content_of(fields_of({**schema, "required": ["t"]}), {})
 
 

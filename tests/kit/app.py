@@ -33,11 +33,11 @@ from tui_host.host.host import Host
 from tui_host.host.open_sessions import DEFAULT_MODEL
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
+from tui_host.tui.questions.approval import Approval
+from tui_host.tui.questions.panel import QuestionPanel
 from tui_host.tui.run_app import around
 from tui_host.tui.screens.main_screen import MainScreen
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.approval.approval_panel import Approval
-from tui_host.tui.widgets.asks.ask_panel import AskPanel
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
@@ -50,8 +50,7 @@ WIDE, USUAL, NARROW = (140, 45), (80, 24), (60, 20)
 # Painting is most of what these tests cost. Textual and the app call their rates final.
 setattr(screen, "UPDATE_PERIOD", 1 / 10)  # noqa: B010
 setattr(tui_host.tui.app, "RATE", 1 / 12)  # noqa: B010
-for panel in (Approval, AskPanel):  # keys count sooner: else tests wait for that more than for all else
-    setattr(panel.__init__, "__kwdefaults__", {**(panel.__init__.__kwdefaults__ or {}), "quiet_seconds": 0.2})  # noqa: B010
+QuestionPanel.QUIET_SECONDS = 0.2  # keys count sooner: else tests wait for that more than for all else
 SMALL = (112, 36)
 """Both panes, and no more to paint than it takes."""
 PATIENT = "[limits]\nconnect_wait = 240\n"

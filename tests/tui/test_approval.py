@@ -162,7 +162,7 @@ async def test_it_looks_as_designed(app: Running) -> None:
         assert lines[2].strip().startswith("math.add")
         assert lines[3] == "Multiply two numbers."
         assert [line for line in lines if line.startswith(('"a"', '"b"'))] == ['"a": 6,', '"b": 5']
-        keys = ("y once", "Y all that remain", "A this tool, this session", "e edit", "n no", "r no, because…")
+        keys = ("y/a once", "Y all that remain", "A this tool, this session", "e edit", "n no", "r no, because…")
         await ask.until_said("all shown", *keys, "esc esc stop the turn", "ready")
 
 
@@ -365,7 +365,7 @@ async def test_on_low_screens_arguments_and_keys_stay(app: Running, size: tuple[
     async with asking(app, question(description="words " * 200, arguments={"path": "/"}), size=size) as ask:
         assert "math.multiply" in ask.text
         assert '"path"' in ask.text or "more lines" in ask.text
-        assert "y once" in ask.text
+        assert "y/a once" in ask.text
         assert app.approval is not None
         assert app.approval.region.height <= size[1] - 2
 

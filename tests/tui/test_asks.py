@@ -22,15 +22,15 @@ from tui_host.chat.conversation import CallItem, NoteItem, UserItem
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ToolOutput, expand, variables
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
+from tui_host.tui.questions.addresses import address_of
+from tui_host.tui.questions.elicitation import AskPanel, FormPanel
+from tui_host.tui.questions.form import TextField
+from tui_host.tui.questions.panel import AskButton
 from tui_host.tui.screens.contents_screen import ContentsScreen
 from tui_host.tui.screens.direct_screen import DirectScreen
 from tui_host.tui.screens.field_screen import FillScreen, SaveScreen
 from tui_host.tui.screens.prompt_screen import PromptScreen
-from tui_host.tui.web_addresses import address_of
-from tui_host.tui.widgets.asks.ask_panel import AskButton, AskPanel
-from tui_host.tui.widgets.asks.elicitation_panels import FormPanel
 from tui_host.tui.widgets.choices import ChoiceList
-from tui_host.tui.widgets.forms.form_fields import TextField
 from tui_host.tui.widgets.picture_view import PictureView
 from tui_host.tui.widgets.prompt.completion import Completion
 
@@ -64,7 +64,10 @@ def asking() -> str:
 
 @asynccontextmanager
 async def asked(
-    app: Running, *asks: Elicitation | Callable[[], Awaitable[object]], gives_up: anyio.CancelScope | None = None
+    app: Running,
+    *asks: Elicitation | Callable[[], Awaitable[object]],
+    gives_up: anyio.CancelScope | None = None,
+    key: str = "",
 ) -> AsyncGenerator[list[object]]:
     """Ask, wait until keys count, and collect the answers in their order; who asked first may give up."""
     answers: list[object] = []
@@ -78,6 +81,11 @@ async def asked(
         for question in asks:
             group.start_soon(ask, question)
             await anyio.lowlevel.checkpoint()
+        if key:
+            await app.until_shown(key)  # a line, while the person may go on writing
+            await app.type("draft")
+            assert app.main.question is None
+            await app.press(key)
         await until_armed(app)
         yield answers
     await app.until(lambda: app.main.question is None)
@@ -113,7 +121,7 @@ async def test_a_form_is_filled_in_and_sent_by_tab_and_enter(app: Running) -> No
 async def test_a_wrong_value_is_told_at_its_field_and_nothing_is_sent(app: Running) -> None:
     async with asked(app, FORM) as answers:
         await press_button(app)
-        await app.until_shown("! a value is needed")
+        await app.until_shown("! a value is required")
         await app.type("Ada")
         await app.press("tab", "tab")
         await app.type("abc")
@@ -170,7 +178,7 @@ async def test_a_form_of_thousands_of_fields_is_one_field_that_can_be_cancelled_
     async with asked(app, form) as answers:
         await app.type("[1]")
         await press_button(app)
-        await app.until_shown("! a JSON object is needed")
+        await app.until_shown("! a JSON object is required")
         assert not answers
         (await until_armed(app)).query_one(TextField).load_text('{"n7":1}')
         await press_button(app)
@@ -210,7 +218,7 @@ async def test_a_form_that_its_server_gave_up_says_so_and_keeps_the_keys_meant_f
     async with asked(app, FORM, gives_up=scope):
         await app.type("Ada")
         scope.cancel()
-        await app.until_shown("math waits no more", "Its server gave this question up", "Who are you?")
+        await app.until_shown("math waits no more", "Its server took this question back", "Who are you?")
         await app.type(" Lovelace")
         await press_button(app)
         await app.until_shown("nothing can be", "Ada Lovelace")
@@ -301,6 +309,9 @@ async def test_a_question_of_another_session_is_told_in_the_header(app: Running)
             group.start_soon(app.app.asks.elicit, replace(FORM, call=call))
             await app.until_shown("1 other session waiting for you (f5)")
             group.cancel_scope.cancel()
+    assert any(
+        "math asked you to fill in a form, and took the question back" in str(item) for item in other.conversation
+    )
     app.host.turns.stop(other)
 
 
@@ -326,13 +337,14 @@ async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: 
 
 
 async def test_a_login_takes_only_an_address_of_its_redirect(app: Running) -> None:
-    async with asked(app, lambda: app.app.asks.log_in(LOGIN)) as answers:
+    async with asked(app, lambda: app.app.asks.log_in(LOGIN), key="ctrl+g") as answers:
         await app.until_shown("docs asks you to log in", "auth.example.com")
         await press_button(app, "Use address")
         await app.until_shown("must begin with")
         await app.type("http://127.0.0.1:7/callback?code=1")
         await press_button(app, "Use address")
     assert answers == ["http://127.0.0.1:7/callback?code=1"]
+    assert app.prompt.text == "draft"
 
 
 @pytest.mark.parametrize(
@@ -403,7 +415,7 @@ async def test_a_tool_is_called_by_its_form_or_as_json_and_the_call_is_repeated_
         await opened(app, "multiply")
         await app.type("six")
         await press_button(app, "Call")
-        await app.until_shown("! a number is needed")
+        await app.until_shown("! a number is required")
         assert sent(app) == []
         await app.press("ctrl+u")
         await filled(app)

@@ -169,10 +169,10 @@ def value_of(field: FormField, text: str) -> JSON:
     """Read the text of a field.
 
     Raises:
-        TuiHostError: The text is no value of the field's kind; the message says which value is needed.
+        TuiHostError: The text is no value of the field's kind; the message says which value is required.
     """
     if not text and field.required:
-        raise TuiHostError("a value is needed")
+        raise TuiHostError("a value is required")
     match field.kind:
         case "text":
             return text
@@ -190,7 +190,7 @@ def value_of(field: FormField, text: str) -> JSON:
         case "json":
             value, kinds = read_json(text), {"object": dict, "array": list}
             if not isinstance(value, kinds.get(text_or_empty(field.schema.get("type")), object)):
-                raise TuiHostError(f"{field.hint} is needed")
+                raise TuiHostError(f"{field.hint} is required")
             return value
 
 
@@ -222,7 +222,7 @@ def _number(kind: str, text: str) -> JSON:
         value = int(value)
     is_number = isinstance(value, int if kind == "integer" else int | float) and not isinstance(value, bool)
     if not is_number:
-        raise TuiHostError(f"{_HINTS[kind]} is needed")
+        raise TuiHostError(f"{_HINTS[kind]} is required")
     return value
 
 

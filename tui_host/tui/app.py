@@ -27,7 +27,7 @@ from tui_host.tui.exits import HANGUP, is_terminal_gone
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, SCREENS, Key, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest, restore_and_offer
-from tui_host.tui.open_asks import Asks, OpenAsk
+from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.screens.main_screen import MainScreen
 
 if TYPE_CHECKING:
@@ -442,6 +442,11 @@ class TuiHost(App[int]):
             self.notify(line(f"Servers: {self.host.reload_servers()}", 300), markup=False)
         except TuiHostError as error:
             self.notify(line(f"Nothing was reloaded: {error}", 300), severity="error", markup=False)
+
+    def action_login(self) -> None:
+        self._to_main()
+        if self.main is not None:
+            self.main.show_login()
 
     def action_stop(self) -> None:
         self.host.turns.stop(self.session)

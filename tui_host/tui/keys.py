@@ -53,6 +53,7 @@ ACTIONS = (
     Action(
         "again", "again", "Send the last request again after it failed, or go on without the oldest turns", "ctrl+r"
     ),
+    Action("login", "login", "Show the login that a server waits for", "ctrl+g"),
     Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
     Action(
         "rules", "open_screen('sessions_screen.RulesScreen')", "List the rules given for this session, and end them"

@@ -21,8 +21,8 @@ LATE = (
 )
 LATER = (
     "tui_host.tui.widgets.prompt.completion",
-    "tui_host.tui.widgets.approval.approval_panel",
-    "tui_host.tui.widgets.asks.elicitation_panels",
+    "tui_host.tui.questions.approval",
+    "tui_host.tui.questions.elicitation",
     "tui_host.host.crash_log",
 )
 OTHER_SCREENS = (

@@ -25,13 +25,12 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import READ, expand
 from tui_host.tui.direct_items import DirectItem, DirectWork, ItemKind, KeptRequest, items_of
 from tui_host.tui.host_mask import mask_of
+from tui_host.tui.questions.form import Finished, FormView, TextField
+from tui_host.tui.questions.overlay import QuestionOverlay
+from tui_host.tui.questions.panel import AskBody, AskButton
 from tui_host.tui.screens.page_screen import PageScreen
-from tui_host.tui.screens.question_overlay import QuestionOverlay
 from tui_host.tui.screens.servers_detail import FrameFlow, frame_entry
-from tui_host.tui.widgets.asks.ask_panel import AskBody, AskButton
 from tui_host.tui.widgets.choices import Choice, ChoiceList
-from tui_host.tui.widgets.forms.form_fields import Finished, TextField
-from tui_host.tui.widgets.forms.form_view import FormView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.catalog import ContentBlock as Block
     from tui_host.servers.catalog import ServerStatus
-    from tui_host.tui.open_asks import Asks
+    from tui_host.tui.questions.asks import Asks
 
 _HEADINGS: Mapping[ItemKind, str] = {
     "tool": "tools",
@@ -86,7 +85,7 @@ class DirectScreen(PageScreen):
     DirectScreen {
         & #chat { height: 1fr; layers: below above; }
         & #talk { layer: below; height: 1fr; layout: vertical; }
-        & AskPanel { layer: above; dock: bottom; }
+        & QuestionPanel { layer: above; dock: bottom; }
         & ChoiceList { height: 1fr; max-height: 40%; }
         & #direct-form { height: 1fr; border-top: solid $panel; padding: 0 1; }
         & #direct-about { height: auto; max-height: 6; color: $text-muted; }

@@ -16,10 +16,10 @@ from tui_host.capture.ladder.row_filter import FIELDS
 from tui_host.settings.paths import documents
 from tui_host.tui import screens
 from tui_host.tui.keys import ACTIONS, Key, keys_of
+from tui_host.tui.questions.approval import Approval
+from tui_host.tui.questions.elicitation import AskPanel
 from tui_host.tui.screens.main_screen import MainScreen
 from tui_host.tui.screens.page_screen import PageScreen
-from tui_host.tui.widgets.approval.approval_panel import Approval
-from tui_host.tui.widgets.asks.ask_panel import AskPanel
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
-    from tui_host.tui.open_asks import Asks
+    from tui_host.tui.questions.asks import Asks
+    from tui_host.tui.questions.overlay import QuestionOverlay
+    from tui_host.tui.questions.panel import QuestionPanel
     from tui_host.tui.screens.page_screen import Surroundings
-    from tui_host.tui.screens.question_overlay import QuestionOverlay, QuestionPanel
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
     from tui_host.tui.widgets.prompt.server_offers import Form
@@ -81,7 +82,7 @@ class MainScreen(Covered, Screen[None]):
         & #paper { height: 1fr; layers: below above; }
         & #paper Transcript { height: 1fr; }
         & #waiting { height: 1; }
-        & Approval, & AskPanel { layer: above; dock: bottom; }
+        & QuestionPanel { layer: above; dock: bottom; }
         & #wires { width: 3fr; layers: below above; }
         & FirstChat, & FirstInspector { layer: above; width: 100%; height: 100%; }
         & Inspector, & FirstInspector { border-left: solid $panel; }
@@ -89,7 +90,7 @@ class MainScreen(Covered, Screen[None]):
         & #body, & #paper, & #wires { visibility: hidden; }
         & #chat, & #paper > *, & #wires > * { visibility: visible; }
         &.-inspector #chat { display: none; }
-        &.-chat #wires, &.-wide #wires { display: none; }
+        &.-chat #wires { display: none; }
         &.-inspector Inspector { border-left: none; }
     }
     """
@@ -159,7 +160,7 @@ class MainScreen(Covered, Screen[None]):
         """Mount chat and inspector under their placeholders, which go once both are drawn."""
         if self.is_complete:
             return
-        from tui_host.tui.screens.question_overlay import QuestionOverlay
+        from tui_host.tui.questions.overlay import QuestionOverlay
         from tui_host.tui.widgets.inspector.inspector_pane import Inspector
         from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -167,7 +168,7 @@ class MainScreen(Covered, Screen[None]):
         transcript = Transcript(conversation, empty=self._shown_empty, mask=mask.marks, id="transcript")
         inspector = Inspector(reading=self._reading)
         self._overlay = QuestionOverlay(
-            self, self.host, self.asks, prompt=self._prompt, shows_chat=lambda: self.shows_chat
+            self, self.host, self.asks, prompt=self._prompt, shows_chat=lambda: self.shows_chat, defers_logins=True
         )
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)
@@ -297,6 +298,8 @@ class MainScreen(Covered, Screen[None]):
         foreign = "" if self._source is None else self._source.foreign
         below = 0 if self._transcript is None else self._transcript.new_below
         asked = "" if self._overlay is None else self._overlay.words
+        is_deferred = self._overlay is not None and self._overlay.login is not None
+        self._lines.login = asked if is_deferred and self.question is None else ""
         shown, width = self.submissions.shown, max(self.size.width - 2, 1)
         self._lines.look(
             shown,
@@ -439,6 +442,12 @@ class MainScreen(Covered, Screen[None]):
         """Whether a key or click came too early to decide."""
         return self.question is not None and self.question.swallow(event)
 
+    def show_login(self) -> None:
+        """Show the login that a server waits for, or say that none does."""
+        if self._overlay is None or not self._overlay.show_login():
+            self.notify("No server waits for a login.", markup=False, timeout=4)
+        self.look()
+
     def note_press(self, event: events.Event) -> None:
         """Restart the quiet period after a key or click on another screen."""
         if self.question is not None:
@@ -515,4 +524,4 @@ class MainScreen(Covered, Screen[None]):
 
     def _arrange(self) -> None:
         alone = self.arrangement
-        self.update_classes({"-inspector": alone == "inspector", "-chat": alone == "chat", "-wide": False})
+        self.update_classes({"-inspector": alone == "inspector", "-chat": alone == "chat"})

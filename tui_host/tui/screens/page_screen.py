@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.direct_items import DirectWork
-    from tui_host.tui.open_asks import Asks
+    from tui_host.tui.questions.asks import Asks
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.pages.detail_page import Page
 

@@ -113,7 +113,7 @@ def _place(argument: PromptArgument) -> str:
 
 
 def _argument(argument: PromptArgument, mask: Mask) -> SheetLine:
-    need = "needed" if argument.required else "optional"
+    need = "required" if argument.required else "optional"
     words = f"{argument.name}: {need}{f'. {argument.description}' if argument.description else ''}"
     return SheetLine(key=f"argument {argument.name}", label=mask(words), is_wrapped=True)
 

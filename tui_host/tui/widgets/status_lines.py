@@ -75,6 +75,7 @@ class StatusLines:
         self._host = host
         self._in_header: tuple[object, ...] = ()
         self._hint, self._hint_end = "", 0.0
+        self.login = ""  # the login that a server waits for
         self.failures: tuple[str, ...] = ()  # each failed server with its reason
         self.header, self.waiting, self.keys = (StatusLine(id=name) for name in ("header", "waiting", "keys"))
 
@@ -119,6 +120,7 @@ class StatusLines:
             self.header.say(header(self._host, session, width, alert, foreign))
         if session is not None:
             words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
+            words += f"{self.login}: ctrl+g shows it   " if self.login else ""
             self.waiting.say(Content(words).stylize("bold") + waiting(self._host, session))
         is_hinting = time.monotonic() < self._hint_end
         self.keys.say(
@@ -233,7 +235,9 @@ def _others_waiting(host: Host, session: Session | None) -> int:
 def failures(host: Host) -> tuple[str, ...]:
     """Return the name of each failed or lost server, with the reason."""
     statuses = host.pool.statuses() if host.pool is not None else ()
-    return tuple(f"{line(each.name, 40)} {each.state}: {_reason(each)}" for each in statuses if each.state in _AWAY)
+    return tuple(
+        f"{line(status.name, 40)} {status.state}: {_reason(status)}" for status in statuses if status.state in _AWAY
+    )
 
 
 def _reason(status: ServerStatus) -> str:

@@ -6,11 +6,12 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
+    from tui_host.chat.conversation import CallItem
     from tui_host.chat.session import Activity, Session
     from tui_host.host.host import Host
     from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
@@ -54,16 +55,28 @@ class OpenAsk:
             self._done.set()
 
     def decline(self) -> None:
-        """Decline: a form is answered with `decline`, everything else is refused."""
+        """Decline: a form and a page are answered with `decline`, everything else is refused."""
+        self._refuse("decline")
+
+    def cancel(self) -> None:
+        """Answer that the person closed the question."""
+        self._refuse("cancel")
+
+    def _refuse(self, action: Literal["decline", "cancel"]) -> None:
         from tui_host.servers.server_questions import Elicitation, ElicitationAnswer
 
-        self.give(ElicitationAnswer(action="decline") if isinstance(self.asked, Elicitation) else None)
+        self.give(ElicitationAnswer(action=action) if isinstance(self.asked, Elicitation) else None)
 
     def withdraw(self) -> None:
         """Take the question back, unless it is answered."""
         if self.open:
             self.is_withdrawn = True
             self._done.set()
+
+    @property
+    def can_be_missed(self) -> bool:
+        """Whether the person has to be told that the question is gone; a page and a login close because they were done."""
+        return "form" in self.words or "model" in self.words
 
     async def wait(self) -> Given:
         """Wait for the answer."""
@@ -105,27 +118,26 @@ class Asks:
         """Ask the person to fill in a form or to visit a page."""
         from tui_host.servers.server_questions import ElicitationAnswer
 
-        answer = await self._wait(OpenAsk(server=request.server, asked=request), request.call)
+        answer = await self._wait(request.server, request, request.call)
         return answer if isinstance(answer, ElicitationAnswer) else ElicitationAnswer(action="decline")
 
     async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
         """Show a sampling request before it goes to the model."""
         from tui_host.servers.server_questions import SamplingRequest
 
-        answer = await self._wait(OpenAsk(server=request.server, asked=request), request.call)
+        answer = await self._wait(request.server, request, request.call)
         return answer if isinstance(answer, SamplingRequest) else None
 
     async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
         """Show the model's answer before it goes to the server."""
         from tui_host.servers.server_questions import SamplingAnswer
 
-        reviewed = Review(request=request, answer=answer)
-        given = await self._wait(OpenAsk(server=request.server, asked=reviewed), request.call)
+        given = await self._wait(request.server, Review(request=request, answer=answer), request.call)
         return given if isinstance(given, SamplingAnswer) else None
 
     async def log_in(self, login: Login) -> str | None:
         """Show a login's address; returns the address that the person pastes, None if the person gives up."""
-        answer = await self._wait(OpenAsk(server=login.server, asked=login), "")
+        answer = await self._wait(login.server, login, "")
         return answer if isinstance(answer, str) else None
 
     # What the screen needs.
@@ -150,11 +162,18 @@ class Asks:
 
     # Waiting.
 
-    async def _wait(self, ask: OpenAsk, call: str) -> Given:
-        """Show a question until it is answered. A cancelled call closes it."""
-        session = self._session_of(ask.server, call)
-        ask.session = "" if session is None else session.id
-        before = None if session is None else self._begin(session, ask, call)
+    async def _wait(self, server: str, asked: Asked, call: str) -> Given:
+        """Show a question until it is answered, and say so at its call. A cancelled call closes the question."""
+        session = next(
+            (session for session in self._host.sessions.values() if session.busy and _running(session, server, call)),
+            None,
+        )
+        ask = OpenAsk(server=server, asked=asked, session="" if session is None else session.id)
+        before = None if session is None else session.activity
+        if session is not None:
+            _say(session, server, call, ask.words)
+            if session.activity.waits != "you":
+                session.wait_for("you", f"{line(server, 20)} {ask.words}")
         self._open.append(ask)
         self._announce(ask)
         try:
@@ -163,43 +182,39 @@ class Asks:
             ask.withdraw()
             self._open.remove(ask)
             if session is not None and before is not None:
-                self._end(session, before, call)
+                self._go_on(session, before, ask, call)
 
-    def _session_of(self, server: str, call: str) -> Session | None:
-        for session in self._host.sessions.values():
-            if session.busy and call and _running(session, server, call) is not None:
-                return session
-        return None
-
-    def _begin(self, session: Session, ask: OpenAsk, call: str) -> Activity:
-        """Say in the session that the server asks; returns what the session waited for before."""
-        _note(session, ask.server, call, ask.words)
-        before = session.activity
-        if before.waits != "you":
-            session.wait_for("you", f"{line(ask.server, 20)} {ask.words}")
-        return before
-
-    def _end(self, session: Session, before: Activity, call: str) -> None:
-        _note(session, "", call, "")
-        others = [ask for ask in self._open if ask.open and ask.session == session.id]
-        if session.activity.waits == "you" and session.activity.detail and not others:
+    def _go_on(self, session: Session, before: Activity, ask: OpenAsk, call: str) -> None:
+        """Let the session wait for what it waited for before, and say in the chat that an unanswered question was closed."""
+        _say(session, ask.server, call, "")
+        if ask.is_withdrawn and ask.can_be_missed:
+            session.note(
+                f"{ask.server} {ask.words.replace('asks', 'asked')}, and took the question back: nothing was sent"
+            )
+        waiting = [left for left in self._open if left.open and left.session == session.id]
+        if session.activity.waits == "you" and session.activity.detail and not waiting:
             session.wait_for("tools" if before.waits in {"", "you"} else before.waits, before.detail)
 
 
-def _running(session: Session, server: str, call: str) -> int | None:
+def _running(session: Session, server: str, call: str) -> tuple[int, CallItem] | None:
+    """Return a running call of the last turn, with its number."""
     from tui_host.chat.conversation import CallItem
 
     for number, item in session.conversation.last_turn():
-        if isinstance(item, CallItem) and item.call == call and server in {"", item.server} and item.state == "running":
-            return number
+        if (
+            call
+            and isinstance(item, CallItem)
+            and item.call == call
+            and item.server == server
+            and item.state == "running"
+        ):
+            return number, item
     return None
 
 
-def _note(session: Session, server: str, call: str, words: str) -> None:
+def _say(session: Session, server: str, call: str, words: str) -> None:
     """Say on the line of a running call what its server waits for."""
-    from tui_host.chat.conversation import CallItem
-
-    number = _running(session, server, call)
-    item = None if number is None else session.conversation[number]
-    if number is not None and isinstance(item, CallItem):
+    running = _running(session, server, call)
+    if running is not None:
+        number, item = running
         session.conversation.put(number, replace(item, progress=words), keep=False)

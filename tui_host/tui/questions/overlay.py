@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
 from tui_host.servers.server_questions import Elicitation, Login, SamplingRequest
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.web_addresses import open_in_browser
-from tui_host.tui.widgets.approval.approval_lines import WIDE
-from tui_host.tui.widgets.approval.approval_panel import Approval
-from tui_host.tui.widgets.approval.approval_words import name_of
-from tui_host.tui.widgets.asks.ask_panel import AskPanel
+from tui_host.tui.questions.approval import Approval, ArgumentNotes
+from tui_host.tui.questions.arguments import name_of
+from tui_host.tui.questions.elicitation import AskPanel, FormPanel, LoginPanel, VisitPanel
+from tui_host.tui.questions.sampling import ReviewPanel, SamplingPanel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,31 +20,33 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.widget import Widget
 
-    from tui_host.answers.masks import Mask
-    from tui_host.chat.policy import Question
+    from tui_host.chat.policy import CallRequest, Question
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.tui.open_asks import Asks, OpenAsk
+    from tui_host.tui.questions.asks import Asks, OpenAsk
+    from tui_host.tui.questions.panel import QuestionPanel
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-QuestionPanel: TypeAlias = "Approval | AskPanel"
 
-
-def panel_of(ask: OpenAsk, asks: Asks, host: Host, mask: Mask) -> AskPanel:
+def panel_of(ask: OpenAsk, asks: Asks, host: Host) -> AskPanel:
     """Return the panel for a server's question."""
-    from tui_host.tui.widgets.asks import elicitation_panels as elicitation
-    from tui_host.tui.widgets.asks import sampling_panels as sampling
+    match ask.asked:
+        case Elicitation(url="") as asked:
+            return FormPanel(ask, asked, asks, host)
+        case Elicitation() as asked:
+            return VisitPanel(ask, asked, asks, host)
+        case Login() as asked:
+            return LoginPanel(ask, asked, asks, host)
+        case SamplingRequest() as asked:
+            return SamplingPanel(ask, asked, asks, host)
+        case asked:
+            return ReviewPanel(ask, asked, asks, host)
 
-    kinds: dict[type, type[AskPanel]] = {Login: elicitation.LoginPanel, SamplingRequest: sampling.SamplingPanel}
-    kind = kinds.get(type(ask.asked), sampling.ReviewPanel)
-    if isinstance(ask.asked, Elicitation):
-        kind = elicitation.VisitPanel if ask.asked.url else elicitation.FormPanel
-    panel = kind(ask, mask=mask, decline_all=lambda: asks.decline_all(ask), behind=lambda: asks.behind(ask))
-    if isinstance(panel, elicitation.FormPanel):
-        panel.misfits = lambda schema, value: host.misfits(schema, value)  # noqa: PLW0108 - it comes when the host is ready
-    elif isinstance(panel, elicitation.AddressPanel):
-        panel.opener = lambda address: open_in_browser(address, host.settings.environment)
-    return panel
+
+def no_notes(request: CallRequest, arguments: bytes) -> Mapping[str, str]:
+    """Say nothing of where values come from."""
+    del request, arguments
+    return {}
 
 
 class QuestionOverlay:
@@ -56,6 +58,8 @@ class QuestionOverlay:
         asks: What servers ask.
         prompt: Gets the focus back when no question is left.
         shows_chat: Whether the chat is on the screen.
+        notes: Says where values of a call's arguments come from.
+        defers_logins: Whether a login waits until `show_login`: servers want them at the start, while the person writes.
     """
 
     def __init__(
@@ -66,57 +70,70 @@ class QuestionOverlay:
         *,
         prompt: Widget,
         shows_chat: Callable[[], bool],
+        notes: ArgumentNotes = no_notes,
+        defers_logins: bool = False,
     ) -> None:
         self.panel: QuestionPanel | None = None  # the question; None while nothing is asked
+        self.login: OpenAsk | None = None  # the login that waits for `show_login`
         self._screen = screen
         self._host = host
         self._asks = asks
         self._prompt = prompt
-        self._mask = mask_of(host)
         self._shows_chat = shows_chat
+        self._notes = notes
+        self._defers_logins = defers_logins
+        self._wanted: OpenAsk | None = None  # the login that the person asked to see
         self._asked: list[Question] = []  # the calls that wait, or were the last to do so
-        self._taken: list[Question] = []  # what the approval shows
         self._calls_since = 0.0  # when the calls were asked about, in monotonic seconds
 
     def show(self, session: Session) -> None:
         """Show the question that is open now and was asked first."""
-        asks, has_calls = self._asks.of(session), bool(session.open_questions())
+        logins = [ask for ask in self._asks.of(session) if self._defers_logins and isinstance(ask.asked, Login)]
+        self.login = next((ask for ask in logins if ask is not self._wanted), None)
+        asks = [ask for ask in self._asks.of(session) if ask not in logins or ask is self._wanted]
+        has_calls = bool(session.open_questions())
         if not any(question.open for question in self._asked):
             self._calls_since = time.monotonic()
             self._asked = list(session.questions)
-        panel = self.panel
         is_first = bool(asks) and not (has_calls and self._calls_since < asks[0].since)
+        panel = self.panel
         if isinstance(panel, AskPanel):
-            if panel.ask in asks or (panel.stays and panel.ask.session in {"", session.id}):
-                panel.look()
-                return
+            is_staying = panel.ask in asks or (panel.stays and panel.ask.session in {"", session.id})
+        else:
+            is_staying = panel is not None and has_calls and not is_first
+        if panel is None or not is_staying:
             self.close()
-        elif panel is not None:
-            if has_calls and not is_first:
-                self._take(panel, session)
-                return
-            self.close()
-        if is_first:
-            self._mount(panel_of(asks[0], self._asks, self._host, self._mask))
-        elif has_calls:
-            self._mount(self._approval(session))
-
-    def _take(self, panel: Approval, session: Session) -> None:
-        if session.questions != self._taken:
-            self._taken = self._asked = list(session.questions)
-            panel.take(self._taken)
+            if is_first:
+                self._mount(panel_of(asks[0], self._asks, self._host))
+            elif has_calls:
+                self._mount(self._approval(session))
+            return
+        if isinstance(panel, Approval) and session.questions != self._asked:
+            self._asked = list(session.questions)
+            panel.take(self._asked)
         panel.look()
 
+    def show_login(self) -> bool:
+        """Show the login that waits at the next look; returns whether there is one."""
+        self._wanted = self.login
+        return self._wanted is not None
+
     def _approval(self, session: Session) -> Approval:
-        screen = self._screen
-        self._taken = self._asked = list(session.questions)
+        host = self._host
+        self._asked = list(session.questions)
 
         def grant(question: Question) -> None:
             session.grant(question)
-            name = name_of(question.request.tool)
-            screen.notify(f"{name} runs unasked in this session from now on. /rules takes it back.", markup=False)
+            words = f"{name_of(question.request.tool)} runs unasked in this session from now on. /rules takes it back."
+            self._screen.notify(words, markup=False)
 
-        return Approval(self._taken, on_grant=grant, mask=self._mask)
+        return Approval(
+            self._asked,
+            on_grant=grant,
+            mask=mask_of(host),
+            misfits=lambda schema, value: host.misfits(schema, value),  # noqa: PLW0108 - it comes when the host is ready
+            notes=self._notes,
+        )
 
     def _mount(self, panel: QuestionPanel) -> None:
         screen = self._screen
@@ -134,22 +151,20 @@ class QuestionOverlay:
         screen = self._screen
         had_focus = panel.has_focus_within or screen.focused is None
         screen.query_one("#talk").disabled = False
-        screen.remove_class(WIDE)
         if had_focus and self._shows_chat():
             screen.set_focus(self._prompt)
         panel.remove()
 
     def focus(self) -> None:
         """Give the focus to the question."""
-        panel = self.panel
-        if panel is not None:
-            self._screen.set_focus((panel.first_field if isinstance(panel, AskPanel) else None) or panel)
+        if self.panel is not None:
+            self._screen.set_focus(self.panel.first_field)
 
     @property
     def words(self) -> str:
         """What a server asks now; empty if nothing, or if a call is to be decided."""
-        panel = self.panel
-        return f"{line(panel.ask.server, 20)} {panel.ask.words}" if isinstance(panel, AskPanel) else ""
+        ask = self.panel.ask if isinstance(self.panel, AskPanel) else self.login
+        return f"{line(ask.server, 20)} {ask.words}" if ask is not None else ""
 
     def reserve_space(self, transcript: Transcript) -> None:
         """Shorten the chat so that the question does not cover the call; keep at least three lines if possible."""

@@ -1,0 +1,1 @@
+"""What is asked over the chat: calls to approve, and the questions of servers."""

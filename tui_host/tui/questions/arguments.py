@@ -1,0 +1,292 @@
+"""The lines of an approval that must be seen: the calls that wait, and the arguments of one of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.geometry import Region
+from textual.strip import Strip
+from typing_extensions import override
+
+from tui_host.capture.visible import tool_name, visible
+from tui_host.errors import JSON
+from tui_host.servers.catalog import Tool, claims_of
+from tui_host.tui.text_width import clip, fill
+from tui_host.tui.widgets.lines.json_lines import Piece
+from tui_host.tui.widgets.lines.line_pieces import PieceView
+
+CallKey: TypeAlias = tuple[str, bytes]
+"""A call, and the arguments to send."""
+ROW_CHARACTERS = 500
+"""Number of characters of arguments to use for a call's line."""
+ARGUMENT_CELLS = 8
+"""Least width for arguments on a call's line."""
+_TAB = "␉   "
+_RULE = "│ "
+
+
+class SeenLines(PieceView, can_focus=False):
+    """Lines of which is known which were painted. The panel keeps the focus and scrolls them."""
+
+    def painted(self, first: int, end: int) -> None:
+        """Called with the range of lines that are painted."""
+        raise NotImplementedError
+
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        first = max(0, crop.y - self.gutter.top) + self.top
+        last = min(crop.bottom - self.gutter.top, self.view_height) + self.top
+        self.painted(first, min(last, self.line_count()))
+        return super().render_lines(crop)
+
+
+# The calls that wait.
+
+
+def name_of(tool: Tool) -> str:
+    """Return the name of a tool: the server first, then the tool."""
+    return visible(tool_name(tool.server, tool.name), newlines=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CallLine:
+    """A call that waits, as a line of the list."""
+
+    key: CallKey
+    tool: Tool
+    arguments: str  # the arguments on one line, masked; empty where they stand below alone
+    is_plain: bool  # whether there is nothing else to read before the call is approved
+    is_current: bool
+
+    @property
+    def claim(self) -> str:
+        """The server's hints, as its claim; empty without any."""
+        claims = claims_of(self.tool)
+        return f"server claims: {claims}" if claims else ""
+
+    def is_whole(self, width: int, claim: str = "") -> bool:
+        """Whether a line of a width holds the arguments whole, and a claim."""
+        room = width - 3 - cell_len(name_of(self.tool)) - (len(claim) + 2 if claim else 0)
+        if not self.arguments:
+            return room >= 0
+        return room >= ARGUMENT_CELLS and len(self.arguments) <= ROW_CHARACTERS and cell_len(self._shown) <= room
+
+    @property
+    def _shown(self) -> str:
+        return visible(self.arguments[:ROW_CHARACTERS], newlines=False)
+
+    def pieces(self, width: int) -> Sequence[Piece]:
+        """Return name, arguments as far as there is room, and at the right the claim where it does not cut them."""
+        name = clip(name_of(self.tool), width - 2)
+        room = width - 3 - cell_len(name)
+        shown = f" {clip(self._shown, room)}" if self.arguments and room >= ARGUMENT_CELLS else ""
+        claim = self.claim if self.is_whole(width, self.claim) else ""
+        text = f"{'>' if self.is_current else ' '} {name}{shown}"
+        gap = " " * (width - cell_len(text) - len(claim))
+        return [(text, "what" if self.is_current else "note"), (f"{gap}{claim}", "note")]
+
+
+class CallList(SeenLines):
+    """The calls that wait; those that were painted with their whole arguments count as seen."""
+
+    DEFAULT_CSS = "CallList { height: auto; max-height: 4; overflow-y: auto; }"
+
+    def __init__(self, seen: set[CallKey]) -> None:
+        super().__init__(id="approval-calls")
+        self._seen = seen
+        self._calls: Sequence[CallLine] = ()
+
+    def show(self, calls: Sequence[CallLine]) -> None:
+        """Show the calls, the current one among the visible lines."""
+        self._calls = calls
+        self.redraw()
+        self.show_line(next((number for number, call in enumerate(calls) if call.is_current), 0))
+
+    @override
+    def line_count(self) -> int:
+        return len(self._calls)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        return self.strip_of(self._calls[number].pieces(self.view_width))
+
+    @override
+    def painted(self, first: int, end: int) -> None:
+        self._seen.update(
+            call.key
+            for call in self._calls[first:end]
+            if call.arguments and call.is_plain and call.is_whole(self.view_width)
+        )
+
+
+# The arguments of the current call.
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentText:
+    """A line of arguments before it is wrapped."""
+
+    text: str
+    note: str = ""  # where the value comes from
+
+
+def argument_lines(
+    arguments: str, hide: Callable[[str], str], notes: Mapping[str, str], *, is_raw: bool
+) -> Sequence[ArgumentText]:
+    """Return arguments as sent, or indented; a string with line breaks becomes a block behind a vertical line.
+
+    No argument can look like another one: what follows a rule belongs to the string, and JSON begins no line with a rule.
+    """
+    if is_raw:
+        return [ArgumentText(hide(arguments))]
+    lines = _lines(json.loads(arguments), "", "", hide)
+    return [ArgumentText(hide(text), notes.get(path, "")) for text, path in lines]
+
+
+def _lines(
+    value: JSON, indent: str, path: str, hide: Callable[[str], str], name: str = "", comma: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield each line with the path of the value that begins there."""
+    deeper = f"{indent}  "
+    match value:
+        case str() if "\n" in value:
+            rows = hide(value).split("\n")  # before it is cut at its line breaks, since a secret may hold one
+            yield f"{indent}{name}a string of {len(rows):,} lines:", path
+            yield from ((f"{deeper}{_RULE}{visible(row).replace(chr(9), _TAB)}", "") for row in rows)
+        case Mapping() if value:
+            yield f"{indent}{name}{{", path
+            for left, (key, member) in zip(range(len(value) - 1, -1, -1), value.items(), strict=True):
+                quoted, below = f"{json.dumps(key, ensure_ascii=False)}: ", f"{path}.{key}".lstrip(".")
+                yield from _lines(member, deeper, below, hide, quoted, "," * (left > 0))
+            yield f"{indent}}}{comma}", ""
+        case list() if value:
+            yield f"{indent}{name}[", path
+            for number, member in enumerate(value, start=1):
+                yield from _lines(member, deeper, f"{path}[{number - 1}]", hide, "", "," * (number < len(value)))
+            yield f"{indent}]{comma}", ""
+        case _:
+            yield f"{indent}{name}{json.dumps(value, ensure_ascii=False)}{comma}", path
+
+
+def wrapped(lines: Sequence[ArgumentText], width: int) -> list[tuple[str, str]]:
+    """Return the visible lines for a width, each with its note.
+
+    Lines that continue a row keep its indentation; behind a rule a dot marks them.
+    """
+    shown: list[tuple[str, str]] = []
+    for line in lines:
+        for row in visible(line.text).expandtabs(4).split("\n"):
+            words = row.lstrip(" ")
+            indent = " " * min(len(row) - len(words), width // 2)
+            mark = _RULE if words.startswith(_RULE) else ""
+            again = indent + ("· " if mark else "")
+            words = words[len(mark) :]
+            pieces = [words[start:end] for start, end in fill(words, max(1, width - len(again)))]
+            shown += [(f"{again if number else indent + mark}{piece}", "") for number, piece in enumerate(pieces)]
+        if line.note:
+            shown += _noted(shown.pop()[0], line.note, width)
+    return shown
+
+
+def _noted(text: str, note: str, width: int) -> list[tuple[str, str]]:
+    """Put a note behind a line, or on lines of its own where there is no room."""
+    words = f" ← {visible(note, newlines=False)}"
+    if cell_len(text) + cell_len(words) <= width:
+        return [(text, words)]
+    return [(text, ""), *(("", f"   {words[start:end]}") for start, end in fill(words, max(1, width - 3)))]
+
+
+class Arguments(SeenLines):
+    """The arguments of a call, wrapped to the width; knows how far they were read without a gap."""
+
+    FOLLOWS = True
+    DEFAULT_CSS = """
+    Arguments {
+        height: auto;
+        overflow-y: auto;
+        border: round $foreground 40%;
+        border-subtitle-align: right;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+    }
+    """
+
+    def __init__(self, seen: set[CallKey]) -> None:
+        super().__init__(id="approval-arguments")
+        self._seen = seen
+        self._key: CallKey | None = None
+        self._source: Sequence[ArgumentText] = ()
+        self._lines: Sequence[tuple[str, str]] = ()
+        self._folded: tuple[object, int] = ((), 0)
+        self._read_to: dict[
+            tuple[object, ...], int
+        ] = {}  # by text and width: the end of the lines painted without a gap
+
+    def show(self, key: CallKey | None, lines: Sequence[ArgumentText]) -> None:
+        """Show lines; another text begins at its beginning.
+
+        Args:
+            key: The call and its arguments, seen once the last line was painted; None for another text.
+            lines: The lines before they are wrapped.
+        """
+        self._key = key
+        if lines != self._source:
+            self._source, self.at_tail = lines, False
+            self._fold()
+            self.scroll_to(y=0, animate=False, force=True)
+
+    def _fold(self) -> None:
+        self._lines = wrapped(self._source, max(1, self.view_width or 60))
+        self.redraw()
+        self._tell_rest()
+
+    @property
+    def _text(self) -> tuple[object, ...]:
+        return self._key, len(self._lines), self.view_width
+
+    @override
+    def painted(self, first: int, end: int) -> None:
+        read_to = self._read_to.get(self._text, 0)
+        if first <= read_to < end:
+            self._read_to[self._text] = end
+        if self._key is not None and self._lines and end == len(self._lines):
+            self._seen.add(self._key)
+
+    def _tell_rest(self) -> None:
+        """Say how much of the arguments is not on the screen, and how much never was."""
+        below = max(0, len(self._lines) - self.top - self.view_height)
+        jumped = max(0, self.top - self._read_to.get(self._text, 0))
+        rest = "all shown"
+        if below:
+            rest = f"{below} more line{'s' * (below != 1)}: pagedown, end"
+        elif jumped:
+            rest = f"{jumped} line{'s' * (jumped != 1)} jumped over"
+        self.border_subtitle = Content(rest)
+
+    @override
+    def width_changed(self) -> None:
+        self._fold()
+
+    @override
+    def on_resize(self) -> None:
+        super().on_resize()
+        self._tell_rest()
+
+    @override
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._tell_rest()
+
+    @override
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    @override
+    def draw(self, number: int) -> Strip:
+        text, note = self._lines[number]
+        return self.strip_of([(text, ""), (note, "note")])

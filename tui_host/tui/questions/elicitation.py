@@ -1,0 +1,345 @@
+"""The panels for what servers ask: a form, a page to visit, a login."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+from typing_extensions import override
+
+from tui_host.capture.visible import line, visible
+from tui_host.chat.schema_form import fields_of
+from tui_host.errors import JSON
+from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login
+from tui_host.tui.host_mask import mask_of
+from tui_host.tui.questions.addresses import address_of, open_in_browser
+from tui_host.tui.questions.form import Finished, FormView, TextField
+from tui_host.tui.questions.panel import AskBody, AskButton, QuestionPanel, paragraphs
+
+if TYPE_CHECKING:
+    from tui_host.host.host import Host
+    from tui_host.tui.questions.asks import Asks, OpenAsk
+
+TEXT_CHARACTERS = 20_000
+"""Largest number of characters of a server's text to show."""
+GIVEN_UP = "Its server took this question back: nothing was sent, and nothing can be. What you wrote stays until you press escape."
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
+
+
+class AskPanel(QuestionPanel):
+    """Shows one question of a server, and gives the person's answer to it. Base of the panels for each kind of question.
+
+    Args:
+        ask: The question.
+        asks: All that servers ask.
+        host: The host, whose secrets are hidden.
+
+    Attributes:
+        STAYS: Whether the panel stays, with what was written in it, once its server took the question back.
+        KEYS: What is printed below the buttons.
+    """
+
+    STAYS: ClassVar[bool] = True
+    KEYS: ClassVar[str] = "tab to Send, enter sends   ctrl+d declines   escape cancels"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+d", "decline", "decline", priority=True, tooltip="decline"),
+        Binding(
+            "escape", "cancel", "cancel", priority=True, tooltip="cancel: the question is closed without an answer"
+        ),
+        Binding("pageup", "scroll_body(-1)", tooltip="scroll"),
+        Binding("pagedown", "scroll_body(1)"),
+        Binding("up", "scroll_line(-1)"),
+        Binding("down", "scroll_line(1)"),
+    ]
+    DEFAULT_CSS = """
+    AskPanel > Horizontal { height: 1; }
+    """
+
+    def __init__(self, ask: OpenAsk, asks: Asks, host: Host) -> None:
+        super().__init__()
+        self.ask = ask
+        self.host = host
+        self._asks = asks
+        self._mask = mask_of(host)
+        self._is_declining_all = False
+        self._is_given_up = False  # and said to be
+        self._is_left = False
+        self._body = AskBody()
+
+    @override
+    def compose(self) -> ComposeResult:
+        self.border_title = Content(f"{line(self.ask.server, 30)} {self.ask.words}")
+        with self._body:
+            yield from self.body()
+        yield self.message
+        with Horizontal():
+            yield from self.buttons()
+            yield AskButton("Decline all", self._decline_each)
+        self.keys.show(lambda width: paragraphs(self.KEYS, width))
+        yield self.keys
+
+    # What the panels for each kind of question say.
+
+    def body(self) -> Sequence[Widget]:
+        raise NotImplementedError
+
+    def buttons(self) -> Sequence[AskButton]:
+        """Return the buttons, the one that accepts first."""
+        raise NotImplementedError
+
+    def read(self, text: str) -> str:
+        """Return foreign text to show: secrets masked, hidden characters visible, one blank line at a time, cut with its length told."""
+        shown = visible(_BLANK_LINES.sub("\n\n", self._mask(text[:TEXT_CHARACTERS]).strip()))
+        further = len(text) - TEXT_CHARACTERS
+        return f"{shown}\n… and {further:,} more characters" if further > 0 else shown
+
+    def reason(self, message: str, more: str = "") -> Widget:
+        """Return the server's own words about its question."""
+        return Static(Content(f"{self.read(message) or '(The server does not say why.)'}{more}"), markup=False)
+
+    def facts(self, facts: Mapping[str, str]) -> Widget:
+        """Return a line for each name with a value."""
+        rows = (f"{name:<12}{line(self._mask(words), 300)}" for name, words in facts.items() if words)
+        return Static(Content("\n".join(rows)), markup=False)
+
+    # From appearing to the answer.
+
+    @property
+    @override
+    def scrolled(self) -> Widget:
+        return self._body
+
+    @property
+    def stays(self) -> bool:
+        """Whether the panel is to be left open though nobody waits: keys meant for it must not reach the prompt."""
+        return self.STAYS and self.ask.is_withdrawn and not self._is_left
+
+    @override
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._body.scroll_home(animate=False)
+
+    @override
+    def look(self) -> None:
+        super().look()
+        if self.ask.is_withdrawn and not self._is_given_up:
+            self._is_given_up = True
+            self.border_title = Content(f"{line(self.ask.server, 30)} waits no more")
+            self.keys.show(lambda width: paragraphs("escape closes   ctrl+c copies", width))
+            self.say(GIVEN_UP)
+
+    @override
+    def corner(self, hint: str, *, is_ready: bool) -> str:
+        behind = self._asks.behind(self.ask)
+        count = f"1 of {behind + 1}   " if behind > 0 else ""
+        return f"{count}{super().corner(hint, is_ready=is_ready)}"
+
+    def say(self, words: str) -> None:
+        """Show a text above the buttons, with the field that has the focus still in view; nothing for an empty text."""
+        self.message.show(lambda width: paragraphs(line(words, 600), width))
+        focused = self.screen.focused
+        if focused is not None and self._body in focused.ancestors:
+            self.show(focused)
+
+    def show(self, part: Widget) -> None:
+        """Scroll to a part once there is room for the other parts."""
+        self.call_after_refresh(self.share_room)
+        self.call_after_refresh(self._body.scroll_to_widget, part, animate=False)
+
+    def on_descendant_focus(self) -> None:
+        self.hint, self._is_declining_all = "", False
+
+    def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
+        event.stop()
+        if self.is_armed and self.ask.is_withdrawn:
+            self.say(GIVEN_UP)
+        elif self.is_armed:
+            self.say("")
+            event.action()
+
+    def on_finished(self, event: Finished) -> None:
+        """After the last field: say how to send."""
+        event.stop()
+        self.say("tab goes to the buttons; enter there sends")
+
+    def _decline_each(self) -> None:
+        """Decline all questions of the server at the second press; the first press says so, and begins a new quiet period."""
+        if self._is_declining_all:
+            self._asks.decline_all(self.ask)
+            return
+        self._is_declining_all = True
+        server = line(self.ask.server, 40)
+        self.say(f"Press it again to decline this and all further questions of {server}, until it is connected again.")
+        self.look_again()
+
+    def action_decline(self) -> None:
+        self._leave(self.ask.decline)
+
+    def action_cancel(self) -> None:
+        self._leave(self.ask.cancel)
+
+    def _leave(self, answer: Callable[[], None]) -> None:
+        if self.is_armed:
+            self._is_left = True
+            answer()  # which nobody hears if the question was taken back
+
+    def action_scroll_body(self, pages: int) -> None:
+        self.action_scroll_line(pages * max(1, self._body.size.height - 1))
+
+    def action_scroll_line(self, lines: int) -> None:
+        self._body.scroll_relative(y=lines, animate=False)
+
+
+class FormPanel(AskPanel):
+    """Asks to fill in a form."""
+
+    def __init__(self, ask: OpenAsk, asked: Elicitation, asks: Asks, host: Host) -> None:
+        super().__init__(ask, asks, host)
+        self._asked = asked
+        self._form = FormView(fields_of(asked.schema), warns=True)
+        self._seen: set[Widget] = set()
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        mistake = f"\n! {self.read(self._asked.mistake)}" if self._asked.mistake else ""
+        return [self.reason(self._asked.message, mistake), self._form]
+
+    @override
+    def buttons(self) -> Sequence[AskButton]:
+        return [AskButton("Send", self._send)]
+
+    @property
+    @override
+    def first_field(self) -> Widget:
+        return self._form.rows[0].input if self._form.rows else self
+
+    @override
+    def look(self) -> None:
+        super().look()
+        shown = self.scrolled.content_region
+        self._seen |= {row for row in self._form.rows if row.is_attached and row.input.region.overlaps(shown)}
+
+    def _send(self) -> None:
+        content = self._form.content()
+        if content is None:
+            self.say("Correct the field that is marked, then send.")
+            return
+        unseen = next((row for row in self._form.rows if row not in self._seen), None)
+        if unseen is None:
+            self.run_worker(self._check(content))
+            return
+        self.say("This field was not shown yet. Read it, then press enter on Send again.")
+        self.show(unseen)
+
+    async def _check(self, content: Mapping[str, JSON]) -> None:
+        """Check limits, formats and patterns, which may take for ever, in a process of their own; then send."""
+        misfits = await self.host.misfits(self._asked.schema, content)
+        for row in self._form.rows:
+            words = next((words for words in misfits or () if words.startswith(f"{row.field.name}: ")), "")
+            if words:
+                row.complain(words.removeprefix(f"{row.field.name}: "))
+        if misfits:
+            self.say(f"This does not fit: {'; '.join(misfits)}")
+        else:
+            self.ask.give(ElicitationAnswer(action="accept", content=content))
+
+
+class AddressPanel(AskPanel):
+    """Shows an address and its host, and opens it by a key."""
+
+    STAYS = False  # it closes because the browser is back, or the server saw the visit
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "open", tooltip="open the address in the browser, where a page is to be visited")
+    ]
+
+    def __init__(self, ask: OpenAsk, url: str, asks: Asks, host: Host) -> None:
+        super().__init__(ask, asks, host)
+        self._address = address_of(url)
+
+    def address(self) -> Widget:
+        """Return the address, its host, and what is odd about it."""
+        address = self._address
+        rows = [
+            Content.assemble("host        ", (line(address.host, 200) or "(none)", "bold")),
+            Content(f"address     {visible(address.text, newlines=False)}"),
+            *(Content.styled(f"! {line(note, 300)}", "bold $text-warning") for note in address.notes),
+        ]
+        return Static(Content("\n").join(rows), markup=False)
+
+    @property
+    def current_source(self) -> tuple[str, str]:
+        return "address", self._address.text
+
+    def openers(self) -> Sequence[AskButton]:
+        return [AskButton("Open (o)", self.action_open)] if self._address.may_open else []
+
+    def action_open(self) -> None:
+        if self.is_armed and self._address.may_open:
+            self.run_worker(self._open())
+        elif self.is_armed:
+            self.say("This address is not opened from here; ctrl+c copies it.")
+
+    async def _open(self) -> None:
+        host = line(self._address.host, 60)
+        words = "No browser was found here. ctrl+c copies the address; open it elsewhere."
+        if await open_in_browser(self._address.text, self.host.settings.environment):
+            words = f"{host} was opened in the browser. Come back here when you are done."
+        self.say(words)
+
+
+class VisitPanel(AddressPanel):
+    """Asks to visit a page."""
+
+    KEYS = "o opens   ctrl+c copies   tab to Done, enter goes on   ctrl+d declines   escape cancels"
+
+    def __init__(self, ask: OpenAsk, asked: Elicitation, asks: Asks, host: Host) -> None:
+        super().__init__(ask, asked.url, asks, host)
+        self._asked = asked
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        return [self.reason(self._asked.message), self.address()]
+
+    @override
+    def buttons(self) -> Sequence[AskButton]:
+        label = "Done, call again" if self._asked.is_retry else "Done, go on"
+        return [*self.openers(), AskButton(label, lambda: self.ask.give(ElicitationAnswer(action="accept")))]
+
+
+class LoginPanel(AddressPanel):
+    """Asks to log in, and takes the address to which the browser was sent."""
+
+    KEYS = "o opens   ctrl+c copies   tab to the field and the buttons   escape gives up"
+
+    def __init__(self, ask: OpenAsk, asked: Login, asks: Asks, host: Host) -> None:
+        super().__init__(ask, asked.url, asks, host)
+        self._asked = asked
+        self._pasted = TextField()
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        words = (
+            "The browser's answer arrives here by itself. If the browser runs on another machine, paste the address that it shows"
+            f" at the end here; the address begins with {line(self._asked.redirect, 200)}"
+        )
+        reason = self.reason(self._asked.reason or "The server wants to know who you are.")
+        return [reason, self.address(), Static(Content(words), markup=False), self._pasted]
+
+    @override
+    def buttons(self) -> Sequence[AskButton]:
+        return [*self.openers(), AskButton("Use address", self._use)]
+
+    def _use(self) -> None:
+        text = self._pasted.value.strip()
+        if text.startswith(self._asked.redirect):
+            self.ask.give(text)
+        else:
+            self.say(f"The pasted address must begin with {line(self._asked.redirect, 200)}")
+            self._pasted.focus()

@@ -1,1 +1,0 @@
-"""The approval of a tool call, with one key per decision."""

@@ -1,1 +1,0 @@
-"""Panels over the chat for what servers ask of the person."""

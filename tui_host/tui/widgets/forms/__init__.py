@@ -1,1 +1,0 @@
-"""Forms made from schemas."""
