@@ -194,14 +194,21 @@ class Wires(SessionSource):
         data = rpc(method="notifications/message", params={"level": "info", "data": f"n {number}"})
         return self.frame(data, at, direction="in", turn=0)
 
-    def decision(self, at: float, words: str = "approved once, by you, after 2.5 s", *, call: str = CALL_ID) -> Row:
-        data: JSON = {"server": "math", "tool": "multiply", "asked": {"a": 6, "b": 5}, "words": words}
+    def decision(
+        self,
+        at: float,
+        words: str = "approved once, by you, after 2.5 s",
+        *,
+        call: str = CALL_ID,
+        tool: str = "multiply",
+    ) -> Row:
+        data: JSON = {"server": "math", "tool": tool, "asked": {"a": 6, "b": 5}, "words": words}
         place = Place(session="s", turn=1, step=1, call=call)
         self.append(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
         return self.ladder.rows[-1]
 
-    def link(self, relation: Relation, span: Span, at: float, *, call: str = CALL_ID) -> None:
-        link = Link(relation=relation, call=call, span=span, server="math", tool="multiply", words='{"a":6,"b":5}')
+    def link(self, relation: Relation, span: Span, at: float, *, call: str = CALL_ID, tool: str = "multiply") -> None:
+        link = Link(relation=relation, call=call, span=span, server="math", tool=tool, words='{"a":6,"b":5}')
         self.append(Record(wire="host", kind="link", data=link.to_bytes()), at)
 
     def _inward(self, row: Row, kind: Kind, *, encoding: str | None = None) -> Record:
@@ -273,6 +280,10 @@ class Inspecting(App[None]):
 
     def key_escape(self) -> None:
         self.escapes += 1
+
+    @property
+    def said(self) -> list[str]:
+        return [notification.message for notification in self._notifications]
 
     @property
     def lines(self) -> list[str]:

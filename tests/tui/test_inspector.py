@@ -119,8 +119,9 @@ async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connectio
         await until(pilot, lambda: "▸ connections" in app.text)
 
 
-async def test_a_filter_is_completed_and_says_what_is_wrong_and_leaves_room_for_the_details() -> None:
-    async with at_work(Inspecting(a_session()), (100, 40)) as (app, pilot):
+async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_keeps_and_escape_takes_it_away() -> None:
+    wires = a_session()
+    async with at_work(Inspecting(wires), (120, 40)) as (app, pilot):
         ladder = app.inspector.ladder
         await until(pilot, lambda: "[Parts]" in app.text)
         await pilot.press("slash")
@@ -128,16 +129,31 @@ async def test_a_filter_is_completed_and_says_what_is_wrong_and_leaves_room_for_
         await pilot.press(*"too", "tab")
         await until(pilot, lambda: "tab: math.multiply" in app.text)
         await pilot.press("tab")
-        await until(pilot, lambda: ladder.row_filter.text == "tool:math.multiply" and "of 8" in app.lines[0])
+        await until(pilot, lambda: "/ tool:math.multiply · 5 of 8" in app.lines[0])
         lines = ladder.line_count()
         await pilot.press("space", *"size>")
         await until(pilot, lambda: "size> needs a number such as 10k" in app.text)
         assert ladder.line_count() == lines
         await pilot.press("backspace", *">1", "k")
-        await until(pilot, lambda: "needs a number" not in app.text)
-        await until(pilot, lambda: "No row matches the filter." in app.text)
+        await until(pilot, lambda: "needs a number" not in app.text and "No row matches the filter." in app.text)
         await pilot.press(*["backspace"] * 8, "enter")
-        await until(pilot, lambda: ladder.size.height == lines)
+        await until(pilot, lambda: ladder.size.height == lines)  # the details have the room
+        wires.decision(9.0)
+        await until(pilot, lambda: "6 of 9" in app.lines[0] and ladder.has_focus)
+        await pilot.press("slash")  # opens empty
+        await until(pilot, lambda: "of 9" not in app.lines[0])
+        await pilot.press("up")
+        await until(pilot, lambda: "6 of 9" in app.lines[0])
+        await pilot.press("enter", "enter")
+        await until(pilot, lambda: "esc clears" in app.text and not ladder.has_focus)
+        await pilot.press("escape")  # in a detail
+        await until(pilot, lambda: "of 9" not in app.lines[0])
+        await pilot.press("escape")
+        assert app.escapes == 1
+        await pilot.press("question_mark")  # a legend is a key away
+        await until(pilot, lambda: "Signs of the list" in app.text and "request to the model" in app.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Signs of the list" not in app.text)
 
 
 async def test_the_next_match_is_selected_in_the_bodies_row_by_row() -> None:
@@ -172,68 +188,11 @@ async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first(
         assert app.inspector.ladder.selected_number == request.number + 1  # but it can be read
 
 
-async def test_the_filter_says_how_many_it_keeps_and_escape_takes_it_away() -> None:
-    wires = a_session()
-    async with at_work(Inspecting(wires), (120, 30)) as (app, pilot):
-        await until(pilot, lambda: "following" in app.text)
-        await pilot.press("slash", *"tools/call", "enter")
-        await until(pilot, lambda: "/ tools/call · 2 of 8" in app.text)
-        assert "approved once" not in app.text
-        assert app.inspector.ladder.has_focus
-        wires.stderr("tools/call again", 9.0)
-        await until(pilot, lambda: "3 of 9" in app.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: "approved once" in app.text)
-        assert app.escapes == 0
-        await pilot.press("slash")  # opens empty
-        await until(pilot, lambda: app.inspector.ladder.row_filter.text == "")
-        await pilot.press("up")
-        await until(pilot, lambda: app.inspector.ladder.row_filter.text == "tools/call")
-        await pilot.press("enter", "enter")
-        await until(pilot, lambda: "esc clears" in app.text and not app.inspector.ladder.has_focus)
-        await pilot.press("escape")  # in a detail
-        await until(pilot, lambda: "approved once" in app.text)
-        await pilot.press("escape")
-        assert app.escapes == 1
-        await pilot.press("question_mark")  # a legend is a key away
-        await until(pilot, lambda: "Signs of the list" in app.text and "request to the model" in app.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: "Signs of the list" not in app.text)
-
-
-async def test_enter_goes_to_the_detail_and_the_mouse_and_keys_switch_its_tabs() -> None:
-    async with at_work(Inspecting(a_session()), (120, 30)) as (app, pilot):
-        selected, relative = app.inspector.details
-        await until(pilot, lambda: "▸ tools (1)" in app.text and "[Frame]" in app.text)
-        await pilot.click(relative.children[0], offset=(10, 0))
-        await until(pilot, lambda: "[Raw]" in app.text)
-        assert relative.has_focus_within
-        await pilot.click(app.inspector.ladder, offset=(30, 3))
-        assert app.inspector.ladder.selected_number == 2
-        await pilot.press("G", "enter")
-        assert selected.has_focus_within
-        keys = {"l": "Raw", "right": "Headers", "4": "Events", "h": "Headers", "1": "Parts", "left": "Changes"}
-        for key, tab in keys.items():
-            await pilot.press(key)
-            assert selected.tab == tab
-        await pilot.press("3")
-        await until(pilot, lambda: "[Headers]" in app.text and "••• authorization (51)" in app.text)
-
-
-async def test_details_stand_side_by_side_from_forty_columns_each_else_one_above_the_other() -> None:
-    async with at_work(Inspecting(a_session()), (82, 30)) as (app, pilot):
+async def test_keys_and_mouse_move_between_rows_lanes_tabs_and_arrangements(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with at_work(Inspecting(a_session()), (82, 34)) as (app, pilot):
         selected, relative = app.inspector.details
         await until(pilot, lambda: relative.region.x > selected.region.x and relative.region.width >= 40)
-        await pilot.press("vertical_line")
-        await until(pilot, lambda: relative.region.y > selected.region.y)
-
-
-async def test_keys_move_along_a_call_from_lane_to_lane_and_marks_tell_without_colour(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
-        await until(pilot, lambda: "following" in app.text)
         lanes: list[tuple[str, str]] = []
         for key in ("l", "k", "left", "l"):
             await pilot.press(key)
@@ -243,8 +202,31 @@ async def test_keys_move_along_a_call_from_lane_to_lane_and_marks_tell_without_c
         assert lanes == [("mcp", "frame"), ("mcp", "frame"), ("llm", "response"), ("mcp", "frame")]
         await until(pilot, lambda: marks(app).count("*") == 4)  # the answer, the decision, the result, the next request
         assert marks(app).count(">") == 1
+        await pilot.press("d")
+        await until(
+            pilot, lambda: app.said == ["Changes are those of a request to the model: go to one, or to its answer."]
+        )
+        await pilot.press("G")
+        await until(pilot, lambda: "▸ tools (1)" in app.text and "[Frame]" in app.text)
+        await pilot.click(relative.children[0], offset=(10, 0))
+        await until(pilot, lambda: "[Raw]" in app.text and relative.has_focus_within)
+        await pilot.click(app.inspector.ladder, offset=(30, 3))
+        assert app.inspector.ladder.selected_number == 2
+        await pilot.press("G", "enter")
+        assert selected.has_focus_within
+        keys = {"l": "Raw", "right": "Headers", "4": "Events", "h": "Headers", "1": "Parts", "left": "Changes"}
+        for key, tab in keys.items():
+            await pilot.press(key)
+            assert selected.tab == tab
+        await pilot.press("3")
+        await until(pilot, lambda: "[Headers]" in app.text and "(51)" in app.text)
+        await pilot.press("vertical_line")
+        await until(pilot, lambda: relative.region.y > selected.region.y)
         app.wires.end(app.wires.response(app.wires.ladder.rows[-1], 4.0, b"data: {"), 4.2, "cut by peer")
-        await until(pilot, lambda: "✗ cut" in app.text)
+        await pilot.press("escape")
+        app.inspector.ladder.focus()
+        await pilot.press("n")  # the details' first line says why
+        await until(pilot, lambda: "✗ cut" in app.text and "LLM 2: cut" in app.text)
 
 
 async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
@@ -300,12 +282,15 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
     )
 
 
-async def test_c_shows_the_chain_and_o_goes_to_the_row_of_a_step() -> None:
-    app = Inspecting(a_session())
-    async with app.run_test(size=(140, 45)) as pilot:
-        inspector = app.inspector
+async def test_c_shows_the_chain_of_the_row_s_call_or_of_the_filter_s_tool_and_o_goes_to_the_row_of_a_step() -> None:
+    wires = a_session()
+    response = row_of(wires, "response")
+    wires.link("asked", Span(exchange=response.exchange, start=0, end=9), 4.0, call="1.1.2", tool="add")
+    wires.decision(4.1, call="1.1.2", tool="add")
+    async with at_work(Inspecting(wires), (140, 45)) as (app, pilot):
+        inspector, ladder = app.inspector, app.inspector.ladder
         detail = inspector.details[0]
-        inspector.ladder.select(row_of(app.wires, "decision").number)
+        ladder.select(row_of(wires, "decision").number)
         await pilot.pause()
         before = detail.tab
         await pilot.press("2")
@@ -313,27 +298,21 @@ async def test_c_shows_the_chain_and_o_goes_to_the_row_of_a_step() -> None:
         await pilot.press("1", "9")  # there is no ninth tab
         assert detail.tab == before
         await pilot.press("c")
-        assert detail.tab == "Chain"
-        assert inspector.arrangement == "one"  # the chain has the whole width
+        assert (detail.tab, inspector.arrangement) == ("Chain", "one")  # the chain has the whole width
         await pilot.press("vertical_line")
         assert detail.has_class("-hidden")
         await pilot.press("vertical_line", "c")
-        assert detail.tab == before
-        assert inspector.arrangement == "side"
+        assert (detail.tab, inspector.arrangement) == (before, "side")
         await pilot.press("c", "enter", "G", "k", "o")  # the last step is missing, and leads nowhere
-        assert inspector.ladder.selected == row_of(app.wires, "request", 1)
-
-
-async def test_the_chain_of_a_step_s_second_call_is_that_call_s_alone() -> None:
-    wires = a_session()
-    response = row_of(wires, "response")
-    wires.link("asked", Span(exchange=response.exchange, start=0, end=9), 4.0, call="1.1.2")
-    wires.decision(4.1, call="1.1.2")
-    app = Inspecting(wires)
-    async with app.run_test(size=(140, 45)):
-        assert app.inspector.show_chain("1.1.2")
-        assert app.inspector.ladder.selected == row_of(wires, "decision", 1)
-        assert app.inspector.details[0].tab == "Chain"
+        assert ladder.selected == row_of(wires, "request", 1)
+        await pilot.press("h")
+        ladder.focus()
+        await pilot.press("slash", *"tool:add", "enter", "g", "j", "j")
+        await until(pilot, lambda: ladder.selected_number == response.number)
+        await pilot.press("c")
+        assert (ladder.selected, detail.tab) == (row_of(wires, "decision", 1), "Chain")
+        assert inspector.show_chain("1.1.2")  # a step's second call has a chain of its own
+        assert ladder.selected == row_of(wires, "decision", 1)
 
 
 def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() -> None:

@@ -11,8 +11,7 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.tui.sources.source_words import EMPTY_LIVE
-from tui_host.tui.widgets.inspector.row_line import legend
-from tui_host.tui.widgets.inspector.title import title_line
+from tui_host.tui.widgets.inspector.title import legend, title_line
 
 if TYPE_CHECKING:
     from tui_host.tui.suggestions import Offers

@@ -22,7 +22,7 @@ from tui_host.tui.widgets.details.detail_panel import ANSWERS, Detail
 from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.inspector.filter_input import FilterInput
 from tui_host.tui.widgets.inspector.ladder import LadderView
-from tui_host.tui.widgets.inspector.row_line import legend
+from tui_host.tui.widgets.inspector.title import legend
 from tui_host.tui.widgets.lines.line_view import LineView
 
 if TYPE_CHECKING:

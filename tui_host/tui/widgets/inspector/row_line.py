@@ -37,24 +37,6 @@ _ENDINGS = {"stopped": "stopped by", "cut": "cut", "failed": "failed"}
 """How the last answer or call of a turn ended, where it did not end well."""
 
 
-def legend() -> str:
-    """Return the signs of the list and their meaning, in lines of at most 40 cells."""
-    signs = (
-        ("<──┤", "request to the model"),
-        ("──>┤", "response of the model"),
-        ("├──>", "message to a server"),
-        ("├<──", "message from a server"),
-        ("├<══", "a server asks; ══> its answer"),
-        ("● │", "decision about a call; the host"),
-        ("▸ ▾", "folded and open section: enter"),
-        ("> *", "selected row, and rows of its call"),
-        ("m M", "marked row; with a note"),
-        ("… ✗", "running; failed, cut, no answer"),
-        ("•••", "a secret, not kept"),
-    )
-    return "\n".join(["Signs of the list (? shows them)", *(f"{sign:<8}{words}" for sign, words in signs)])
-
-
 def clock(seconds: float | None) -> str:
     """Return a time since the turn began in six cells, the first blank for the marker; blank if unknown."""
     if seconds is None:

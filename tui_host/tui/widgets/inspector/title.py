@@ -1,4 +1,4 @@
-"""The title line of the list."""
+"""The title line of the list, and the legend of its signs: what the first frame shows of it, so nothing heavy is imported."""
 
 from __future__ import annotations
 
@@ -27,3 +27,21 @@ def title_line(llm: int, mcp: int, words: Sequence[str], width: int, *, least: i
             return f"{left}{'─' * room}{right}"
         kept.pop(0)
     return clip(f" {' · '.join(words[-least:])}" if least else left, width)
+
+
+def legend() -> str:
+    """Return the signs of the list and their meaning, in lines of at most 40 cells."""
+    signs = (
+        ("<──┤", "request to the model"),
+        ("──>┤", "response of the model"),
+        ("├──>", "message to a server"),
+        ("├<──", "message from a server"),
+        ("├<══", "a server asks; ══> its answer"),
+        ("● │", "decision about a call; the host"),
+        ("▸ ▾", "folded and open section: enter"),
+        ("> *", "selected row, and rows of its call"),
+        ("m M", "marked row; with a note"),
+        ("… ✗", "running; failed, cut, no answer"),
+        ("•••", "a secret, not kept"),
+    )
+    return "\n".join(["Signs of the list (? shows them)", *(f"{sign:<8}{words}" for sign, words in signs)])
