@@ -14,12 +14,12 @@ from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body
 from tui_host.answers.bodies import Body
 from tui_host.answers.event_words import EventReader, Said
 from tui_host.answers.look import Looks, looks_sheet
-from tui_host.answers.steps import Making, made
+from tui_host.answers.steps import made
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.llm.dialects.table import DIALECTS
-from tui_host.tui.widgets.details.wire_tabs import frame_page
-from tui_host.tui.widgets.pages.detail_page import Beginning
+from tui_host.tui.widgets.details.tabs import page_of
+from tui_host.tui.widgets.pages.detail_page import Page
 
 
 def reasons(wires: Wires) -> list[str]:
@@ -148,11 +148,6 @@ def test_keys_and_hidden_characters_are_found_in_all_pieces_of_a_body() -> None:
 def test_a_long_body_shows_its_beginning_while_the_rest_is_read() -> None:
     wires = Wires()
     row = wires.frame(b"[" + b'"one",\n' * 40_000 + b'"end"]', 1.0, direction="in")
-    making = Making(frame_page(wires, row))
-    beginnings: list[str] = []
-    while not making.advance(60.0):
-        assert isinstance(making.progress, Beginning)
-        beginnings.append(making.progress.page.source[1])
-    assert making.result is not None
-    text = making.result.source[1]
-    assert [text.startswith(beginning) and len(beginning) < 70_000 for beginning in beginnings] == [True]
+    beginnings: list[Page] = []
+    text = page_of("Frame", wires, row, set(), beginnings.append).source[1]
+    assert [text.startswith(page.source[1]) and len(page.source[1]) < 70_000 for page in beginnings] == [True]

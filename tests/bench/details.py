@@ -128,14 +128,14 @@ def bodies(table: Table) -> None:
 
     gc.set_threshold(*THRESHOLDS)  # as in the app
     for row, tab, words in (
-        (frames[10 * KILO], "Frame", "re-indented"),
+        (frames[10 * KILO], "Frame", "for reading"),
         (requests[10 * KILO], "Parts", "bytes, about"),
     ):
         asyncio.run(opened(wires, row, tab, words))  # with the first page come modules
 
     table.heading("bodies", "until the first page of a body is painted, in a terminal of 140 x 45")
     for what, rows, tab, words, goal in (
-        ("a frame of 10 MB", frames, "Frame", "re-indented", at_most(3)),
+        ("a frame of 10 MB", frames, "Frame", "for reading", at_most(3)),
         ("a request of 10 MB, Raw", requests, "Raw", "bytes · UTF-8", at_most(3)),
         ("a request of 10 MB, Parts", requests, "Parts", "bytes, about", None),  # what it says before: how far it is
     ):

@@ -22,7 +22,7 @@ from tui_host.errors import JSON, SettingsError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.servers.catalog import READ, ContentBlock, Resource, Tool, ToolOutput
-from tui_host.tui.widgets.details.detail_panel import tabs_of
+from tui_host.tui.widgets.details.tabs import tabs_of
 from tui_host.tui.widgets.inspector.words import facts_of
 from tui_host.tui.widgets.pages.parts_page import parts_page
 

@@ -26,14 +26,11 @@ from tests.tui.inspector_wires import (
 from tests.tui.waiting import at_work, until
 from tui_host.answers.changed_words import changed_words, merged_text
 from tui_host.answers.sheet import SheetLine
-from tui_host.answers.steps import Steps, made
+from tui_host.answers.steps import made
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import visible
-from tui_host.tui.widgets.details.detail_panel import page_of
-from tui_host.tui.widgets.details.events_tab import events_page
-from tui_host.tui.widgets.details.wire_tabs import frame_page, headers_page, raw_page, timing_page
+from tui_host.tui.widgets.details.tabs import page_of
 from tui_host.tui.widgets.inspector.words import FactsReader
-from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.parts_page import parts_page
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import TreePage
@@ -49,13 +46,10 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
     request = wires.request(head + data, 1.0, exchange="x")
     response = wires.response(request, 1.1, head + data)
     for row in (request, response, wires.end(response, 2.0), frame(wires, head + data)):
-        pages: list[Page | Steps[Page]] = [raw_page(wires, row), frame_page(wires, row)]
-        pages += [headers_page(wires, row), timing_page(wires, row), events_page(wires, row, set())]
+        for tab in ("Raw", "Frame", "Headers", "Timing", "Events", *(("Parts",) if row.lane == "llm" else ())):
+            assert all(cell_len(line) <= 40 for line in drawn(page_of(tab, wires, row, set()), 40))
         if row.lane == "llm":
-            pages.append(parts_page(wires, row, set()))
             FactsReader(wires).read(row)
-        for page in pages:
-            assert all(cell_len(line) <= 40 for line in drawn(page, 40))
 
 
 def test_a_label_that_nothing_else_shows_wraps_between_words() -> None:
@@ -130,7 +124,7 @@ def test_what_is_read_wraps_between_words_and_what_is_counted_does_not() -> None
 def test_what_is_copied_of_headers_has_no_credential_and_no_mark_of_one() -> None:
     wires = Wires()
     a_turn(wires)
-    assert "Bearer ••• authorization (51)" in headers_page(wires, row_of(wires, "request")).source[1]
+    assert "Bearer ••• authorization (51)" in page_of("Headers", wires, row_of(wires, "request"), set()).source[1]
 
 
 def a_long_answer(wires: Wires) -> Row:
@@ -141,7 +135,7 @@ def a_long_answer(wires: Wires) -> Row:
 
 def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_event() -> None:
     wires = Wires()
-    page = events_page(wires, a_long_answer(wires), set())
+    page = page_of("Events", wires, a_long_answer(wires), set())
     lines = drawn(page)
     assert lines[2].split("  ")[:2] == ["▸ text ×1,000", "3,890 characters in 0 ms"]
     assert lines[3].startswith('▸ text ×100  500 characters in 0 ms  "1000 1001 ')

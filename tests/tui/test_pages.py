@@ -51,7 +51,7 @@ from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.text_protocol import TextProtocol
 from tui_host.settings.schema import Price
-from tui_host.tui.widgets.details.detail_panel import OF_SECTIONS, page_of
+from tui_host.tui.widgets.details.tabs import OF_SECTIONS, page_of
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "pages.txt"
 SESSION = Section(is_session=True)

@@ -18,8 +18,9 @@ from tui_host.capture.ladder.row_filter import terms
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.sources.source_words import EMPTY_LIVE
-from tui_host.tui.widgets.details.detail_panel import ANSWERS, Detail
+from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.detail_view import PageView
+from tui_host.tui.widgets.details.tabs import ANSWERS
 from tui_host.tui.widgets.inspector.filter_input import FilterInput
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.inspector.title import legend
