@@ -11,11 +11,10 @@ from typing_extensions import override
 
 from tests.kit.peer import rpc
 from tui_host.answers.masks import Mask
-from tui_host.answers.recorded_tools import RecordedTools
+from tui_host.answers.recorded_wires import RecordedWires
 from tui_host.answers.steps import Steps, made
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason
-from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction
@@ -68,14 +67,11 @@ class Wires(SessionSource):
     """A source over records that a test adds, folded by the real ladder."""
 
     def __init__(self, *, live: bool = True) -> None:
-        self.ladder = Ladder()
+        RecordedWires.__init__(self, ())
         model = ModelRef(provider="demo", model="openai")
         self.session = Session(id="s", source="chat", created_ns=0, model=model, protocol="native", policy=Policy(()))
-        self.live = live
-        self.is_behind = False
-        self.mask = Mask()
+        self.live, self.is_behind = live, False
         self.prices: dict[str, Price] = {}
-        self.recorded = RecordedTools()
         self.row_marks = RowMarks(None, "s")
         self.records: list[Record] = []
 
@@ -106,18 +102,13 @@ class Wires(SessionSource):
         return self.prices.get(model)
 
     @override
-    def hide(self, text: str) -> str:
-        return self.mask.values(text)
-
-    @override
-    def marks(self, text: str) -> str:
-        return self.mask.marks(text)
-
-    @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         return NAMES if row.lane == "llm" else {}
 
     # What a test does.
+
+    def hide_with(self, mask: Mask) -> None:
+        self._mask = mask
 
     def append(self, draft: Record, at: float) -> Record:
         record = replace(

@@ -21,7 +21,8 @@ from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
-from tui_host.tui.sources.tapped import LOADING, NEVER_SAID, TapSource
+from tui_host.tui.sources.source_words import LOADING, NEVER_SAID
+from tui_host.tui.sources.tapped import TapSource
 
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
 

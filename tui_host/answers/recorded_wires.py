@@ -14,6 +14,7 @@ from tui_host.llm.dialects.table import DIALECTS, dialect_at
 from tui_host.llm.tool_names import OPENAI_NAMES
 
 if TYPE_CHECKING:
+    from tui_host.answers.wires import TakenRequest
     from tui_host.capture.exports.parts import Records
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
@@ -104,7 +105,7 @@ class RecordedWires:
         """Return how a row is called: `LLM 3`, `lab #4`."""
         return self.ladder.numbers.name(row)
 
-    def compared(self, row: Row) -> Row | None:
+    def compared(self, row: Row) -> Row | TakenRequest | None:
         """Return the previous request: stored records have no marks."""
         return self.before(row)
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError, StoreError, TuiHostError
-from tui_host.tui.sources import ARRIVING
-from tui_host.tui.sources.source_words import reading_words
+from tui_host.tui.sources.source_words import ARRIVING, reading_words
 
 if TYPE_CHECKING:
     from tui_host.capture.session_summary import SessionInfo

@@ -148,16 +148,14 @@ def _record_entry(record: Record, after: float | None, data: bytes) -> SheetLine
             label = "chunk that cannot be decoded alone"
         case _:
             label = f"{record.kind} {decode(data[:_PREVIEW])}"
-    return SheetLine(
-        key=f"{record.seq}",
-        label=masked(label, record.redacted),
-        figures=_figures(after, len(record.data) if is_body else 0),
-        text=partial(_text_of, data, record.redacted, record.encoding if record.kind == "request" else None)
-        if is_body and data
-        else None,
-        place=partial(BodyPlace, "", data, is_decoded=False) if is_body and data and not is_utf8(data) else None,
-        style="failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what",
-    )
+    text, place = None, None
+    if is_body and data:
+        text = partial(_text_of, data, record.redacted, record.encoding if record.kind == "request" else None)
+        place = None if is_utf8(data) else partial(BodyPlace, "", data, is_decoded=False)
+    figures = _figures(after, len(record.data) if is_body else 0)
+    style = "failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what"
+    label = masked(label, record.redacted)
+    return SheetLine(key=f"{record.seq}", label=label, figures=figures, text=text, place=place, style=style)
 
 
 def _event_entry(event: SseEvent, record: Record, after: float | None, said: Said | None) -> SheetLine:
