@@ -62,7 +62,7 @@ def drawn(row: Row, facts: RowFacts = NOTHING, *, width: int = 100, wires: Wires
 
 def test_a_mark_stands_as_a_mask_in_a_row_that_something_was_taken_out_of_and_as_it_is_elsewhere() -> None:
     wires = asked_at_once()
-    wires.mask = Mask(lambda: Redactor([("KEY", "hunter2-hunter2")]))
+    wires.hide_with(Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])))
     row = replace(ROW, kind="line", words="token ⟨secret:KEY⟩", redacted=True)
     assert drawn(row, wires=wires).endswith("stderr  token ••• KEY (15) •••")
     assert drawn(replace(row, redacted=False), wires=wires).endswith("stderr  token ⟨secret:KEY⟩")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from tui_host.capture.http.sse import SseEvent
 from tui_host.capture.json.reading import read_json
@@ -60,42 +60,26 @@ class EventReader:
         reader.start, reader.end = event.start, event.end
         if isinstance(value, dict):
             reader.event(value, event.data)
-        said = reader.take()
-        words = [words for each in said if (words := _words(each))]
+        read = reader.take()
+        pieces = [_said(part) for part in read]
+        words = [piece.words for piece in pieces if piece.words]
         if reader.reason != before:
             words.append(f"stop {reader.reason}")
-        elif (piece := _piece(said)) is not None:
-            return Said("  ".join(words), *piece)
+        elif pieces and pieces[0].kind and all(isinstance(part, UsageReported) for part in read[1:]):
+            return replace(pieces[0], words="  ".join(words))  # perhaps with the tokens so far
         return Said("  ".join(words)) if words else None
 
 
-def _piece(said: Sequence[ModelEvent]) -> tuple[str, str, int] | None:
-    """Return kind, text and call of an event that is a piece of something, perhaps with the tokens so far."""
-    first, *others = said or [None]
-    if not all(isinstance(other, UsageReported) for other in others):
-        return None
-    match first:
-        case TextDelta(text=text):
-            return "text", text, 0
-        case ThinkingDelta(text=text):
-            return "thinking", text, 0
-        case CallArguments(text=text, index=index, anew=False):
-            return "arguments", text, index
-        case _:
-            return None
-
-
-def _words(event: ModelEvent) -> str:
-    words = ""
+def _said(event: ModelEvent) -> Said:
     match event:
         case TextDelta(text=text):
-            words = f'text "{text[:_SHOWN]}"'
+            return Said(f'text "{text[:_SHOWN]}"', "text", text)
         case ThinkingDelta(text=text):
-            words = f'thinking "{text[:_SHOWN]}"'
+            return Said(f'thinking "{text[:_SHOWN]}"', "thinking", text)
+        case CallArguments(text=text, index=index, anew=anew):
+            return Said(f"arguments {text[:_SHOWN]}", "" if anew else "arguments", text, index)
         case CallStarted(name=name) if name:
             words = f"name {name}"
-        case CallArguments(text=text):
-            words = f"arguments {text[:_SHOWN]}"
         case UsageReported(usage=usage):
             words = f"usage {', '.join(usage_words(usage))}"
         case Failed(message=message):
@@ -107,8 +91,8 @@ def _words(event: ModelEvent) -> str:
         case VendorToolUsed(tool=tool) if tool:
             words = event.words
         case _:  # says nothing by itself
-            pass
-    return words
+            words = ""
+    return Said(words)
 
 
 def usage_words(usage: Usage) -> Iterator[str]:

@@ -6,8 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,26 +24,17 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.05
 COMMAND = (sys.executable, "-P", "-m", "tui_host", "sessions", "import", "--json")
 NOT_SAVED = "Nothing is saved here; «tui-host sessions import» saves it."
-_BEFORE_WORDS = "tui-host: "
 
 
 class Incoming:
-    """Files to read once the app's first frame is painted.
-
-    Args:
-        paths: The files to read.
-        database: The temporary database for their session.
-        settings: The settings whose secrets are removed.
-
-    Attributes:
-        broken: Why only a part of the files could be read; None otherwise.
+    """Files to read once the app's first frame is painted; `broken` says why only a part of them could be read.
 
     Raises:
         SettingsError: A file cannot be opened.
     """
 
     def __init__(self, paths: Sequence[Path], database: Path, settings: Settings) -> None:
-        self.database = database
+        self.database = database  # the temporary one for their session
         self.broken: TuiHostError | None = None
         self._names = " and ".join(path.name or str(path) for path in paths)
         self._command = [*COMMAND, *(str(path.absolute()) for path in paths)]
@@ -84,28 +75,36 @@ class Incoming:
         await app.complete.wait()
         try:
             await app.host.ready()
-            with self._started() as process:
-                is_shown, words = await self._read(process, app)
+            process = self._start()
         except TuiHostError as error:
             app.host.fault = error  # whoever runs the app tells it, once the terminal is given back
             return
-        if not process.returncode:
-            app.host.notices += [*words, NOT_SAVED]
-            return
-        self.broken = TuiHostError(words[-1] if words else "the process that reads it has ended", "")
+        first, info = app.session, None
+        with process:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    ending = group.create_task(asyncio.to_thread(process.communicate))
+                    while info is None and not ending.done():
+                        await asyncio.sleep(LOOK_SECONDS)
+                        info = self._arrived(app)
+                    if info is not None and app.session is first:
+                        app.call_later(app.show_session, app.host.sessions.foreign(info))  # in the app's own context
+                    elif info is not None:
+                        app.host.notices.append(f"{self._names} is being read; open it with f5.")
+                    _, said = await ending
+            finally:
+                process.kill()
+        words = [sentence.removeprefix("tui-host: ") for sentence in said.splitlines()]
+        if process.returncode:
+            self.broken = TuiHostError(words[-1] if words else "the process that reads it has ended", "")
+            app.host.fault = self.broken if info is None else None
+        else:
+            words.append(NOT_SAVED)
         app.host.notices += words
-        if not is_shown:
-            app.host.fault = self.broken
 
-    @contextmanager
-    def _started(self) -> Generator[subprocess.Popen[str]]:
-        """Start the command that imports the files, and kill it at the end of the block.
-
-        Raises:
-            TuiHostError: The process cannot be started.
-        """
+    def _start(self) -> subprocess.Popen[str]:
         try:
-            process = subprocess.Popen(  # noqa: S603 - our own program
+            return subprocess.Popen(  # noqa: S603 - our own program
                 self._command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -118,29 +117,6 @@ class Incoming:
         except OSError as error:
             what = f"the process that reads the file cannot be started: {error.strerror}"
             raise TuiHostError(what, self._names) from error
-        with process:
-            try:
-                yield process
-            finally:
-                process.kill()
-
-    async def _read(self, process: subprocess.Popen[str], app: TuiHost) -> tuple[bool, list[str]]:
-        """Show the session once it is there; return whether it was shown, and what the process said at its end."""
-        first, info = app.session, None
-        async with asyncio.TaskGroup() as group:
-            ending = group.create_task(asyncio.to_thread(process.communicate))
-            while info is None and not ending.done():
-                await asyncio.sleep(LOOK_SECONDS)
-                info = self._arrived(app)
-            self._show(info, app, first)
-            _, told_words = await ending
-        return info is not None, [words.removeprefix(_BEFORE_WORDS) for words in told_words.splitlines()]
-
-    def _show(self, info: SessionInfo | None, app: TuiHost, first: Session) -> None:
-        if info is not None and app.session is first:
-            app.call_later(app.show_session, app.host.sessions.foreign(info))  # in the app's own context
-        elif info is not None:
-            app.host.notices.append(f"{self._names} is being read; open it with f5.")
 
     def _arrived(self, app: TuiHost) -> SessionInfo | None:
         with suppress(StoreError):  # what cannot be read now may be readable later

@@ -41,13 +41,13 @@ class ComingSource(SessionSource):
         before = None if wires is None else _last_request(wires)
         mono_ns = before.mono_ns if before is not None else 0
         self.live = False
-        self._records = [] if before is None else [before]
-        self._records += [
+        self._drafts: list[Record] = [] if before is None else [before]
+        self._drafts += [
             replace(draft, capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns)
             for number, draft in enumerate(drafts, 1)
         ]
         self._wires = wires
-        self.ladder.feed(self._records)
+        self.ladder.feed(self._drafts)
 
     @property
     def row(self) -> Row:
@@ -55,7 +55,7 @@ class ComingSource(SessionSource):
 
     @override
     def record(self, key: tuple[str, int]) -> Record | None:
-        return next((record for record in self._records if record.key == key), None)
+        return next((record for record in self._drafts if record.key == key), None)
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
@@ -77,7 +77,7 @@ class ComingSource(SessionSource):
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
-        return [record for record in self._records if record.capture == capture and after < record.seq <= last]
+        return [record for record in self._drafts if record.capture == capture and after < record.seq <= last]
 
 
 def _named(without: Without) -> str:

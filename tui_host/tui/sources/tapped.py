@@ -17,8 +17,19 @@ from tui_host.errors import StoreError
 from tui_host.infer.conversations.host_names import in_words
 from tui_host.infer.story_reader import LiveStory, StoryState, StoryUpdate
 from tui_host.tui.in_thread import in_thread
-from tui_host.tui.sources import source_words as words
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
+from tui_host.tui.sources.source_words import (
+    ARRIVING,
+    FROM_FILE,
+    GONE,
+    LOADING,
+    NEVER_SAID,
+    NO_CHAT,
+    NO_MODEL,
+    NOTHING_SAID,
+    TAPPED,
+    reading_words,
+)
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -38,12 +49,12 @@ _WHOSE = 100
 class FileSource(SessionSource):
     """An imported session of our own, with the chat that was stored for it; or the place of one that has no record yet."""
 
-    read_only = words.FROM_FILE
+    read_only = FROM_FILE
 
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
-        self._reading = words.reading_words(session.title) if session.id == words.ARRIVING else ""
-        self.empty = self._reading or words.NO_CHAT
+        self._reading = reading_words(session.title) if session.id == ARRIVING else ""
+        self.empty = self._reading or NO_CHAT
         self.foreign, self.origin = f"{self._reading or 'from a file'}: read only", "from a file"
         self.live = bool(self._reading)
         if not self._reading and host.store is not None:
@@ -68,10 +79,10 @@ class TapSource(SessionSource):
     def __init__(self, host: Host, session: Session, info: SessionInfo | None = None) -> None:
         super().__init__(host, session, clock=session.id)
         is_file = info is not None and info.imported
-        self._reading = words.reading_words(session.title) if is_file else ""
+        self._reading = reading_words(session.title) if is_file else ""
         self._has_own_chat = info is not None and is_file and not info.is_story
-        self.read_only = words.FROM_FILE if is_file else words.TAPPED
-        self.empty = self._reading or words.LOADING
+        self.read_only = FROM_FILE if is_file else TAPPED
+        self.empty = self._reading or LOADING
         session.conversation = Conversation(redact=session.redact)
         self._following = None if host.store is None else LiveStory(host.store, session.id)
         self._at_work: Future[None] | None = None
@@ -150,12 +161,12 @@ class TapSource(SessionSource):
 
     def _why_no_chat(self, state: StoryState) -> str:
         if not state.title:
-            return words.GONE
+            return GONE
         if self._reading:
-            return words.NO_CHAT
+            return NO_CHAT
         if state.has_calls and not state.models:
-            return words.NO_MODEL
-        return words.NOTHING_SAID if state.live else words.NEVER_SAID
+            return NO_MODEL
+        return NOTHING_SAID if state.live else NEVER_SAID
 
     def _name_hosts(self) -> None:
         """Say whose session it is, and whether it is still being recorded."""
