@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui_host.tui.sources.source_words import ARRIVING
-
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
@@ -18,6 +16,7 @@ def source_of(host: Host, session: Session) -> SessionSource:
         from tui_host.tui.sources.live import SessionSource
 
         return SessionSource(host, session)
+    from tui_host.tui.sources.source_words import ARRIVING
     from tui_host.tui.sources.tapped import FileSource, TapSource
 
     info = None if host.store is None else host.store.sessions.get(session.id)
