@@ -16,7 +16,7 @@ from tests.tui.test_selection import Reading
 from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import BodyPlace, SheetLine
 from tui_host.errors import JSON
-from tui_host.tui.widgets.details.search_input import SearchInput
+from tui_host.tui.widgets.details.detail_panel import SearchInput
 from tui_host.tui.widgets.lines.json_lines import highlight, json_lines
 from tui_host.tui.widgets.pages.detail_page import Below, LineItem, Match, Page
 from tui_host.tui.widgets.pages.json_values import decoded, path_at

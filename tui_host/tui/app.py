@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.tui.screens.page_screen import PageScreen
     from tui_host.tui.screens.sessions_screen import SessionsScreen
-    from tui_host.tui.widgets.details.detail_view import PageView
+    from tui_host.tui.widgets.details.detail_panel import Detail
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -486,5 +486,5 @@ class TuiHost(App[int]):
     def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
         clipboard.send(self, event.what, event.text)
 
-    def on_page_view_path_asked(self, event: PageView.PathAsked) -> None:
+    def on_detail_path_asked(self, event: Detail.PathAsked) -> None:
         clipboard.send(self, f"path {line(event.path, 80)}", event.path)

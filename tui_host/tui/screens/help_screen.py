@@ -20,11 +20,12 @@ from tui_host.tui.questions.approval import Approval
 from tui_host.tui.questions.elicitation import AskPanel
 from tui_host.tui.screens.main_screen import MainScreen
 from tui_host.tui.screens.page_screen import PageScreen
-from tui_host.tui.widgets.details.detail_view import PageView
+from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -36,7 +37,8 @@ PLACES: dict[str, type[Widget]] = {
     "Question of a server": AskPanel,
     "Inspector": Inspector,
     "Inspector, list": LadderView,
-    "Inspector, details": PageView,
+    "Inspector, details": Detail,
+    "Pages": PageLines,
     "Lists and pages": LineView,
     "Every other screen": PageScreen,
 }

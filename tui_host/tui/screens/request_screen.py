@@ -97,7 +97,7 @@ class RequestScreen(PageScreen):
 
     HEADING = "The coming request"
     IS_OWN = True
-    AUTO_FOCUS: ClassVar[str | None] = "PageView"
+    AUTO_FOCUS: ClassVar[str | None] = "PageLines"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "d",

@@ -1,4 +1,4 @@
-"""The details of a row, with tabs: its page is made in a thread, and shown once it is whole."""
+"""The details of a row: tabs, a search field, and the page, which is made in a thread and shown once it is whole."""
 
 from __future__ import annotations
 
@@ -6,11 +6,22 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar, NamedTuple
 
+from rich.cells import cell_len
+from textual import events
+from textual.actions import SkipAction
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.style import Style
+from textual.widget import Widget
+from textual.widgets import Input
 from typing_extensions import override
 
 from tui_host.answers.section import Section
@@ -19,47 +30,64 @@ from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.details.detail_view import PageView, TabLine
-from tui_host.tui.widgets.details.search_input import SearchInput
-from tui_host.tui.widgets.details.tabs import (
-    OF_ALL_ROWS,
-    OF_BOTH_HALVES,
-    OF_MARKS,
-    TEXTS,
-    about,
-    page_of,
-    tabs_of,
-)
+from tui_host.tui.text_width import clip
+from tui_host.tui.widgets.details import tabs as register
+from tui_host.tui.widgets.details.tabs import tabs_of
+from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.page_search import PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
 
-_STEADY = 0.1
-"""Shortest time between two pages, in seconds, so that quickly passing rows do not get a page each."""
-_PATIENCE = 8.0
-"""How many times the duration of the last page passes before the next one is made."""
+_PATIENCE = 0.1, 8.0
+"""Seconds before a grown page is made anew, and how many times the seconds that it took."""
 FIRST = 0.02
 """Seconds for which a key waits for its page: most are made sooner, and need no second painting."""
-SILENT = 0.1
+_SILENT = 0.1
 """Seconds after which it is said that a page is being made."""
 _LOOKING = 0.008
 """Seconds of a tick for a search."""
+_NARROW = 60
+"""Width in columns below which the tabs and what they are of have two lines."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a page is made of; `revision` counts the changes of rows and marks that it depends on."""
+class TabLine(Widget):
+    """The names of the tabs, the current one in brackets, and what the page is of, or how a search stands."""
 
-    row: Row | Section | None
-    tab: str
-    other_half: Row | None
-    revision: int = 0
+    DEFAULT_CSS = """
+    TabLine { height: 1; background: $panel; color: $text-muted; }
+    """
+    tabs: reactive[Sequence[str]] = reactive(())
+    current, about, search = reactive(""), reactive(""), reactive("")
+    is_here = reactive(default=False)
 
-    def is_about(self, row: Row | Section | None, tab: str) -> bool:
-        """Whether the page shows this row and tab, even before the row grew."""
-        if isinstance(row, Row) and isinstance(self.row, Row):
-            return self.tab == tab and row.number == self.row.number
-        return self.tab == tab and row is not None and row == self.row
+    @override
+    def render(self) -> Content:
+        strong, width = "bold $foreground", self.size.width
+        lines, used = [[Content.styled(">" if self.is_here else " ", strong)]], 1
+        for tab in self.tabs:
+            name = Content.styled(f"[{tab}]", strong) if tab == self.current else Content(f" {tab} ")
+            if used + name.cell_length > width and len(lines) < self.size.height:
+                lines, used = [*lines, [Content(" ")]], 1
+            lines[-1].append(name.stylize(Style.from_meta({"tab": tab})))
+            used += name.cell_length
+        words = self.search or self.about
+        if used + cell_len(words) >= width and len(lines) < self.size.height:
+            lines, used = [*lines, [Content(" ")]], 1
+        words = clip(words, max(0, width - used - 1))
+        lines[-1].append(Content(" " * (width - used - 1 - cell_len(words)) + words))
+        return Content("\n").join(Content.assemble(*pieces) for pieces in lines)
+
+
+class SearchInput(KeysInOrder, Input):
+    """The field, which is there while a text is typed."""
+
+
+class _Wanted(NamedTuple):
+    """A page: what it is about, and the state of all that it depends on."""
+
+    about: tuple[int | Section | None, str]  # a row by its number, or a heading; and the tab
+    state: tuple[object, ...] = ()
 
 
 class _Making:
@@ -70,31 +98,23 @@ class _Making:
         self.began = time.perf_counter()
         self.beginning: Page | None = None  # of a long text
         self.is_told = False  # whether the view says that it is being made
-        self._news = threading.Event()
-        work = partial(page_of, wanted.tab, source, row, flipped, self._begin)
-        self._future: Future[Page] = in_thread(work)
-        self._future.add_done_callback(lambda _: self._news.set())
+        self.news = threading.Event()  # that the page or its beginning is made
+        work = partial(register.page_of, wanted.about[1], source, row, flipped, self._begin)
+        self.future: Future[Page] = in_thread(work)
+        self.future.add_done_callback(lambda _: self.news.set())
 
     def _begin(self, page: Page) -> None:
         self.beginning = page
-        self._news.set()
+        self.news.set()
         time.sleep(FIRST)  # so that it is painted before the thread goes on
-
-    def wait(self, seconds: float) -> None:
-        self._news.wait(seconds)
-
-    def drop(self) -> None:
-        self._future.cancel()
 
     @property
     def page(self) -> Page | None:
         """The whole page; None until it is made. One that cannot be made says why, and Raw is still there."""
-        if not self._future.done():
-            return None
         try:
-            return self._future.result()
+            return self.future.result() if self.future.done() else None
         except (TuiHostError, ValueError, LookupError, RecursionError) as error:
-            return TextPage("fault", f"This cannot be shown as {self.wanted.tab}: {error}", form="plain")
+            return TextPage("fault", f"This cannot be shown as {self.wanted.about[1]}: {error}", form="plain")
 
 
 class Detail(Vertical):
@@ -102,16 +122,60 @@ class Detail(Vertical):
 
     DEFAULT_CSS = """
     Detail { width: 1fr; height: 1fr; }
-    Detail > PageView { height: 1fr; }
+    Detail > PageLines { height: 1fr; }
+    Detail.-narrow > TabLine { height: 2; }
     """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(
+            "left,h",
+            "tab(-1)",
+            "tabs",
+            key_display="left right",
+            tooltip="go to the next or the previous tab; 1 to 9 too",
+        ),
+        Binding("right,l", "tab(1)"),
+        *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
+        Binding(
+            "slash",
+            "search",
+            "search",
+            tooltip="search the page, opening what hides a place: n and N go on, escape ends; up: the last text",
+        ),
+        Binding(
+            "n", "place(1)", tooltip="go to the next or the former place of the search; without one, as in the list"
+        ),
+        Binding("N", "place(-1)"),
+        Binding(
+            "o", "to_row", "its row", tooltip="on a line of a page such as Time or Chain: go to the row it leads to"
+        ),
+        Binding(
+            "r",
+            "bytes",
+            "bytes",
+            tooltip="show the bytes of the current line's value as they were sent; again: in hex; again: back",
+        ),
+        Binding("p", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
+    ]
+
+    @dataclass
+    class RowAsked(Message):
+        """Posted to ask for a row, by capture and number of its first record."""
+
+        target: tuple[str, int]
+
+    @dataclass
+    class PathAsked(Message):
+        """Posted to copy a path."""
+
+        path: str
 
     def __init__(self, *, empty: str = "", id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self.view = PageView()  # the view of the current tab
+        self.view = PageLines()  # the view of the current tab
+        self.row: Row | Section | None = None  # shown after the next `sync`
         self._tab_line = TabLine()
         self._empty = empty
         self._source: SessionSource | None = None
-        self._row: Row | Section | None = None
         self._shown: _Wanted | None = None
         self._chosen: dict[Sequence[str], str] = {}
         self._before: dict[Sequence[str], str] = {}
@@ -126,17 +190,6 @@ class Detail(Vertical):
     def compose(self) -> ComposeResult:
         yield self._tab_line
         yield self.view
-
-    @property
-    def row(self) -> Row | Section | None:
-        """The row or heading shown after the next `sync`."""
-        return self._row
-
-    @property
-    def tab(self) -> str:
-        """The current tab; empty without a row."""
-        tabs = tabs_of(self._row)
-        return self._chosen.get(tabs, tabs[0]) if tabs else ""
 
     @property
     def current_source(self) -> tuple[str, str]:
@@ -155,25 +208,31 @@ class Detail(Vertical):
             self._source, self._shown = source, None
             self._drop()
             self._flipped.clear()
-        self._row = row
+        self.row = row
 
     # Tabs.
 
+    @property
+    def tab(self) -> str:
+        """The current tab; empty without a row."""
+        tabs = tabs_of(self.row)
+        return self._chosen.get(tabs, tabs[0]) if tabs else ""
+
     def choose(self, tab: str) -> None:
         """Show a tab for this and similar rows."""
-        tabs = tabs_of(self._row)
+        tabs = tabs_of(self.row)
         if tab in tabs:
             self._chosen[tabs] = tab
             self.sync(now=True)
 
     def choose_at(self, place: int) -> None:
         """Show the tab at a place, counted from 0, if the row has that many."""
-        for tab in tabs_of(self._row)[place : place + 1]:
+        for tab in tabs_of(self.row)[place : place + 1]:
             self.choose(tab)
 
     def toggle(self, tab: str) -> bool:
         """Show a tab, or if it is shown the one before; returns whether the row has the tab."""
-        tabs = tabs_of(self._row)
+        tabs = tabs_of(self.row)
         if tab not in tabs:
             return False
         now = self.tab
@@ -181,29 +240,34 @@ class Detail(Vertical):
         self._before[tabs] = tabs[0] if now == tab else now
         return True
 
-    def on_page_view_tab_asked(self, message: PageView.TabAsked) -> None:
-        message.stop()
-        if tabs := tabs_of(self._row):
-            step = (tabs.index(self.tab) + message.step) % len(tabs)
-            self.choose_at(step if message.place is None else message.place)
+    def action_tab(self, step: int) -> None:
+        if tabs := tabs_of(self.row):
+            self.choose(tabs[(tabs.index(self.tab) + step) % len(tabs)])
 
-    def on_tab_line_clicked(self, message: TabLine.Clicked) -> None:
-        message.stop()
-        self.choose_at(message.place)
-        self.view.focus()
+    def action_tab_at(self, place: int) -> None:
+        self.choose_at(place)
+
+    def on_click(self, event: events.Click) -> None:
+        if tab := event.style.meta.get("tab"):
+            event.stop()
+            self.choose(tab)
+            self.view.focus()
 
     def on_descendant_focus(self) -> None:
-        self._tab_line.mark(here=True)
+        self._tab_line.is_here = True
 
     def on_descendant_blur(self) -> None:
-        self._tab_line.mark(here=self.has_focus_within)
+        self._tab_line.is_here = self.has_focus_within
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.width < _NARROW, "-narrow")
 
     # The page.
 
     def sync(self, *, now: bool = False) -> None:
         """Have a new or grown page made if time allows, show one that is made, or lay out more of it."""
         making, wanted = self._making, self._wanted()
-        if making is not None and making.wanted.is_about(self._row, self.tab):
+        if making is not None and making.wanted.about == wanted.about:
             self._take(making)  # though the row has grown since: it would never be done
         elif self._shown == wanted:
             self._drop()
@@ -213,30 +277,26 @@ class Detail(Vertical):
             self._make(wanted)
 
     def _wanted(self) -> _Wanted:
-        row, tab, source = self._row, self.tab, self._source
-        if source is None:
-            return _Wanted(row, tab, None)
-        revision = source.ladder.revision if tab in OF_ALL_ROWS else 0
-        revision += source.row_marks.revision if tab in OF_MARKS else 0
-        number = source.ladder.partner(row.number) if isinstance(row, Row) and tab in OF_BOTH_HALVES else None
-        return _Wanted(row, tab, None if number is None else source.ladder.rows[number], revision)
+        row, tab, source = self.row, self.tab, self._source
+        if source is None or not isinstance(row, Row):
+            return _Wanted((row, tab), () if source is None else (source.ladder.revision,))
+        return _Wanted((row.number, tab), (row, *register.state_of(tab, source, row)))
 
     def _make(self, wanted: _Wanted) -> None:
-        row, tab, source = wanted.row, wanted.tab, self._source
-        tabs = tabs_of(row)
-        self._tab_line.show(tabs, tabs.index(tab) if tab else 0, about(row, source))
+        row, source, names = self.row, self._source, self._tab_line
+        names.tabs, names.current, names.about = tabs_of(row), self.tab, register.about(row, source)
         self._drop()
         if row is None or source is None:
             self._present(wanted, TextPage("", self._empty, form="plain"), 0.0)
             return
-        self._making = making = _Making(wanted, source, row, self._flipped.setdefault(tab, set()))
-        making.wait(FIRST)
+        self._making = making = _Making(wanted, source, row, self._flipped.setdefault(self.tab, set()))
+        making.news.wait(FIRST)
         self._take(making)
 
     def _drop(self) -> None:
         """Wait no longer for a page."""
         if self._making is not None:
-            self._making.drop()
+            self._making.future.cancel()
             self._making = None
 
     def _take(self, making: _Making) -> None:
@@ -245,17 +305,18 @@ class Detail(Vertical):
         if (page := making.page) is not None:
             self._making = None
             self._present(wanted, page, seconds)
-        elif self._shown is None or not self._shown.is_about(wanted.row, wanted.tab):
-            if making.beginning is not None:
-                self.view.show(making.beginning)
-                self._shown = replace(wanted, revision=-1)
-            elif seconds >= SILENT and not making.is_told:
-                making.is_told, self._shown = True, None
-                self.view.show(TextPage("", "reading …", form="plain"))
+        elif self._shown is not None and self._shown.about == wanted.about:
+            return
+        elif making.beginning is not None:
+            self._shown = _Wanted(wanted.about)
+            self.view.show(making.beginning)
+        elif seconds >= _SILENT and not making.is_told:
+            making.is_told, self._shown = True, None
+            self.view.show(TextPage("", "reading …", form="plain"))
 
     def _present(self, wanted: _Wanted, page: Page, seconds: float) -> None:
         began = time.perf_counter()
-        hold = self._shown is not None and self._shown.is_about(wanted.row, wanted.tab)
+        hold = self._shown is not None and self._shown.about == wanted.about
         self.view.show(page, hold=hold)
         self._shown = wanted
         if self._search is not None:
@@ -263,8 +324,24 @@ class Detail(Vertical):
         if self._sought is not None:
             self.view.find(*self._sought)
             self._sought = None
+        steady, times = _PATIENCE
         ended = time.perf_counter()
-        self._due = ended + max(_STEADY, _PATIENCE * (seconds + ended - began))
+        self._due = ended + max(steady, times * (seconds + ended - began))
+
+    # Its lines.
+
+    def action_to_row(self) -> None:
+        item = self.view.item
+        if item is None or item.target is None:
+            raise SkipAction
+        self.post_message(self.RowAsked(item.target))
+
+    def action_path(self) -> None:
+        if (item := self.view.item) is not None and item.path:
+            self.post_message(self.PathAsked(item.path))
+
+    def action_bytes(self) -> None:
+        self.view.action_bytes()
 
     # Searching.
 
@@ -275,7 +352,7 @@ class Detail(Vertical):
     def seek(self, texts: Sequence[str], step: int) -> None:
         """Select the first (1) or the last (-1) place of any text, once the row's page is made: of a tree, the raw text."""
         self._sought = texts, step
-        if self.tab not in TEXTS:
+        if self.tab not in register.TEXTS:
             self.choose("Raw")
         self.sync(now=True)
 
@@ -286,32 +363,48 @@ class Detail(Vertical):
             return
         if (match := search.look(seconds)) is not None:
             self.view.go_to(match)
-        self._tab_line.tell(f"{search.words}: {line(search.text, 16)}")
+        self._tab_line.search = f"{search.words}: {line(search.text, 16)}"
 
-    def on_page_view_search_asked(self, message: PageView.SearchAsked) -> None:
-        message.stop()
-        if message.ends:
-            self._end_search()
-        elif self._search is not None and message.step:
-            self._search.step(message.step)
-            self._look(FIRST)
-        elif not self.query(SearchInput):
-            field = SearchInput(self._last_search)
+    def action_search(self) -> None:
+        if not self.query(SearchInput):
+            field = SearchInput(placeholder="search this page", compact=True, select_on_focus=False)
             self.mount(field, after=self._tab_line)
             self.screen.set_focus(field)
 
-    def on_search_input_asked(self, message: SearchInput.Asked) -> None:
+    def action_place(self, step: int) -> None:
+        """Go to the next or the former place of the search; without one, leave the key to others."""
+        if self._search is None:
+            raise SkipAction
+        self._search.step(step)
+        self._look(FIRST)
+
+    def on_input_changed(self, message: Input.Changed) -> None:
         message.stop()
-        self.view.focus()
-        self.query(SearchInput).remove()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        message.stop()
         self._end_search()
-        if message.text:
-            self._last_search = message.text
-            self._search = PageSearch(message.text, self.view.page)
+        if message.value:
+            self._last_search = message.value
+            self._search = PageSearch(message.value, self.view.page)
             self.view.mark(self._search.pattern)
             self._look(FIRST)
 
+    def key_up(self) -> None:
+        """Bring back the last text into the field, from which alone the key comes here."""
+        for field in self.query(SearchInput):
+            field.value, field.cursor_position = self._last_search, len(self._last_search)
+
+    def key_escape(self, event: events.Key) -> None:
+        if self._search is not None or self.query(SearchInput):
+            event.stop()
+            self._end_search()
+
     def _end_search(self) -> None:
+        """Take the field and the marks away."""
+        if self.query(SearchInput):
+            self.view.focus()
+            self.query(SearchInput).remove()
         self._search = None
         self.view.mark(None)
-        self._tab_line.tell("")
+        self._tab_line.search = ""

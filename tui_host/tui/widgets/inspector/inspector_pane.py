@@ -19,12 +19,12 @@ from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.sources.source_words import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import Detail
-from tui_host.tui.widgets.details.detail_view import PageView
 from tui_host.tui.widgets.details.tabs import ANSWERS
 from tui_host.tui.widgets.inspector.filter_input import FilterInput
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.inspector.title import legend
 from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.pages.page_lines import PageLines
 
 if TYPE_CHECKING:
     from tui_host.answers.look import Looks
@@ -248,7 +248,7 @@ class Inspector(Container):
         if row is None or self._source is None:
             return "", ""
         from tui_host.answers.bodies import body_of
-        from tui_host.tui.widgets.details.wire_tabs import what_of
+        from tui_host.tui.widgets.details.tabs import what_of
 
         return what_of(row), body_of(self._source, row).text
 
@@ -289,7 +289,7 @@ class Inspector(Container):
         self.sync()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        if isinstance(event.widget, PageView):
+        if isinstance(event.widget, PageLines):
             self.ladder.following = False
         self._show_title()
 
@@ -408,7 +408,7 @@ class Inspector(Container):
         self.ladder.select(number)
         self.sync()
 
-    def on_page_view_row_asked(self, message: PageView.RowAsked) -> None:
+    def on_detail_row_asked(self, message: Detail.RowAsked) -> None:
         message.stop()
         number = None if self._source is None else self._source.ladder.row_of(message.target)
         if number is not None:
