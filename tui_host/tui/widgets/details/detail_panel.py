@@ -47,7 +47,7 @@ _SILENT = 0.1
 """Seconds after which it is said that a page is being made."""
 _LOOKING = 0.008
 """Seconds of a tick for a search."""
-_NARROW = 60
+_NARROW = 64
 """Width in columns below which the tabs and what they are of have two lines."""
 
 
