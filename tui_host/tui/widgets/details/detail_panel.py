@@ -278,9 +278,9 @@ class Detail(Vertical):
 
     def _wanted(self) -> _Wanted:
         row, tab, source = self.row, self.tab, self._source
-        if source is None or not isinstance(row, Row):
-            return _Wanted((row, tab), () if source is None else (source.ladder.revision,))
-        return _Wanted((row.number, tab), (row, *register.state_of(tab, source, row)))
+        if isinstance(row, Row):
+            return _Wanted((row.number, tab), (row, *(() if source is None else register.state_of(tab, source, row))))
+        return _Wanted((row, tab), () if source is None else (source.ladder.revision,))
 
     def _make(self, wanted: _Wanted) -> None:
         row, source, names = self.row, self._source, self._tab_line
