@@ -1,4 +1,4 @@
-"""The screen with the contents of a call's result: view, save and open each."""
+"""The contents of a call's result: each is viewed, saved and opened."""
 
 from __future__ import annotations
 
@@ -6,28 +6,26 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
-from textual.containers import Container
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.answers.sheet import Form
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.visible import line, tool_called
 from tui_host.chat.result_words import content_bytes, described, suggested_name
-from tui_host.errors import JSON, TuiHostError
+from tui_host.errors import TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import READ, ContentBlock
 from tui_host.servers.tool_output import read_contents, read_output
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import SaveScreen
-from tui_host.tui.screens.page_screen import PageScreen
-from tui_host.tui.widgets.choices import Choice, ChoiceList
-from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.pages.page_lines import PageLines
+from tui_host.tui.screens.page_screen import Browse
+from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.picture_view import PictureView
 
@@ -39,10 +37,6 @@ if TYPE_CHECKING:
     from tui_host.tui.screens.main_screen import MainScreen
     from tui_host.tui.sources.live import SessionSource
 
-MOST_LISTED = 8
-"""Lines of the list of contents; more scroll."""
-DRAWABLE = "image/"
-
 
 @dataclass(slots=True)
 class _Entry:
@@ -50,34 +44,25 @@ class _Entry:
 
     words: str  # what the content is
     content: ContentBlock | None  # the content; None for a page that was not read yet
-    block: JSON = None  # the block as received, None if the content is text alone
+    text: str = ""  # the text, or the block as received, its data left out
     saved: Path | None = None  # the file it was saved to
 
+    @property
+    def is_picture(self) -> bool:
+        return self.content is not None and self.content.media_type.startswith("image/") and bool(self.content.data)
 
-def entries_of(output: ToolOutput, page: str = "") -> list[_Entry]:
-    """Return the contents of a result, its structured content, and the server's page for the tool."""
-    blocks = output.raw.get("content", output.raw.get("contents")) if isinstance(output.raw, dict) else None
-    received = blocks if isinstance(blocks, list) and len(blocks) == len(output.content) else []
-    entries = [
-        _Entry(described(content), content, received[number] if received else None)
-        for number, content in enumerate(output.content)
-    ]
-    if output.has_structured:
-        text = json.dumps(output.structured, ensure_ascii=False)
-        words = f"structured content: {size_words(len(text.encode('utf-8', 'replace')))}"
-        entries.append(_Entry(words, ContentBlock(kind="structured", text=text, media_type="application/json")))
-    if page:
-        entries.append(_Entry(f"page: {line(page, 120)}, not read: enter reads its source", None))
-    return entries
-
-
-def open_contents(main: MainScreen, item: CallItem) -> None:
-    """Open the screen with the contents of a call's result, or say that there is none."""
-    output = None if main.source is None else recorded_output(main.source, item.call)
-    if output is None:
-        main.notify("No frame with this call's result was recorded.", markup=False, timeout=5)
-    else:
-        main.app.push_screen(ContentsScreen(main.host, main.submissions.session, item, output))  # pyright: ignore[reportUnknownMemberType]
+    @property
+    def advice(self) -> str:
+        """What can be done with the content."""
+        if self.content is None:
+            return (
+                "The server has this page for the tool (MCP Apps). It is not fetched, drawn or run."
+                " enter reads its source."
+            )
+        if self.content.kind == "resource_link":
+            return "Only an address: what it names was not read. Attach it with @ in the prompt."
+        opens = f"saved: {self.saved}   o opens it" if self.saved else "o opens it once saved"
+        return f"{'v draws it   ' * self.is_picture}s saves it   {opens}"
 
 
 def recorded_output(source: SessionSource, call: str) -> ToolOutput | None:
@@ -92,149 +77,137 @@ def recorded_output(source: SessionSource, call: str) -> ToolOutput | None:
     return None
 
 
-class ContentsScreen(PageScreen):
-    """The contents of a call's result.
+def entries_of(output: ToolOutput, page: str = "") -> list[_Entry]:
+    """Return the contents of a result, its structured content, and the server's page for the tool."""
+    raw = output.raw if isinstance(output.raw, dict) else {}
+    blocks = raw.get("content", raw.get("contents"))
+    entries: list[_Entry] = []
+    for number, content in enumerate(output.content):
+        text = content.text
+        if content.data or content.kind not in {"text", "resource"}:
+            block = blocks[number] if isinstance(blocks, list) and number < len(blocks) else None
+            data = f'"({len(content.data):,} characters of base64)"'
+            text = json.dumps(block, ensure_ascii=False).replace(f'"{content.data}"' if content.data else "\0", data)
+        entries.append(_Entry(described(content), content, text))
+    if output.has_structured:
+        text = json.dumps(output.structured, ensure_ascii=False)
+        words = f"structured content: {size_words(len(text.encode('utf-8', 'replace')))}"
+        entries.append(_Entry(words, ContentBlock(kind="structured", text=text, media_type="application/json"), text))
+    if page:
+        entries.append(_Entry(f"page: {line(page, 120)}, not read: enter reads its source", None))
+    return entries
 
-    Args:
-        output: The result, as recorded.
-        item: The call.
-    """
+
+def open_contents(main: MainScreen, item: CallItem) -> None:
+    """Open the screen with the contents of a call's result, or say that there is none."""
+    output = None if main.source is None else recorded_output(main.source, item.call)
+    if output is None:
+        main.notify("No frame with this call's result was recorded.", markup=False, timeout=5)
+    else:
+        main.app.push_screen(ContentsScreen(main.host, main.submissions.session, item, output))  # pyright: ignore[reportUnknownMemberType]
+
+
+class ContentsScreen(Browse):
+    """The contents of a call's result, as recorded."""
 
     HEADING = "Contents"
-    AUTO_FOCUS = "ChoiceList"
+    BESIDE = 100
+    EMPTY = "The result has no content."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "view", "view", tooltip="draw the image; read the source of a server's page"),
         Binding("enter", ""),
         Binding("s", "save", "save", tooltip="save the content to a file that you name"),
         Binding("o", "open", "open", tooltip="open the saved file with the platform's program"),
-        Binding("tab,shift+tab", "change_focus", "scroll", tooltip="go to the content to scroll it, and back"),
+        Binding("tab", "app.focus_next", "scroll", tooltip="go to the content to scroll it, and back"),
+        Binding("shift+tab", "app.focus_previous"),
     ]
     DEFAULT_CSS = """
     ContentsScreen {
-        & > ChoiceList { height: auto; max-height: 8; }
-        & PageLines, & PictureView { height: 1fr; }
-        & PictureView { display: none; }
+        & PictureView { width: 1fr; height: 1fr; display: none; }
         &.-picture PageLines { display: none; }
         &.-picture PictureView { display: block; }
     }
     """
 
     def __init__(self, host: Host, session: Session, item: CallItem, output: ToolOutput) -> None:
-        super().__init__()
-        self._host = host
-        self._session = session
-        self._item = item
+        super().__init__(f"Contents of {tool_called(item.server, item.tool)}, turn {item.turn}")
+        self._host, self._session, self._item = host, session, item
         self._entries = entries_of(output, item.page)
-        self._drawn: tuple[int, int, int] | None = None  # the entry that is drawn, and the room that it was drawn for
 
     @override
-    def body(self) -> Sequence[Widget]:
-        return [
-            ChoiceList(),
-            Container(
-                PageLines(),
-                PictureView(),
-                classes="page-body",
-            ),
-        ]
+    def sheet_views(self) -> Sequence[Widget]:
+        return [*super().sheet_views(), PictureView()]
 
+    @override
     def on_mount(self) -> None:
-        """List the contents; the first that is more than text is chosen."""
-        self.say(f"Contents of {tool_called(self._item.server, self._item.tool)}, turn {self._item.turn}")
+        """Choose the first content that is more than text, and draw it: a key asked for it in the chat."""
         kinds = ["" if entry.content is None else entry.content.kind for entry in self._entries]
-        current = next((number for number, kind in enumerate(kinds) if kind != "text"), 0)
-        choices = self.query_one(ChoiceList)
-        choices.styles.height = min(MOST_LISTED, len(self._entries))
-        self._list(current)
-        self._show()
-        self.call_after_refresh(self.action_view)  # a key asked for it in the chat
+        self.list_again(str(next((number for number, kind in enumerate(kinds, 1) if kind != "text"), 1)))
+        self.call_after_refresh(self.action_view)
 
-    def _list(self, current: int | None = None) -> None:
+    @override
+    def items(self) -> Sequence[tuple[str, Choice]]:
         mask = mask_of(self._host)
-        choices = [
-            Choice(words=mask(entry.words), before=f"{number}  ", note=f"saved: {entry.saved}" if entry.saved else "")
-            for number, entry in enumerate(self._entries, 1)
-        ]
-        self.query_one(ChoiceList).show(choices, current=current, empty="The result has no content.")
-
-    @property
-    def _number(self) -> int:
-        return self.query_one(ChoiceList).cursor or 0
+        lines = enumerate(self._entries, 1)
+        return [(str(number), Choice(words=mask(entry.words), before=f"{number}  ")) for number, entry in lines]
 
     @property
     def _entry(self) -> _Entry | None:
-        return self._entries[self._number] if self._entries else None
+        return self._entries[int(self.current) - 1] if self.current else None
 
-    def look(self) -> None:
-        """Draw more of a long text, and draw a picture again for a new size."""
-        self.query_one(PageLines).advance()
-        drawn = self._drawn
-        if drawn is not None and self.has_class("-picture") and drawn != self._room(drawn[0]):
-            self._draw(drawn[0])
+    @override
+    def facts(self, key: str) -> object:
+        return id(self._entries[int(key) - 1])
 
-    def on_line_view_cursor_moved(self) -> None:
-        self._show()
-
-    def on_line_view_opened(self, event: LineView.Opened) -> None:
-        event.stop()
-        self.action_view()
-
-    # What is shown.
-
-    def _show(self) -> None:
+    @override
+    def sheet(self, key: str) -> TextPage:
         """Show the chosen content as text; pictures wait for their key."""
-        entry = self._entry
+        entry = self._entries[int(key) - 1]
         self.remove_class("-picture")
-        self._drawn = None
-        if entry is None:
-            return
-        form, text = _text_of(entry)
-        mask = mask_of(self._host)
-        text = mask(text)
-        page = TextPage("content", text, form=form)
-        self.query_one(PageLines).show(page)
-        self.note(_advice(entry))
+        self.note(line(entry.advice, 500))
+        text = mask_of(self._host)(entry.text)
+        return TextPage("content", text, form="json" if text.lstrip()[:1] in {"{", "["} else "plain")
+
+    @override
+    def opened(self, key: str) -> None:
+        self.action_view()
 
     def action_view(self) -> None:
         entry = self._entry
-        if entry is None:
-            return
-        if entry.content is None:
-            self.start(self._read(self._number), group="read", exclusive=True)
-        elif entry.content.media_type.startswith(DRAWABLE) and entry.content.data:
-            self._draw(self._number)
+        if entry is not None and entry.content is None:
+            self.start(partial(self._read, int(self.current) - 1), group="view", exclusive=True)
+        elif entry is not None and entry.is_picture:
+            self.start(partial(self._draw, entry), group="view", exclusive=True)
 
-    def _room(self, number: int) -> tuple[int, int, int]:
-        size = self.query_one(".page-body").size
-        return number, max(1, size.width - 1), max(1, size.height)
+    @override
+    def on_resize(self, event: events.Resize) -> None:
+        if self.has_class("-picture"):
+            self.call_after_refresh(self.action_view)
 
-    def _draw(self, number: int) -> None:
-        self._drawn = self._room(number)
-        self.start(self._decode(*self._drawn), group="draw", exclusive=True)
-
-    async def _decode(self, number: int, columns: int, rows: int) -> None:
+    async def _draw(self, entry: _Entry) -> None:
         from tui_host.host.image_decoder import decode_image
 
-        content, view = self._entries[number].content, self.query_one(PictureView)
-        if content is None:
+        if entry.content is None:
             return
+        view, size = self.query_one(PictureView), self.query_one(".browse-sheet").size
         try:
-            data = await asyncio.to_thread(content_bytes, content)
+            data = await asyncio.to_thread(content_bytes, entry.content)
             picture = await decode_image(
                 data,
-                columns=columns,
-                rows=rows,
+                columns=max(1, size.width - 2),
+                rows=max(1, size.height),
                 background=view.ground,
                 environment=self._host.settings.environment,
             )
         except TuiHostError as error:
-            self.note(f"{error}. s saves the file.")
+            self.note(line(f"{error}. s saves the file.", 500))
             return
-        if self._number == number:
+        if self._entry is entry:
             view.show(picture)
             self.add_class("-picture")
             width, height = picture.original
-            self.note(f"{picture.form}, {width:,} × {height:,} pixels, drawn small   s saves it, o opens it once saved")
+            facts = f"{picture.form}, {width:,} × {height:,} pixels, drawn small"
+            self.note(f"{facts}   s saves it, o opens it once saved")
 
     async def _read(self, number: int) -> None:
         """Read the source of the server's page; it is shown as text and never run."""
@@ -246,29 +219,25 @@ class ContentsScreen(PageScreen):
         try:
             output = await pool.read(self._item.server, self._item.page, place=self._session.place())
         except TuiHostError as error:
-            self.note(str(error))
+            self.note(line(str(error), 500))
             return
-        contents = output.content or (ContentBlock(kind="text"),)
-        self._entries[number] = _Entry(f"page: {described(contents[0])}", contents[0])
-        self._list()
-        self._show()
-
-    # Files.
+        content = next(iter(output.content), ContentBlock(kind="text"))
+        self._entries[number] = _Entry(f"page: {described(content)}", content, content.text)
+        self.look()
 
     def action_save(self) -> None:
-        entry, number = self._entry, self._number
+        entry = self._entry
         if entry is None or entry.content is None:
             self.note("Nothing to save yet: enter reads the page's source first.")
             return
+
+        def saved(path: Path) -> None:
+            entry.saved = path
+            self.note(line(entry.advice, 500))
+
         with self.telling("Not saved: "):
             data = content_bytes(entry.content)
-            name = suggested_name(entry.content, self._item.tool, number + 1)
-
-            def saved(path: Path) -> None:
-                entry.saved = path
-                self._list()
-                self.note(f"Saved: {path}   o opens it with the platform's program")
-
+            name = suggested_name(entry.content, self._item.tool, int(self.current))
             self.app.push_screen(SaveScreen(name, entry.words, data, saved))  # pyright: ignore[reportUnknownMemberType]
 
     def action_open(self) -> None:
@@ -280,47 +249,4 @@ class ContentsScreen(PageScreen):
             return
         with self.telling("Not opened: "):
             open_file(entry.saved)
-            self.note(f"Opening {entry.saved} with the platform's program")
-
-    def action_change_focus(self) -> None:
-        views = [self.query_one(PictureView) if self.has_class("-picture") else self.query_one(PageLines)]
-        self.set_focus(self.query_one(ChoiceList) if self.focused in views else views[0])
-
-
-def _text_of(entry: _Entry) -> tuple[Form, str]:
-    """Return an entry as text: the text itself, or the block as JSON without its data."""
-    content = entry.content
-    if content is None:
-        return "plain", ""
-    if content.kind in {"text", "resource"} and not content.data:
-        return ("json" if content.text.lstrip()[:1] in {"{", "["} else "plain"), content.text
-    if content.kind == "structured":
-        return "json", content.text
-    block = entry.block
-    if isinstance(block, dict) and content.data:
-        block = _without_data(block, content.data)
-    return "json", json.dumps(block, ensure_ascii=False)
-
-
-def _without_data(block: dict[str, JSON], data: str) -> dict[str, JSON]:
-    words = f"({len(data):,} characters of base64)"
-    shown: dict[str, JSON] = {}
-    for name, value in block.items():
-        shown[name] = _without_data(value, data) if isinstance(value, dict) else value
-        if isinstance(value, str) and value == data:
-            shown[name] = words
-    return shown
-
-
-def _advice(entry: _Entry) -> str:
-    content = entry.content
-    if content is None:
-        return (
-            "The server has this page for the tool (MCP Apps). It is not fetched, drawn or run. enter reads its source."
-        )
-    opens = "o opens the saved file" if entry.saved else "o opens it once saved"
-    if content.kind == "resource_link":
-        return "Only an address: what it names was not read. Attach it with @ in the prompt."
-    if content.data and content.media_type.startswith(DRAWABLE):
-        return f"v draws it   s saves it   {opens}"
-    return f"s saves it   {opens}"
+            self.note(line(f"Opening {entry.saved} with the platform's program", 500))

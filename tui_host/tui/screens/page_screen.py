@@ -244,8 +244,8 @@ class Browse(PageScreen):
     }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, heading: str = "") -> None:
+        super().__init__(heading)
         self._keys: list[str] = []
         self._lines: list[Choice] | None = None
         self._revision: object = None
@@ -274,6 +274,10 @@ class Browse(PageScreen):
     def opened(self, key: str) -> None:
         """Handle `enter` or a click on a line."""
 
+    def sheet_views(self) -> Sequence[Widget]:
+        """Return the widgets of a sheet."""
+        return [PageLines(id="sheet")]
+
     @override
     def body(self) -> Sequence[Widget]:
         choices = ChoiceList(least=14 if self.HAS_SHEET else 24, id="list")
@@ -282,7 +286,7 @@ class Browse(PageScreen):
         if not self.HAS_SHEET:
             return [field, Container(choices, classes="page-body -alone")]
         above, inside = ([field], []) if self.FILTER_FIRST else ([], [field])
-        sheet = Vertical(*inside, PageLines(id="sheet"), classes="browse-sheet")
+        sheet = Vertical(*inside, *self.sheet_views(), classes="browse-sheet")
         return [*above, Container(choices, sheet, classes="page-body")]
 
     def on_mount(self) -> None:
@@ -346,7 +350,7 @@ class Browse(PageScreen):
     def _show(self) -> None:
         """Show the sheet of the current line again if its facts are others, at most after a while."""
         key = self.current
-        if not self.HAS_SHEET or self.view.view_width <= 0:
+        if not self.HAS_SHEET or self.choices.view_width <= 0:
             return
         now, before = (key, self.facts(key) if key else None), self._seen
         is_same = before is not None and before[0] == key
