@@ -218,6 +218,7 @@ class Browse(PageScreen):
     FILTER: ClassVar[str] = ""  # the field's placeholder; without one there is no field
     FILTER_FIRST: ClassVar[bool] = False  # the field keeps the focus; else `/` opens it, and `escape` closes it
     HAS_SHEET: ClassVar[bool] = True
+    LEAST: ClassVar[int] = 14  # cells that the words of a line keep; figures at the right are left out first
     BESIDE: ClassVar[int] = 76  # width in columns from which list and sheet are side by side
     EMPTY: str = ""  # stands for an empty list
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -247,7 +248,7 @@ class Browse(PageScreen):
     def __init__(self, heading: str = "") -> None:
         super().__init__(heading)
         self._keys: list[str] = []
-        self._lines: list[Choice] | None = None
+        self._shown: tuple[list[Choice], str] | None = None
         self._revision: object = None
         self._put: int | None = None  # the line that was chosen here, and by nobody
         self._is_chosen = False
@@ -280,7 +281,7 @@ class Browse(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        choices = ChoiceList(least=14 if self.HAS_SHEET else 24, id="list")
+        choices = ChoiceList(least=self.LEAST, id="list")
         choices.can_focus = not self.FILTER_FIRST
         field = Input(placeholder=self.FILTER, compact=True, disabled=not self.FILTER_FIRST)
         if not self.HAS_SHEET:
@@ -337,11 +338,11 @@ class Browse(PageScreen):
             return
         self._revision, items = revision, self.items()
         lines = [choice for _, choice in items]
-        if lines == self._lines and not wanted:
+        if (lines, self.EMPTY) == self._shown and not wanted:
             return
         self._is_chosen |= choices.cursor != self._put
         key = wanted or (self.current if self._is_chosen else "")
-        self._keys, self._lines = [key for key, _ in items], lines
+        self._keys, self._shown = [key for key, _ in items], (lines, self.EMPTY)
         place = next((number for number, own in enumerate(self._keys) if own and own == key), None)
         stays = choices.cursor if self._is_chosen else 0
         choices.show(lines, empty=self.EMPTY, current=stays if place is None else place)

@@ -62,26 +62,18 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
     """A line of the list."""
 
-    found: Found  # the session; for a story or a tap, its summary in the form of a session
+    info: SessionInfo  # for a story or a tap, its summary in the form of a session
+    found: Found  # what matched
     whole: str = ""  # for a tap that stands below its story the id of that story
-
-    @property
-    def info(self) -> SessionInfo:
-        return self.found.session
 
     @property
     def story(self) -> TapStory | None:
         """The story or the single tap; None for other sessions."""
         return self.info if isinstance(self.info, TapStory) else None
-
-    @property
-    def key(self) -> str:
-        """A unique name of the line: a shared server is listed below several stories."""
-        return f"{self.info.id} {self.whole}"
 
     @property
     def ids(self) -> list[str]:
@@ -92,35 +84,25 @@ class Listed:
         return self.story is not None and not self.whole and not self.info.imported
 
 
-@dataclass(slots=True)
-class Search:
-    """What was found for the typed words: in titles and messages at once, in records one session after the other."""
-
-    words: str = ""
-    sessions: Sequence[SessionInfo] = ()  # all sessions and stories, the last changed first
-    chats: Mapping[str, Found] | None = None  # matches in titles and messages; None without words
-    records: dict[str, Found] | None = None  # matches in records so far
-    progress: str = ""
-
-    def lines(self) -> Iterator[Listed]:
-        """Yield the lines; those that only records match stand last: a word of a tool's definition is in every request."""
-        chats, records, last = self.chats, self.records or {}, list[Listed]()
-        texts = [text.casefold() for text in read_filter(self.words).whole_texts]
-        for info in self.sessions:
-            ids = {tap.id for tap in info.taps} if isinstance(info, TapStory) else {info.id}
-            match = next((found[own] for found in (chats or {}, records) for own in ids if own in found), None)
-            if isinstance(info, TapStory):
-                is_first = chats is None or not ids.isdisjoint(chats)
-                is_first |= bool(texts) and all(text in info.title.casefold() for text in texts)
-                lines = [Listed(Found(session=info)), *(Listed(Found(session=half), info.id) for half in info.halves)]
-            else:
-                is_first = chats is None or info.id in chats
-                lines = [Listed(match or Found(session=info))]
-            if is_first:
-                yield from lines
-            elif match is not None:
-                last += lines
-        yield from last
+def lines_of(sessions: Sequence[SessionInfo], words: str, matches: Mapping[str, Found]) -> Iterator[Listed]:
+    """Yield the lines; those that only records match stand last: a word of a tool's definition is in every request."""
+    texts = [text.casefold() for text in read_filter(words).whole_texts]
+    last: list[Listed] = []
+    for info in sessions:
+        whole = Listed(info=info, found=Found(session=info))
+        match = next((matches[own] for own in whole.ids if own in matches), None)
+        is_first = not words or (match is not None and not match.in_records)
+        if whole.story is None:
+            lines = [Listed(info=info, found=match or whole.found)]
+        else:
+            is_first |= bool(texts) and all(text in info.title.casefold() for text in texts)
+            halves = whole.story.halves
+            lines = [whole, *(Listed(info=half, found=Found(session=half), whole=info.id) for half in halves)]
+        if is_first:
+            yield from lines
+        elif match is not None:
+            last += lines
+    yield from last
 
 
 class SessionsScreen(Browse):
@@ -129,16 +111,13 @@ class SessionsScreen(Browse):
     HEADING = "Sessions"
     FILTER = "search titles, messages and records: words, or a filter as in the inspector"
     FILTER_FIRST = True
-    BESIDE = 130
+    LEAST, BESIDE = 28, 150
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "open", tooltip="open the session, chat and inspector"),
         Binding("tab", "app.focus_next", tooltip="go to the preview to scroll it, and back"),
         Binding("ctrl+s", "export", "export", tooltip="export the session to a file, in one of several formats"),
         Binding(
-            "ctrl+l",
-            "link",
-            "join or part a tap",
-            tooltip="join a tap to the story above it, or part it from its story",
+            "ctrl+l", "link", "join or part a tap", tooltip="join a tap to the story above, or part it from its story"
         ),
         Binding(
             "delete",
@@ -168,7 +147,11 @@ class SessionsScreen(Browse):
     def __init__(self, host: Host) -> None:
         super().__init__()
         self._host = host
-        self._found = Search()
+        self._sessions: Sequence[SessionInfo] = ()  # all sessions and stories, the last changed first
+        self._words = ""  # what was searched, in titles and messages at once, in records one session after the other
+        self._matches: Mapping[str, Found] = {}
+        self._progress = ""
+        self._count = 0  # how often these have changed
         self._listed: Mapping[str, Listed] = {}
         self._looking = asyncio.Lock()  # what is known of taps is found out by one at a time
         self._version = -1
@@ -192,107 +175,92 @@ class SessionsScreen(Browse):
             with suppress(StoreError):  # told by whoever wants more of it
                 version, self._version = self._version, store.data_version()
                 if version != self._version:
-                    self.start(self._list())
+                    self.start(self._list(self._words))
         super().look()
 
     @override
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._doomed = ""
+        self._doomed, self._progress = "", ""
         self.start(partial(self._search, self.typed), exclusive=True, group="records")
 
-    async def _list(self, words: str | None = None) -> None:
-        """Read the sessions, and those whose title or messages match the words."""
+    async def _list(self, words: str) -> None:
+        """Read the sessions, and those whose title or messages match the words; matches in records are kept."""
         store = self._host.store
-
-        def read(store: Store, words: str) -> tuple[Sequence[SessionInfo], Mapping[str, Found] | None]:
-            chats = {found.session.id: found for found in search_chats(store.sessions, words)} if words else None
-            return Stories(store).listed(), chats
-
-        async with self._looking:
-            words = self._found.words if words is None else words
-            if store is not None and words == self.typed:
-                with self.telling():
-                    sessions, chats = await asyncio.to_thread(read, store, words)
-                    before = self._found
-                    kept = (before.records, before.progress) if before.words == words else (None, "")
-                    self._found = Search(words, sessions, chats, *kept)
-        self.look()
+        if store is None:
+            return
+        with self.telling():
+            async with self._looking:
+                found = await asyncio.to_thread(lambda: [*search_chats(store.sessions, words)] if words else [])
+                sessions = await asyncio.to_thread(Stories(store).listed)
+            if words == self.typed:
+                kept = self._matches if words == self._words else dict[str, Found]()
+                self._matches = {**kept, **{match.session.id: match for match in found}}
+                self._sessions, self._words, self._count = sessions, words, self._count + 1
 
     async def _search(self, words: str) -> None:
         """Search the words everywhere: at last in the records of one session after the other, the last changed first."""
         from tui_host.llm.exchange_summary import answer_text
         from tui_host.llm.outline import estimate_tokens
 
-        store = self._host.store
         await self._list(words)
+        store = self._host.store
         if store is None or not words:
             return
         await asyncio.sleep(RECORDS_SECONDS)
-        records = RecordSearch(
-            store,
-            read_filter(words),
-            answer=answer_text,
-            estimate=estimate_tokens,
-            goes_on=lambda: self.is_running and self.typed == words,
-        )
+        reading, goes_on = read_filter(words), lambda: self.is_running and self.typed == words
+        records = RecordSearch(store, reading, answer=answer_text, estimate=estimate_tokens, goes_on=goes_on)
         with self.telling():
             sessions = await asyncio.to_thread(store.sessions.list)
             for session in sessions:
                 match = await asyncio.to_thread(records.in_session, session)
-                found = self._found
                 if match is not None:
-                    self._found = found = Search(
-                        words, found.sessions, found.chats, {**(found.records or {}), session.id: match}
-                    )
-                found.progress = f"records of {records.looked:,} of {len(sessions):,} searched"
+                    self._matches = {session.id: match, **self._matches}
+                self._progress = f"records of {records.looked:,} of {len(sessions):,} searched"
+                self._count += 1
                 if records.is_over:
-                    break
-        if records.looked == len(sessions):
-            self._found.progress = ""
+                    return
+        self._progress = ""
+        self._count += 1
 
     # Listing.
 
     @override
     def revision(self) -> object:
         here = [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
-        return id(self._found), self._found.progress, here, self._host.recorder is None
+        return self._count, here, self._host.recorder is None
 
     @override
     def items(self) -> Sequence[tuple[str, Choice]]:
-        found = self._found
-        self._listed = {listed.key: listed for listed in found.lines()}
+        self._listed = {line.info.id: line for line in lines_of(self._sessions, self._words, self._matches)}
         self.EMPTY = self._nothing()
         count = sum(not listed.whole for listed in self._listed.values())
-        words = f"{count:,}{' found' * bool(found.words)}" if count else ""
-        self.say("   ".join(filter(None, (self.HEADING, words, found.progress))))
-        moments = {key: moment(listed.info.updated_ns) for key, listed in self._listed.items()}
-        width = max(map(len, moments.values()), default=0)
-        return [(key, self._choice(listed, moments[key], width)) for key, listed in self._listed.items()]
+        words = f"{count:,}{' found' * bool(self._words)}" if count else ""
+        self.say("   ".join(filter(None, (self.HEADING, words, self._progress))))
+        width = max((len(moment(listed.info.updated_ns)) for listed in self._listed.values()), default=0)
+        return [(key, self._choice(listed, width)) for key, listed in self._listed.items()]
 
     def _nothing(self) -> str:
-        if self._host.recorder is None:
-            return "Opening the sessions."
+        if self._host.recorder is None or (self._host.store is not None and not self._count):
+            return "Reading the sessions …"
         if self._host.store is None:
             return "Sessions are not saved here, so there are no earlier ones."
-        if self._version < 0 or not (self._found.sessions or self._listed_at):
-            return "Reading the sessions …"
-        if self._found.words:
-            hints = "; ".join(read_filter(self._found.words).hints)
+        if self._words:
+            hints = "; ".join(read_filter(self._words).hints)
             return hints or "No title, message or body has all of these words, and no row matches; try fewer."
         return (
             "No sessions yet. Press escape and ask something: it is saved from the first word."
             " Sessions of other hosts, recorded by «tui-host tap», are listed here too."
         )
 
-    def _choice(self, listed: Listed, moment: str, width: int) -> Choice:
+    def _choice(self, listed: Listed, width: int) -> Choice:
         info, story, found = listed.info, listed.story, listed.found
         state, size = self._state(info), counted(info.turns, "turn")
         if story is not None:
             state, size = "live" * story.live, "" if listed.whole else story.size
         return Choice(
             words=self._title(listed),
-            before=f"{'' if listed.whole else moment:>{width}}  {'  ' if listed.whole else ''}",
+            before=" " * (width + 4) if listed.whole else f"{moment(info.updated_ns):>{width}}  ",
             note=f"{counted(found.rows, 'row')}: {found.excerpt}" if found.rows else found.excerpt,
             right=("" if listed.whole else info.listed_source, state, size, line(info.asked[0], 40), info.asked[1]),
         )
@@ -367,7 +335,7 @@ class SessionsScreen(Browse):
             return
         other = listed.whole or (above.id if above is not None and listed.can_be_joined else "")
         if not other:
-            words = "There is no story of a tap above this one, or this is none that a tap recorded here."
+            words = "There is no story of a tap above this one. Only what a tap recorded here can be joined."
             self.notify(words, severity="warning", markup=False)
             return
         with self.telling():
@@ -377,8 +345,8 @@ class SessionsScreen(Browse):
                     story = await asyncio.to_thread(stories.part, listed.info.id, other)
                 else:
                     story = await asyncio.to_thread(stories.join, listed.info.id, other)
-            await self._list()
-            self.list_again(f"{story.id} ")
+            await self._list(self._words)
+            self.list_again(story.id)
 
     def action_export(self) -> None:
         if (listed := self._listed.get(self.current)) is not None:
@@ -412,11 +380,11 @@ class SessionsScreen(Browse):
             return
         if reason := self._reason_to_keep(listed):
             self.notify(reason, severity="warning", markup=False)
-        elif self._doomed == listed.key:
+        elif self._doomed == listed.info.id:
             self._doomed = ""
             self.start(self._delete(listed), group="delete")
         else:
-            self._doomed = listed.key
+            self._doomed = listed.info.id
         self._say_keys()
 
     def _reason_to_keep(self, listed: Listed) -> str:
@@ -440,7 +408,7 @@ class SessionsScreen(Browse):
             for name in listed.ids:
                 await asyncio.to_thread(delete_session, store, name)
             self.notify(f"removed «{line(self._title(listed), 80)}»", markup=False)
-        await self._list()
+        await self._list(self._words)
 
     # Opening.
 
