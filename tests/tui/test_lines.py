@@ -210,20 +210,13 @@ async def change(app: Painted, pilot: Pilot[None], step: int) -> None:
     await pilot.pause()
 
 
-async def test_painting_piece_by_piece_leaves_the_screen_as_painting_it_whole() -> None:
+async def test_painting_piece_by_piece_paints_what_changed_and_leaves_the_screen_as_painting_it_whole() -> None:
     async with at_work(Painted(), SIZE) as (app, pilot):
-        for step in range(40):
-            await change(app, pilot, step)
-            assert app.cells == whole(app), f"after step {step}"
-        assert len(app.updates) > 20
-
-
-async def test_only_where_something_changed_is_painted_and_by_whoever_is_seen_there() -> None:
-    async with at_work(Painted(), SIZE) as (app, pilot):
-        app.panes.over.add_class("-shown")
+        panes = app.panes
+        panes.over.add_class("-shown")
         await at_rest(app, pilot)
-        app.panes.left.changed(app.panes.left.top + 4)
-        app.panes.header.refresh()
+        panes.left.changed(panes.left.top + 4)
+        panes.header.refresh()
         await pilot.pause()
         placed = [placed for update in app.updates for placed in update.placed]
         assert sorted((y, x, strip.cell_length) for x, y, strip in placed) == [
@@ -233,17 +226,17 @@ async def test_only_where_something_changed_is_painted_and_by_whoever_is_seen_th
             (5, 16, 13),
             (5, 29, 1),
         ]
-
-
-async def test_what_is_typed_is_painted_before_all_else() -> None:
-    async with at_work(Painted(), SIZE) as (app, pilot):
-        app.panes.prompt.focus()
+        for step in range(40):
+            await change(app, pilot, step)
+            assert app.cells == whole(app), f"after step {step}"
+        assert len(app.updates) > 20
+        panes.prompt.focus()
         await at_rest(app, pilot)
-        app.panes.left.count += 3
-        app.panes.left.grew()
-        app.panes.prompt.insert("typed")
+        panes.left.count += 3
+        panes.left.grew()
+        panes.prompt.insert("typed")
         await pilot.pause()
         first, *others = app.updates
-        assert "typed" in "".join(strip.text for _, _, strip in first.placed)
-        assert all(y >= app.panes.prompt.region.y for _, y, _ in first.placed)
+        assert "typed" in "".join(strip.text for _, _, strip in first.placed), "what is typed comes before all else"
+        assert all(y >= panes.prompt.region.y for _, y, _ in first.placed)
         assert others

@@ -44,6 +44,11 @@ async def test_a_drag_selects_what_it_passes_over_whole_blocks_as_markdown() -> 
         await pilot.click(view, offset=row_of(view, "math.add"))
         await settled(pilot, view)
         assert (selected(view), view.current) == ("", 1)
+        x, y = row_of(view, "words and")
+        await pilot.click(view, offset=(x + 1, y), times=2)
+        assert (selected(view), marked(view)) == ("words", "words"), "two presses take a word"
+        await pilot.press("escape")
+        assert selected(view) == ""
 
 
 async def test_a_selection_stays_on_its_text_while_more_comes_and_the_width_changes() -> None:
@@ -84,15 +89,6 @@ async def test_c_copies_the_blocks_of_code_one_after_the_other() -> None:
         app.view.current = 0
         await pilot.press("c")
         assert len(app.copied) == 3, "the current item has no code"
-
-
-async def test_two_presses_take_a_word() -> None:
-    async with in_chat(a_chat()) as (view, pilot):
-        x, y = row_of(view, "words and")
-        await pilot.click(view, offset=(x + 1, y), times=2)
-        assert (selected(view), marked(view)) == ("words", "words")
-        await pilot.press("escape")
-        assert selected(view) == ""
 
 
 async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
@@ -160,8 +156,13 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are() ->
         assert view.current_source == ("name", '"multiply"'), "the value that is current"
 
 
-async def test_raw_bytes_are_selected_over_pictures_and_wide_characters() -> None:
+async def test_raw_bytes_are_selected_over_pictures_and_a_tree_by_lines() -> None:
     text = "event: x\ndata: 中文\x1b[2J and \u202emore\n\ndata: end"
+    entries = [
+        SheetLine(key="a", label="model", figures=("8",)),
+        SheetLine(key="b", label="tools", text=lambda: '{"x":1,"y":[2]}', opened=True),
+        SheetLine(key="c", label="end"),
+    ]
     async with at_work(Reading(TextPage("body", text)), (40, 20)) as (app, pilot):
         view = app.view
         await until(pilot, lambda: "data" in "".join(view.render_line(y).text for y in range(8)))
@@ -170,16 +171,7 @@ async def test_raw_bytes_are_selected_over_pictures_and_wide_characters() -> Non
         assert (selected(view), marked(view)) == ("文\x1b[2J ", "文␛[2J ")
         await drag(pilot, view, (0, y), (39, y))
         assert selected(view) == "data: 中文\x1b[2J and \u202emore\n"
-
-
-async def test_a_tree_is_selected_by_lines_and_what_is_open_comes_as_it_is() -> None:
-    entries = [
-        SheetLine(key="a", label="model", figures=("8",)),
-        SheetLine(key="b", label="tools", text=lambda: '{"x":1,"y":[2]}', opened=True),
-        SheetLine(key="c", label="end"),
-    ]
-    async with at_work(Reading(TreePage("parts", entries, flipped=set())), (40, 20)) as (app, pilot):
-        view = app.view
+        view.show(TreePage("parts", entries, flipped=set()))
         await until(pilot, lambda: "end" in "".join(view.render_line(y).text for y in range(12)))
         await drag(pilot, view, row_of(view, "model"), row_of(view, "tools"))
         assert selected(view) == "model  8\ntools"

@@ -33,16 +33,13 @@ async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path)
         assert not main.query_one(Toast).region.overlaps(main.question.region)
 
 
-async def test_what_the_host_has_to_tell_later_is_told_too_and_once(app: Running) -> None:
+async def test_what_the_host_tells_later_is_told_once_and_equal_messages_are_shown_once_at_a_time(app: Running) -> None:
     await app.until(lambda: app.host.pool is not None)
     app.host.notices.append("3 old sessions were deleted: 3 by [store] keep = 90d")
     await app.until_told("3 old sessions were deleted: 3 by [store] keep = 90d")
     app.host.notices.append("something else")
     await app.until_told("something else")
     assert sum("3 old sessions" in message for message in app.told) == 1
-
-
-async def test_equal_messages_are_shown_once_at_a_time_and_leave_no_frame(app: Running) -> None:
     for _ in range(20):
         app.app.notify("the same", markup=False, timeout=2 * BOUND_SECONDS)
         app.app.notify("another", markup=False, timeout=2 * BOUND_SECONDS)

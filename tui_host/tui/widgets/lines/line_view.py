@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from math import ceil
+from typing import ClassVar, NamedTuple, TypeVar
 
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import var
@@ -17,7 +21,32 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.widgets.lines.painting import Ground, keep, thumb_of
+Key = TypeVar("Key")
+MOST_KEPT = 256
+"""Lines that a view keeps, so that scrolling back and forth draws none again."""
+
+
+class Ground(NamedTuple):
+    """What a view's lines stand on: lines that are equal look alike on equal grounds."""
+
+    width: int  # cells of a line
+    base: Style  # the style below a line's own styles
+    behind: Color  # the background that filters mix with
+    filters: tuple[LineFilter, ...]  # the app's filters for every line, in order
+
+    def lay(self, strip: Strip) -> Strip:
+        """Lay a line on the ground without Textual's strip caches, which leave reference cycles."""
+        if strip.cell_length > self.width:
+            strip = strip.crop(0, self.width)
+        segments = [*strip, Segment(" " * (self.width - strip.cell_length))]
+        return Strip(Segment.apply_style(segments, self.base), self.width)
+
+    def finish(self, strip: Strip) -> Strip:
+        """Apply the app's filters to a line that was laid."""
+        segments = list(strip)
+        for line_filter in self.filters:
+            segments = line_filter.apply(segments, self.behind)
+        return Strip(segments, self.width)
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
@@ -85,9 +114,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._strips: dict[int, Strip] = {}  # drawn lines by number
         self._finished: dict[tuple[object, ...], Strip] = {}  # painted lines by what they look like
-        self._painted: dict[int, Strip] = {}  # painted lines by their row on the screen
         self._ground: Ground | None = None
-        self._window = (0, Size(0, 0))
         self._thumb = (0, 0, 0)
         self._is_moving_bar = False
         self._looks: dict[str, Style] = {}
@@ -113,7 +140,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Return a cached line. Views with their own cache override this."""
         strip = self._strips.get(number)
         if strip is None:
-            strip = keep(self._strips, number, self.draw(number))
+            strip = _keep(self._strips, number, self.draw(number))
         return strip
 
     def width_changed(self) -> None:
@@ -250,7 +277,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._is_moving_bar = False
         bar = self.vertical_scrollbar
         size = bar.size.height
-        thumb = size, *thumb_of(size, bar.window_virtual_size, bar.window_size, bar.position)
+        thumb = size, *_thumb_of(size, bar.window_virtual_size, bar.window_size, bar.position)
         if thumb != self._thumb:
             self._thumb = thumb
             bar.refresh()
@@ -274,41 +301,30 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the requested screen lines, each made once until changed.
-
-        Textual's way composes borders, padding and effects, and filters every line, each time that a view scrolls. That
-        is for views that have any of them.
-        """
-        ground, painted = self._stand(), self._painted
+        """Return the requested screen lines; Textual's slower way is for views with borders, padding or effects."""
+        ground, strips = self._stand(), list[Strip]()
         if not self._is_bare():
-            painted.clear()
             return super().render_lines(crop)
         for y in crop.line_range:
-            if y not in painted:
-                line = self._line(y)
-                look = tuple(line)  # lines that look the same are the same strip, however often they are decorated
-                finished = self._finished.get(look)
-                if finished is None:
-                    finished = keep(self._finished, look, ground.finish(ground.lay(line)))
-                painted[y] = finished
-        strips, span = [painted[y] for y in crop.line_range], crop.column_span
-        if span == (0, ground.width):
+            line = self._line(y)
+            look = tuple(line)  # lines that look the same are the same strip, however often they are decorated
+            finished = self._finished.get(look)
+            if finished is None:
+                finished = _keep(self._finished, look, ground.finish(ground.lay(line)))
+            strips.append(finished)
+        if crop.column_span == (0, ground.width):
             return strips
         behind = Style(bgcolor=ground.base.bgcolor)  # under the scroll bar
-        return [strip.adjust_cell_length(self.size.width, behind).crop(*span) for strip in strips]
+        return [strip.adjust_cell_length(self.size.width, behind).crop(*crop.column_span) for strip in strips]
 
     def _stand(self) -> Ground:
-        """Return the present ground, and drop what was painted on another one or elsewhere."""
+        """Return the present ground, and drop what was painted on another one."""
         ground = Ground(self.view_width, self.rich_style, self.background_colors[1], tuple(self.get_line_filters()))
-        window = self.top, self.size
-        before = self._ground
+        before, self._ground = self._ground, ground
         if ground != before:
             self._finished.clear()
             if before is None or ground.width != before.width:
                 self._strips.clear()
-        if ground != before or window != self._window:
-            self._painted.clear()
-        self._ground, self._window = ground, window
         return ground
 
     def _is_bare(self) -> bool:
@@ -322,19 +338,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         )
 
     @override
-    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
-        if regions:
-            for region in regions:
-                for y in region.line_range:
-                    self._painted.pop(y, None)
-        elif repaint:
-            self._painted.clear()
-        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
-
-    @override
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        for cache in (self._strips, self._finished, self._painted, self._looks):
+        for cache in (self._strips, self._finished, self._looks):
             cache.clear()
 
     def on_resize(self) -> None:
@@ -412,3 +418,22 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if self.has_cursor:
             self.move_cursor(self.line_count() - 1)
         self.to_tail()
+
+
+def _keep(cache: dict[Key, Strip], key: Key, strip: Strip) -> Strip:
+    """Cache a line in place of the oldest.
+
+    Textual's caches are chains of links that hold each other: what is cleared from them waits for the collector.
+    """
+    if len(cache) >= MOST_KEPT:
+        del cache[next(iter(cache))]
+    cache[key] = strip
+    return strip
+
+
+def _thumb_of(size: int, lines: float, window: float, position: float) -> tuple[int, int]:
+    """Return the start and length of a scroll bar's thumb in eighths of a cell, like Textual."""
+    if not size or not lines or window >= lines:
+        return 0, 0
+    thumb = max(1, window * size / lines)
+    return int((size - thumb) * position / (lines - window) * 8), ceil(thumb * 8)
