@@ -99,11 +99,11 @@ def test_containers_fold_to_a_line_that_counts_them_and_unfold_where_they_were()
 def test_a_line_knows_the_lines_the_path_and_the_bytes_of_its_value_and_strings_open_as_pages() -> None:
     page = json_page(TEXT)
     standing = [page.item(number) for number in range(len(page))]
-    paths = ["" if value is None else value.path for value in standing]
+    paths = ["" if value is None else value.path() for value in standing]
     assert paths[0] == paths[-1] == "."
     assert paths[-5:-2] == ['数据["a b"][2]', '数据["a b"]', "数据.empty"]
-    assert item(page, '"content"').path == "messages[0].content"
-    assert item(page, '"name"').path == "messages[1].calls[0].name"
+    assert item(page, '"content"').path() == "messages[0].content"
+    assert item(page, '"name"').path() == "messages[1].calls[0].name"
     messages = item(page, '"messages"')
     assert (messages.lines.start, messages.lines.stop) == (2, at(page, '"数据"'))
     assert messages.copy() == ("messages", json.dumps(BODY["messages"], ensure_ascii=False))
@@ -112,8 +112,8 @@ def test_a_line_knows_the_lines_the_path_and_the_bytes_of_its_value_and_strings_
     assert words == ["messages[0].content: text of 10 characters · escape: back", "one", "two 中文"]
     inner = below(page, '"arguments"')
     assert [line.strip() for line in lines(inner)][1:4] == ["{", '"city": "Paris",', '"a b": [']
-    assert item(inner, '"city"').path == f"{CALL} | fromjson | .city"
-    assert item(inner, '"x"').path == f'{CALL} | fromjson | .["a b"][1].x'
+    assert item(inner, '"city"').path() == f"{CALL} | fromjson | .city"
+    assert item(inner, '"x"').path() == f'{CALL} | fromjson | .["a b"][1].x'
     assert folded(inner, '"a b"')[3] == '"a b": [ … 2 elements, 17 bytes ]'
     spaced = json_page('{"a": {"b" :  "\\u4e2d\\n"}\n, "c": "中"}')
     assert bytes_of(spaced, '"a"') == b'{"b" :  "\\u4e2d\\n"}'
@@ -178,15 +178,15 @@ def test_a_text_in_a_tree_opens_as_a_page_that_folds_and_leads_paths_through_the
     ]
     page = made(TreePage("parts", entries, flipped=set()))
     assert [line.strip() for line in lines(page)][:4] == ["▾ call", "{", '"name": {', '"x": 1']
-    assert item(page, '"name"').path == "messages[1].calls[0].name"
+    assert item(page, '"name"').path() == "messages[1].calls[0].name"
     assert item(page, '"name"').copy()[1] == '{"x": 1}'
     assert item(page, '"name"').lines == range(2, 5)
     inner = below(page, '"name"')
     assert folded(inner, '"name"')[:3] == ["call · escape: back", "{", '"name": { … 1 member, 8 bytes },']
-    assert item(inner, '"name"').path == "messages[1].calls[0].name"
+    assert item(inner, '"name"').path() == "messages[1].calls[0].name"
     assert page.opened(0) == 0
     assert folded(page, "text")[1:4] == ["▾ text", "{", '"city": "Paris",']
-    assert item(page, '"city"').path == "messages[0].content | fromjson | .city"
+    assert item(page, '"city"').path() == "messages[0].content | fromjson | .city"
     assert (item(page, "text").lines, item(page, "text").keys) == (range(1, len(page)), ("b",))
     assert bytes_of(page, "text") == json.dumps(ARGUMENTS).encode()
 

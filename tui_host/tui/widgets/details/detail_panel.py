@@ -337,8 +337,8 @@ class Detail(Vertical):
         self.post_message(self.RowAsked(item.target))
 
     def action_path(self) -> None:
-        if (item := self.view.item) is not None and item.path:
-            self.post_message(self.PathAsked(item.path))
+        if (item := self.view.item) is not None and (path := item.path()):
+            self.post_message(self.PathAsked(path))
 
     def action_bytes(self) -> None:
         self.view.action_bytes()

@@ -53,7 +53,7 @@ class LineItem:
     lines: range  # all lines that it covers
     copy: Callable[[], tuple[str, str]]  # returns a word for it, and its text
     data: Callable[[], bytes] | None = None  # returns its bytes as they are in the body
-    path: str = ""  # the path of its JSON value
+    path: Callable[[], str] = str  # returns the path of its JSON value
     target: tuple[str, int] | None = None  # the row that it leads to, by capture and number of its first record
     keys: tuple[str, ...] = ()  # of the entries that lead to it
 

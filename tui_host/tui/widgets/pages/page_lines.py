@@ -163,7 +163,7 @@ class PageLines(PieceView, SelectingView):
         if isinstance(page, BytesPage):
             self._put(*self._below.pop()) if page.is_hex else self._put(page.in_hex(), -1, -1)
         elif item is not None and item.data is not None:
-            self.enter(Below(BytesPage(item.path or item.copy()[0], item.data())))
+            self.enter(Below(BytesPage(item.path() or item.copy()[0], item.data())))
 
     def action_fold(self) -> None:
         opened = self._page.opened(self.cursor) if self.cursor is not None else None

@@ -313,13 +313,13 @@ class TextPage(Page):
         if self._form != "json" or row < 0 or self._depths[first := self._first(row)] >= DEEPEST:
             return None
         _, start, end = self._value(first)
-        path, is_all = self._path(first), not self._depths[first]
+        path, is_all = partial(self._path, first), not self._depths[first]
         last = bisect_right(self._starts, max(start, end - 1)) - 1
         while last + 1 < len(self._depths) and self._depths[last + 1] > DEEPEST:
             last += 1  # a comma that has no room beside the value
         return LineItem(
             lines=range(self._line_at(first), self._line_at(last) + 1),
-            copy=lambda: self.source if is_all else (path, self.text[start:end]),
+            copy=lambda: self.source if is_all else (path(), self.text[start:end]),
             data=lambda: self.text[start:end].encode("utf-8", "surrogatepass"),
             path=path,
         )

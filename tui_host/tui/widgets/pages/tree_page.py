@@ -218,7 +218,7 @@ class TreePage(Page):
             lines=range(self.line_of(key), end),
             copy=lambda: (label, entry.label if text is None else text()),
             data=(lambda: _data_of(entry)) if text is not None else None,
-            path="" if place is None else place().path,
+            path=lambda: "" if place is None else place().path,
             target=entry.target,
             keys=keys,
         )
