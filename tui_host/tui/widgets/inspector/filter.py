@@ -29,6 +29,8 @@ _OF_ONE_RECORD = {"request", "frame", "decision"}
 _SMALL_BYTES = 64 << 10
 _TOGETHER_ROWS = 128
 """Rows whose bytes are read together."""
+_MOST_TAKEN = 1000
+"""Rows that are taken over at once."""
 _BLOCK_ROWS = 256
 """Rows between two looks at the clock while values are tested."""
 
@@ -73,9 +75,9 @@ class RowFilter:
             self._first.extend((*changed, *new))
 
     def take(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Return the rows that match now, in order, and those that no longer match."""
+        """Return the rows that match now, in order, and those that no longer match; not more than a tick has time for."""
         changes: dict[int, bool] = {}
-        while self._verdicts:
+        while self._verdicts and len(changes) < _MOST_TAKEN:
             number, verdict = self._verdicts.popleft()
             if changes.pop(number, verdict) == verdict:  # else it is as before
                 changes[number] = verdict

@@ -223,11 +223,12 @@ class LadderIndex:
         """Add lines for rows that were counted; returns whether all lines that were there stay where they are."""
         is_at_end = True
         for home, group in groupby(numbers, self._of_row.__getitem__):
-            rows = sorted(group, key=self._order)
+            rows = sorted(group)
             self.kept += len(rows)
-            newest = max((number for number in rows if self._is_of_turn[number]), default=None)
+            newest = next((number for number in reversed(rows) if self._is_of_turn[number]), None)
             if newest is not None:
                 self._newest_of_turns = max(newest, self._newest_of_turns or 0)
+            rows.sort(key=self._times.__getitem__)
             place = bisect_left(self._homes, home)
             is_at_end &= place >= len(self._homes) - 1
             if home not in self._kept:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
+from functools import partial
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -19,6 +19,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.visible import line
+from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.inspector.filter import RowFilter
@@ -32,9 +33,7 @@ from tui_host.tui.widgets.lines.selection import Letters, Selectable, SelectingV
 _TAKING_SECONDS = 0.0015
 """Longest time in one tick for new rows, so that a long session opens without a stall."""
 _READING_SECONDS = 0.25
-"""Longest time to read and filter at once, in seconds: the program's end waits for it at most."""
-_SWITCH_SECONDS = 0.0005
-"""Longest time until the thread lets the screen work, in seconds."""
+"""Longest time to filter at once, in seconds, before visible rows are read again."""
 _SOON_SECONDS = 0.004
 """How long the screen waits for the thread, in seconds, so that what is quickly read is not drawn twice."""
 _NEAR_ROWS = 1000
@@ -68,7 +67,6 @@ class LadderView(PieceView, SelectingView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="list")
         self._work: Future[None] | None = None  # what the thread reads and filters
         self._sought: tuple[str, int] | None = None
         self._begin(None)
@@ -91,7 +89,6 @@ class LadderView(PieceView, SelectingView):
 
     def on_unmount(self) -> None:
         self.row_filter.is_stopped = True
-        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def on_hide(self, event: events.Hide) -> None:
         """Keep the focus: an empty list is hidden, but its keys still work."""
@@ -225,7 +222,7 @@ class LadderView(PieceView, SelectingView):
             self._being_read = [row for row in seen if self._facts.is_due(row)]
             if self._being_read or row_filter.is_looking:
                 row_filter.prepare()
-                self._work = self._thread.submit(_work, self._facts, self._being_read, row_filter)
+                self._work = in_thread(partial(_work, self._facts, self._being_read, row_filter))
                 wait((self._work,), _SOON_SECONDS)
         if self._work is not None and self._work.done():
             self._work.result()
@@ -441,8 +438,7 @@ def _looks_of(source: SessionSource) -> object:
 
 
 def _work(facts: FactsReader, rows: Sequence[Row], row_filter: RowFilter) -> None:
-    """Read rows, then filter for a while, and give way to the screen meanwhile: this runs in the list's thread."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    """Read rows, then filter for a while."""
     until = time.perf_counter() + _READING_SECONDS
     for row in rows:
         facts.read(row)
