@@ -10,43 +10,55 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from typing_extensions import override
 
 from tui_host.capture.visible import hidden
-from tui_host.tui.markdown.document import Budget, Document
-from tui_host.tui.markdown.line_page import Inks
+from tui_host.tui.markdown.page import NO_INKS, Inks
 from tui_host.tui.text_width import break_lines, cut, fill, fold, joint
-from tui_host.tui.widgets.lines.selection import DocumentSelection, cells_in, stretch_at, word_at
-
-INKS = Inks()
-
-
-def drawn(document: Document) -> list[str]:
-    document.advance(Budget(60))
-    document.settle(0, 0, 1 << 40, Budget(60))
-    return [document.line(number).strip.text.rstrip() for number in range(document.height)]
+from tui_host.tui.widgets.lines.selection import cells_in, stretch_at, word_at
+from tui_host.tui.widgets.transcript.blocks import Blocks, Budget, ItemPart
 
 
-def document(source: str, width: int = 30, inks: Inks = INKS, *, final: bool = True) -> Document:
-    made = Document()
+class Document:
+    """A text as blocks, which may grow."""
+
+    def __init__(self, width: int, inks: Inks = NO_INKS) -> None:
+        self.source, self.is_final = "", False
+        self.blocks = Blocks(self._parts, lambda _number, _width: 1, lambda _: self.source)
+        self.blocks.fit(width, inks, 1)
+        self.blocks.settle(0, 1, Budget(60))
+
+    def _parts(self, _number: int, _width: int, _inks: Inks) -> list[ItemPart]:
+        return [ItemPart(7, source=self.source, is_final=self.is_final)]
+
+    def put(self, source: str, *, final: bool = False) -> None:
+        self.source, self.is_final = source, final
+        self.blocks.update(0, Budget(60))
+
+    def lines(self) -> list[str]:
+        self.blocks.settle(1 << 40, 1 << 40, Budget(60))
+        drawn = map(self.blocks.line, range(self.blocks.heights.total))
+        return ["?" if line is None else line.strip.text.rstrip() for line in drawn]
+
+
+def document(source: str, width: int = 30, *, final: bool = True) -> Document:
+    made = Document(width)
     made.put(source, final=final)
-    made.fit(width, inks)
-    drawn(made)
+    made.lines()
     return made
 
 
-def lines(source: str, width: int = 40, inks: Inks = INKS) -> list[str]:
-    return drawn(document(source, width, inks))
+def lines(source: str, width: int = 40) -> list[str]:
+    return document(source, width).lines()
 
 
 def test_headings_and_paragraphs() -> None:
-    assert lines("# Title\n\nSome *words* and `code`\nin two lines.\n\n## Part\n\nEnd.") == [
+    assert lines("# Title\n\nSome *words* and `code`\nin two lines.\n\n## ItemPart\n\nEnd.") == [
         "Title",
         "─────",
         "",
         "Some words and code in two lines.",
         "",
-        "Part",
+        "ItemPart",
         "",
         "End.",
     ]
@@ -86,8 +98,8 @@ def test_tables_take_the_room_they_need_and_fold_where_there_is_none() -> None:
 
 def test_fences_name_their_language_and_keep_their_spaces() -> None:
     made = document("```python\ndef f():\n    return 'x'\n```\n", 20)
-    assert drawn(made) == ["  python", "  def f():", "      return 'x'"]
-    assert all(made.line(number).strip.cell_length == 20 for number in range(3))
+    assert made.lines() == ["  python", "  def f():", "      return 'x'"]
+    assert [line and line.strip.cell_length for line in map(made.blocks.line, range(3))] == [20] * 3
 
 
 def test_links_show_their_address_and_images_are_text() -> None:
@@ -160,15 +172,13 @@ LONG_PARAGRAPH = "word " * 5000 + "\n\nAfter."
     ids=["page-1", "page-7", "page-400", "fence-11", "fence-400", "list-11", "list-400"],
 )
 def test_what_grew_looks_like_what_came_whole(source: str, step: int) -> None:
-    assert drawn(grown(source, step, 30)) == lines(source, 30)
+    assert grown(source, step, 30).lines() == lines(source, 30)
 
 
 def grown(source: str, step: int, width: int) -> Document:
-    made = Document()
-    made.fit(width, INKS)
+    made = Document(width)
     for end in range(0, len(source), step):
-        made.put(source[:end], final=False)
-        made.advance(Budget(60))
+        made.put(source[:end])
     made.put(source, final=True)
     return made
 
@@ -186,7 +196,7 @@ def test_long_blocks_lose_nothing_where_they_are_cut() -> None:
 
 @given(st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~"), max_size=200), st.integers(min_value=1, max_value=20))
 def test_any_markup_can_be_drawn_and_streamed(source: str, step: int) -> None:
-    assert drawn(grown(source, step, 20)) == lines(source, 20)
+    assert grown(source, step, 20).lines() == lines(source, 20)
 
 
 def test_a_table_whose_words_would_break_is_told_record_by_record() -> None:
@@ -215,22 +225,19 @@ class Counted(dict[str, Style]):
 
     drawn = 0
 
-    @override
-    def get(self, key: str, default: object = None, /) -> Style:
+    def __missing__(self, key: str) -> Style:
         self.drawn += key == "code"
         return Style.null()
 
 
 def test_a_late_token_costs_what_an_early_one_costs() -> None:
     styles = Counted()
-    document = Document()
-    document.fit(60, Inks(styles))
+    document = Document(60, styles)
     source, costs = "", list[int]()
     for number in range(1, 1201):
         source += f"A `paragraph` {number}.\n\n"
         styles.drawn = 0
-        document.put(source, final=False)
-        document.advance(Budget(60))
+        document.put(source)
         costs.append(styles.drawn)
     assert max(costs) <= 2
 
@@ -279,31 +286,35 @@ MARKUP = st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~\\&;<中\t\x1b")
 @example("`a`b`\t`", 4, False)
 def test_any_markup_can_be_selected(source: str, width: int, final: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     made = document(source, width, final=final)
-    selection = DocumentSelection(made, 0, (7, 1))
-    for line in range(made.height):
-        letters = selection.letters(line)
+    for line in range(made.blocks.heights.total):
+        letters = made.blocks.letters(line)
         for cell in (0, 3, 9):
             start, end = stretch_at(letters, cell)
-            assert (7, 1) < start <= end
-            assert cells_in(letters, (start, start), width) is None
+            assert start <= end
+            assert cells_in(letters, (start, start), 20) is None
             word_at(letters, cell)
-            assert selection.copied((7, 0), start)[1] == selection.copied((7, 1, 0, 0), start)[1]
-            selection.copied(end, (8,))
+            made.blocks.copied(start, end)
+
+
+def copied_all(made: Document) -> str:
+    last = made.blocks.heights.total - 1
+    first, end = made.blocks.letters(0)[0].spot(0), made.blocks.letters(last)[-1].spot(-1)
+    return made.blocks.copied(first, end)[1]
 
 
 @pytest.mark.parametrize("source", [SOURCE, LONG_FENCE, LONG_TABLE, LONG_LIST], ids=["page", "fence", "table", "list"])
 def test_all_that_is_selected_is_the_source(source: str) -> None:
-    assert document(source).copied((), None) == source.rstrip("\n")
+    assert copied_all(document(source)) == source.rstrip("\n")
 
 
 def selected(source: str, first: str, last: str, width: int = 60) -> str:
     """What is copied from the first cell of some words to the last cell of others."""
-    selection = DocumentSelection(made := document(source, width), 0)
-    texts = [made.line(line).strip.text for line in range(made.height)]
+    made = document(source, width)
+    texts = made.lines()
     begin = next((line, text.index(first)) for line, text in enumerate(texts) if first in text)
     end = next((line, text.index(last) + len(last) - 1) for line, text in enumerate(texts) if last in text)
-    start, stop = (stretch_at(selection.letters(line), cell) for line, cell in (begin, end))
-    return selection.copied(start[0], stop[1])[1]
+    (start, _), (_, stop) = (stretch_at(made.blocks.letters(line), cell) for line, cell in (begin, end))
+    return made.blocks.copied(start, stop)[1]
 
 
 @pytest.mark.parametrize(
@@ -328,14 +339,13 @@ def test_whole_blocks_are_copied_as_markdown_and_parts_as_they_are_drawn(
 
 
 def test_what_was_selected_of_a_growing_text_is_found_again() -> None:
-    made = Document()
-    made.fit(30, INKS)
+    made = Document(30)
     text = "one two\n\n- three **four** five\n" + "- more `of` it\n" * 60
+    spots = (0, 7, 0, 4), (0, 7, 0, 13)  # while both are its open end, one block
     for end in range(23, 900, 13):
-        made.put(text[:end], final=False)
-        made.advance(Budget(60))
-        assert made.copied((0, 4), (0, 13)).split() == ["two", "three"]  # while both are its open end, one piece
-    selection, line = DocumentSelection(made, 0), next(n for n in range(9) if "three" in made.line(n).strip.text)
-    selected = selection.settled((0, 4)), selection.settled((0, 13))
-    assert cells_in(selection.letters(0), selected, 30) == (4, 7)
-    assert cells_in(selection.letters(line), selected, 30) == (2, 7)
+        made.put(text[:end])
+        assert made.blocks.copied(*spots)[1].split() == ["two", "three"]
+    now = made.blocks.settled(spots[0]), made.blocks.settled(spots[1])
+    line = next(n for n, text in enumerate(made.lines()) if "three" in text)
+    assert cells_in(made.blocks.letters(0), now, 30) == (4, 7)
+    assert cells_in(made.blocks.letters(line), now, 30) == (2, 7)

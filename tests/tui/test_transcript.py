@@ -15,11 +15,11 @@ from tests.tui.selecting import Chat
 from tests.tui.waiting import at_work, until
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
-from tui_host.tui.markdown.document import Budget
-from tui_host.tui.markdown.line_page import Inks
+from tui_host.tui.markdown.page import NO_INKS
 from tui_host.tui.suggestions import Offers
+from tui_host.tui.widgets.transcript.blocks import Budget
+from tui_host.tui.widgets.transcript.items import Items
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
-from tui_host.tui.widgets.transcript.transcript_words import call_rows
 
 MULTIPLY = CallItem(
     turn=1,
@@ -52,6 +52,11 @@ def screen(view: Transcript) -> list[str]:
 
 def shown(view: Transcript) -> str:
     return "\n".join(screen(view)).strip("\n")
+
+
+def rows(item: Item, width: int) -> list[str]:
+    parts = Items(Conversation([item]), str).parts(0, width, NO_INKS)
+    return [line.strip.text for part in parts for line in part.lines]
 
 
 def many(count: int) -> list[Item]:
@@ -87,8 +92,7 @@ async def test_a_call_says_its_state_in_a_mark_and_a_word(state: str, words: str
 def test_a_tools_name_can_be_read_in_whatever_script_once_nobody_has_to_decide(
     tool: str, state: Literal["asked", "waiting", "done"], shown: str
 ) -> None:
-    first = "".join(segment.text for segment in call_rows(replace(MULTIPLY, tool=tool, state=state), 80, Inks())[0])
-    assert first.split()[1] == shown
+    assert rows(replace(MULTIPLY, tool=tool, state=state), 80)[0].split()[1] == shown
 
 
 async def test_enter_and_clicks_open_items_and_close_them_and_the_current_one_is_given_as_its_source() -> None:
@@ -131,10 +135,9 @@ async def test_what_does_not_fit_the_schema_or_repeats_is_marked_below_the_call(
         assert screen(app.view)[1] == "   ! does not fit the tool's schema: a: '6' is not of type…"
         app.view.toggle(0)
         await until(pilot, lambda: "'b' is a required property" in " ".join(shown(app.view).split()))
-    assert len(call_rows(unfit, 60, Inks())) == 3
+    assert len(rows(unfit, 60)) == 3
     repeats = replace(MULTIPLY, words="session rule", waited=0.0, notice="3 equal calls in this turn")
-    rows = ["".join(segment.text for segment in row) for row in call_rows(repeats, 60, Inks())]
-    assert rows[1:] == ["   session rule · ran 12 ms", "   ! 3 equal calls in this turn"]
+    assert rows(repeats, 60)[1:] == ["   session rule · ran 12 ms", "   ! 3 equal calls in this turn"]
 
 
 async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
@@ -241,14 +244,14 @@ async def test_nothing_foreign_acts_on_the_terminal_or_leaves_its_place() -> Non
 async def test_a_huge_message_leaves_the_loop_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = itertools.count()
     soon_spent = partial(Budget, 100, clock=lambda: next(moments))
-    monkeypatch.setattr("tui_host.tui.widgets.transcript.transcript_view.Budget", soon_spent)
+    monkeypatch.setattr("tui_host.tui.widgets.transcript.block_view.Budget", soon_spent)
 
     async def longest_turn(parts: int) -> int:
         text = "\n\n".join(f"## part {number}\n\n" + "words and **more** words " * 30 for number in range(parts))
         said = AnswerItem(turn=1, step=1, text=text, state="done")
         app = Chat(Conversation([UserItem(turn=1, text="x" * 200 * parts), said]))
         with counted_steps() as taken, monkeypatch.context() as patched:
-            turns = steps_of_each(patched, Transcript, "_work", taken)
+            turns = steps_of_each(patched, Transcript, "work", taken)
             async with app.run_test(size=(80, 24)) as pilot:
                 await until(pilot, lambda: "words" in shown(app.view))
                 app.view.focus()

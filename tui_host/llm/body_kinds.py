@@ -50,12 +50,12 @@ def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
 def _messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
     if not are_objects(body.get("messages")) or "choices" in body:
         return ()
-    found = [mapping(message) for message in items(body["messages"])]
+    messages = [mapping(message) for message in items(body["messages"])]
     if "model" in body:
-        return found
+        return messages
     # Azure and Bedrock have the model in the address: another usual member stands in for it.
-    has_roles = all({"role", "content"} <= message.keys() for message in found)
-    return found if has_roles and body.keys() & _BESIDE_MESSAGES else ()
+    has_roles = all({"role", "content"} <= message.keys() for message in messages)
+    return messages if has_roles and body.keys() & _BESIDE_MESSAGES else ()
 
 
 def _is_anthropic(body: Mapping[str, JSON], messages: Sequence[Mapping[str, JSON]]) -> bool:

@@ -159,6 +159,6 @@ def _resume(app: App[int], loop: PausableLoop) -> None:
         return  # its screens are being taken down
     app.screen.refresh(layout=True)
     if seconds >= NOTICE_SECONDS:
-        from tui_host.tui.widgets.transcript.transcript_words import duration
+        from tui_host.tui.widgets.transcript.items import duration
 
         app.notify(f"paused for {duration(seconds)}; timeouts did not run meanwhile", markup=False)

@@ -297,8 +297,8 @@ def _usage(counts: JSON) -> Usage:
 
 
 def _sum(counts: JSON, *names: str) -> int | None:
-    found = [count for name in names if (count := count_of(counts, name)) is not None]
-    return sum(found) if found else None
+    reported = [count for name in names if (count := count_of(counts, name)) is not None]
+    return sum(reported) if reported else None
 
 
 GEMINI: Final = Dialect(

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.tui.markdown.line_page import Inks, MarkdownPage
+from tui_host.tui.markdown.page import Inks, MarkdownPage
 from tui_host.tui.text_width import clip
 
 if TYPE_CHECKING:
@@ -21,25 +21,17 @@ USUAL = (
 )  # fmt: skip
 LONGEST_LINE = 1000
 """Characters of a line above which its piece is not highlighted: lexers are regular expressions."""
-
-INKS_OF_TOKENS = (
-    ("Token.Comment", "comment"),
-    ("Token.Keyword", "keyword"),
-    ("Token.Operator.Word", "keyword"),
-    ("Token.Name.Tag", "keyword"),
-    ("Token.Literal.String", "string"),
-    ("Token.Literal.Number", "number"),
-    ("Token.Name.Function", "name"),
-    ("Token.Name.Class", "name"),
-    ("Token.Name.Decorator", "name"),
-    ("Token.Name.Builtin", "name"),
-    ("Token.Name.Attribute", "name"),
-    ("Token.Operator", "operator"),
-    ("Token.Generic.Deleted", "wrong"),
-    ("Token.Generic.Inserted", "string"),
-    ("Token.Generic.Heading", "heading"),
-    ("Token.Generic.Subheading", "heading"),
-)
+TOKENS = {
+    "comment": ("Token.Comment",),
+    "keyword": ("Token.Keyword", "Token.Operator.Word", "Token.Name.Tag"),
+    "string": ("Token.Literal.String", "Token.Generic.Inserted"),
+    "number": ("Token.Literal.Number",),
+    "name": tuple(f"Token.Name.{kind}" for kind in ("Function", "Class", "Decorator", "Builtin", "Attribute")),
+    "operator": ("Token.Operator",),
+    "wrong": ("Token.Generic.Deleted",),
+    "heading": ("Token.Generic.Heading", "Token.Generic.Subheading"),
+}
+"""What begins the names of pygments' tokens, by ink; the first that fits counts."""
 
 
 @cache
@@ -58,7 +50,7 @@ def lexer_of(language: str) -> Lexer | None:
 def ink_of(token: object) -> str:
     """Return the ink for a pygments token type; empty for plain text."""
     name = str(token)
-    return next((ink for prefix, ink in INKS_OF_TOKENS if name.startswith(prefix)), "")
+    return next((ink for ink, prefixes in TOKENS.items() if name.startswith(prefixes)), "")
 
 
 def warm() -> None:
@@ -75,16 +67,15 @@ def language_of(info: str) -> str:
 
 
 def draw_code(page: MarkdownPage, code: str, info: str, *, label: bool) -> None:
-    """Draw lines of code, below the language's name for a fence."""
-    inks = page.inks
-    base = inks["fence"]
-    language = language_of(info)
+    """Draw lines of code, below the language's name for a fence that begins."""
+    base, language = page.inks["fence"], language_of(info)
     edge = Segment("  ", base)
     with page.inside(edge, edge):
         if label and language:
             name = clip(language, page.room)
-            page.raw([Segment(name, inks["label"]), Segment(" " * (page.room - cell_len(name)), base)], is_label=True)
-        page.code(highlighted(code.expandtabs(4), language, inks, base), base)
+            filling = Segment(" " * (page.room - cell_len(name)), base)
+            page.raw([Segment(name, page.inks["label"]), filling], is_label=True)
+        page.text(highlighted(code.expandtabs(4), language, page.inks, base), base)
 
 
 def highlighted(code: str, language: str, inks: Inks, base: Style) -> list[Segment]:
@@ -92,12 +83,5 @@ def highlighted(code: str, language: str, inks: Inks, base: Style) -> list[Segme
     lexer = lexer_of(language) if language else None
     if lexer is None or any(len(row) > LONGEST_LINE for row in code.split("\n")):
         return [Segment(code, base)]
-    styles = {"": base}
-    segments: list[Segment] = []
-    for token, text in lexer.get_tokens(code):
-        ink = ink_of(token)
-        style = styles.get(ink)
-        if style is None:
-            style = styles[ink] = base + inks[ink]
-        segments.append(Segment(text, style))
-    return segments
+    styles = {"": base, **{ink: base + inks[ink] for ink in TOKENS}}
+    return [Segment(text, styles[ink_of(token)]) for token, text in lexer.get_tokens(code)]

@@ -9,21 +9,22 @@ from urllib.parse import unquote
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.tui.markdown.line_page import EMPHASIS, STRONG, STRUCK, UNDERLINED, Inks
+from tui_host.tui.markdown.page import PLAIN, STRONG, Inks
 from tui_host.tui.text_width import joint
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LONGEST_ADDRESS = 400
-_OPEN = {"strong_open": STRONG, "em_open": EMPHASIS, "s_open": STRUCK, "link_open": UNDERLINED}
+UNDERLINED = Style(underline=True)
+_OPEN = {"strong_open": STRONG, "em_open": Style(italic=True), "s_open": Style(strike=True), "link_open": UNDERLINED}
 _BREAK = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 
 
-def words_of(inline: Token, inks: Inks, style: Style | None = None) -> list[Segment]:
+def words_of(inline: Token, inks: Inks, style: Style = PLAIN) -> list[Segment]:
     """Return an inline token's children as segments; newlines are hard breaks, addresses of links and images are written out."""
     segments: list[Segment] = []
-    stack = [style or Style.null()]
+    stack = [style]
     links: list[tuple[Token, int]] = []
     children = inline.children or []
     for number, token in enumerate(children):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -80,3 +80,20 @@ def parse(source: str, references: MutableMapping[str, object] | None = None) ->
 def parse_blocks(source: str, references: MutableMapping[str, object] | None = None) -> Sequence[Token]:
     """Return only the block tokens, to find where blocks begin and end. Link definitions are added to `references`."""
     return _blocks_alone().parse(source, {} if references is None else references)
+
+
+def top_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Yield each top-level block with all tokens inside."""
+    start = depth = 0
+    for number, token in enumerate(tokens):
+        if depth == 0:
+            start = number
+        depth += token.nesting
+        if depth == 0:
+            yield tokens[start : number + 1]
+
+
+def is_tight(block: Sequence[Token]) -> bool:
+    """Whether a list's items have no empty lines between them."""
+    level = block[0].level + 2
+    return all(token.hidden for token in block if token.type == "paragraph_open" and token.level == level)

@@ -293,7 +293,7 @@ def _figures(session: Session | None) -> list[str]:
     if session is None or not session.turn:
         return []
     from tui_host.chat.conversation import SummaryItem
-    from tui_host.tui.widgets.transcript.transcript_words import duration
+    from tui_host.tui.widgets.transcript.items import duration
 
     words = [f"turn {session.turn}"]
     last = session.conversation[-1] if len(session.conversation) else None

@@ -16,7 +16,6 @@ from textual.strip import Strip
 from textual.timer import Timer
 from typing_extensions import override
 
-from tui_host.tui.markdown.document import Document
 from tui_host.tui.text_width import character_at
 from tui_host.tui.widgets.lines.line_view import LineView
 
@@ -271,37 +270,3 @@ class SelectingView(LineView):
     def key_escape(self, event: events.Key) -> None:
         if self.unselect():
             event.stop()
-
-
-class DocumentSelection(Selectable):
-    """Selects in a document that is drawn `indent` cells from the left; `prefix` begins each of its spots."""
-
-    def __init__(self, document: Document, indent: int, prefix: Spot = ()) -> None:
-        self._document = document
-        self._indent = indent
-        self._prefix = prefix
-
-    @override
-    def letters(self, line: int) -> Sequence[Letters]:
-        number, inside, lines = self._document.lines_at(line)
-        key = (*self._prefix, number)
-        runs = lines[inside].runs if inside < len(lines) else ()
-        if runs:
-            return [
-                Letters(self._indent + run.x, run.text, key, range(run.place, run.place + len(run.text) + 1))
-                for run in runs
-            ]
-        above = next((drawn.runs[-1] for drawn in reversed(lines[:inside]) if drawn.runs), None)
-        return (Letters(0, "", key, (0 if above is None else above.place + len(above.text),)),)
-
-    @override
-    def settled(self, spot: Spot) -> Spot:
-        size = len(self._prefix)
-        return (*self._prefix, *self._document.settled(spot[size:])) if spot[:size] == self._prefix else spot
-
-    @override
-    def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
-        size = len(self._prefix)
-        begin = first[size:] if first[:size] == self._prefix else ()
-        end = last[size:] if last[:size] == self._prefix else None
-        return "selection", self._document.copied(begin, end)

@@ -1,0 +1,367 @@
+"""The items of a conversation as parts: messages, answers, calls, notes, figures. Foreign text is cut and made visible."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import assert_never
+
+from rich.cells import cell_len
+from rich.segment import Segment
+
+from tui_host.capture.visible import tool_called, tool_name
+from tui_host.chat.call_arguments import pretty
+from tui_host.chat.conversation import (
+    AnswerItem,
+    CallItem,
+    Conversation,
+    Item,
+    NoteItem,
+    SummaryItem,
+    UserItem,
+    without_secrets,
+)
+from tui_host.tui.markdown.page import PLAIN, STRONG, DrawnLine, Inks, MarkdownPage
+from tui_host.tui.suggestions import Offers
+from tui_host.tui.text_width import clip
+from tui_host.tui.widgets.transcript.blocks import ItemPart, estimate
+
+LONGEST_CARD = 4000
+"""Characters of a provider's words that a card shows; all of them stand in the inspector."""
+LONGEST_PRETTY = 200_000
+"""Characters of JSON above which it is shown as it came."""
+MOST_CONTENTS = 4
+"""Contents of a result that are named while its item is closed."""
+MOST_OPTIONS = 9
+"""Answers that a digit can give."""
+CONTENTS_HINT = "v views, saves, opens"
+"""What stands beside the contents of a current call."""
+SERVERS = "f3 shows messages and standard error, and reconnects."
+MARKS = {
+    "asked": ("○", "dim", "asked"),
+    "waiting": ("◐", "", "waiting for you"),  # a colour would be faint behind the approval, on light ground
+    "running": ("◐", "accent", "running"),
+    "done": ("✓", "string", ""),
+    "failed": ("✗", "wrong", "failed"),
+    "rejected": ("✗", "wrong", "rejected"),
+    "invalid": ("✗", "wrong", "invalid"),
+    "stopped": ("✗", "dim", "stopped"),
+}
+"""The glyph, the ink and the word of a call's state."""
+ENDS = {"cut": "cut off here", "failed": "failed here"}
+
+
+class Rank(IntEnum):
+    """The parts of an item in order; the details of a call come behind them."""
+
+    GAP = 0
+    LINE = 1
+    THINKING = 2
+    BETWEEN = 3
+    TEXT = 4
+    OPTIONS = 5
+    ENDING = 6
+    DETAILS = 7
+
+
+class Items:
+    """The items of a conversation."""
+
+    def __init__(self, conversation: Conversation, mask: Callable[[str], str]) -> None:
+        self.conversation = conversation
+        self.opened: set[int] = set()  # numbers of the items whose details are shown
+        self._mask = mask  # hides what marks stand for a secret
+
+    def item(self, number: int | None) -> Item | None:
+        """Return an item, None where none has the number."""
+        return self.conversation[number] if number is not None and number < len(self.conversation) else None
+
+    def source(self, number: int) -> str:
+        """Return an item as text: Markdown, a message, or a call with its result; secrets are masked."""
+        item = without_secrets(self.conversation[number], self._mask)
+        match item:
+            case UserItem() | AnswerItem():
+                return item.text
+            case CallItem():
+                head = f"{item.server}.{item.tool}" if item.server else item.tool
+                edited = f"the model asked {item.asked}" if item.decision == "edited" else ""
+                what = (edited, item.words, item.contents, item.output_misfits, item.result, item.structured)
+                return "\n".join([f"{head} {item.sent or item.asked}".rstrip(), *filter(None, what)])
+            case NoteItem():
+                return "\n".join(filter(None, (item.what, item.where, item.remedy)))
+            case SummaryItem():
+                return ""
+            case _:
+                assert_never(item)
+
+    def opens(self, number: int) -> bool:
+        """Whether an item has details."""
+        item = self.item(number)
+        return isinstance(item, CallItem) or (isinstance(item, AnswerItem) and bool(item.thinking))
+
+    def estimate(self, number: int, width: int) -> int:
+        """Estimate an item's lines with its gap; of a stored one without reading it."""
+        stored = self.conversation.unread(number)
+        if stored is not None:
+            # After `{"item":"`, `u` and `a` are questions and answers; about 90 characters stand around their text.
+            length = max(0, len(stored) - 90) if stored[9:10] in {"u", "a"} else 0
+            return 2 + stored.count("\\n") + (length if stored.isascii() else length * 3 // 2) // max(1, width)
+        item = self.conversation[number]
+        return 1 + estimate(item.text if isinstance(item, UserItem | AnswerItem) else "", width)
+
+    def parts(self, number: int, width: int, inks: Inks) -> Sequence[ItemPart]:
+        """Return an item as parts, the first a gap but between calls; nothing of an item without lines."""
+        items = self.conversation
+        if _is_empty(items[number]):
+            return ()
+        item, is_open = without_secrets(items[number], self._mask), number in self.opened
+        match item:
+            case UserItem():
+                parts = _message_parts(item, width, inks)
+            case AnswerItem():
+                parts = _answer_parts(item, width, inks, is_open=is_open)
+            case CallItem():
+                parts = _call_parts(item, width, inks, is_open=is_open)
+            case NoteItem(kind="error"):
+                parts = [ItemPart(Rank.LINE, _card(item, MarkdownPage(width, inks)), stands_for_item=True)]
+            case NoteItem():
+                parts = [ItemPart(Rank.LINE, _note(item, MarkdownPage(width, inks)), stands_for_item=True)]
+            case SummaryItem():
+                parts = [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks), _figures(item, width)))]
+            case _:
+                assert_never(item)
+        above = (items[place] for place in range(number - 1, -1, -1))
+        before = next((earlier for earlier in above if not _is_empty(earlier)), None)
+        if before is None or (isinstance(item, CallItem) and isinstance(before, CallItem)):
+            return parts
+        return [ItemPart(Rank.GAP, _line(MarkdownPage(width, inks), "")), *parts]
+
+
+def _is_empty(item: Item) -> bool:
+    if isinstance(item, NoteItem):
+        return item.kind == "note" and not item.what
+    return isinstance(item, AnswerItem) and not item.text and not item.thinking and item.state in {"streaming", "done"}
+
+
+def _line(page: MarkdownPage, words: str, ink: str = "dim") -> Sequence[DrawnLine]:
+    """Add a line, cut at the width."""
+    page.raw([Segment(clip(words, page.room), page.inks[ink])] if words else [])
+    return page.lines
+
+
+def _message_parts(item: UserItem, width: int, inks: Inks) -> list[ItemPart]:
+    bar = Segment("▌", inks["accent"])
+    text = ItemPart(Rank.TEXT, source=item.text, is_plain=True, edge=bar)
+    if not item.origin:
+        return [text]
+    role = " · as the model's words" if item.role else ""
+    return [
+        ItemPart(Rank.LINE, _line(MarkdownPage(width, inks, bar), f"from the prompt {item.origin}{role}", "label")),
+        text,
+    ]
+
+
+def _answer_parts(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) -> list[ItemPart]:
+    parts: list[ItemPart] = []
+    is_final = item.state != "streaming"
+    if item.thinking:
+        still = "" if is_final or item.text else "…"
+        keys = "enter closes" if is_open else "enter opens"
+        words = f" thinking{still} · {len(item.thinking):,} characters · {keys}"
+        parts.append(ItemPart(Rank.LINE, _line(MarkdownPage(width, inks), words)))
+    if item.thinking and is_open:
+        thinking, edge = ItemPart(Rank.THINKING, source=item.thinking, is_plain=True), Segment(" │ ", inks["rule"])
+        thinking.is_final, thinking.edge, thinking.style = is_final or bool(item.text), edge, inks["dim"]
+        parts.append(thinking)
+    if item.thinking and item.text:
+        parts.append(ItemPart(Rank.BETWEEN, _line(MarkdownPage(width, inks), "")))
+    if item.text:
+        parts.append(ItemPart(Rank.TEXT, source=item.text, is_final=is_final, edge=Segment(" ", PLAIN)))
+    if item.options:
+        page = MarkdownPage(width, inks, Segment(" ", PLAIN))
+        page.raw()
+        for number, text in numbered(item.options.splitlines()).items():
+            with page.inside(Segment(f"{number}  ", inks["accent"])):
+                page.say(text)
+        parts.append(ItemPart(Rank.OPTIONS, page.lines))
+    if item.state in ENDS:
+        parts.append(ItemPart(Rank.ENDING, _line(MarkdownPage(width, inks), f" ✗ {ENDS[item.state]}", "wrong")))
+    return parts
+
+
+def numbered(options: Sequence[str]) -> dict[str, str]:
+    """Return proposed answers by digit."""
+    return {str(number): text for number, text in enumerate(options[:MOST_OPTIONS], 1)}
+
+
+def _call_parts(item: CallItem, width: int, inks: Inks, *, is_open: bool) -> list[ItemPart]:
+    """Return a call: arguments and result, what is to be noted about it, contents; the details if open."""
+    parts = [ItemPart(Rank.LINE, _call(item, MarkdownPage(width, inks), is_open=is_open), stands_for_item=True)]
+    contents = item.contents.splitlines()
+    hidden = 0 if is_open else max(0, len(contents) - MOST_CONTENTS)
+    contents = contents[: len(contents) - hidden] + [f"and {hidden} more"] * bool(hidden)
+    if item.page:
+        contents.append(f"page: {item.page} · the server has a page for this tool, which is not shown")
+    if contents:
+        page = MarkdownPage(width, inks, Segment("   ", PLAIN))
+        for words in contents:
+            page.say(words if is_open else clip(words, page.room), inks["label"])
+        parts.append(ItemPart(Rank.OPTIONS, page.lines, stands_for_item=True, hint=CONTENTS_HINT))
+    if not is_open:
+        return parts
+    edited, edge = item.decision == "edited", Segment("   │ ", inks["rule"])
+    details = {
+        "asked" if edited else "arguments": item.asked or "(none)",
+        "sent instead": (item.sent or "(none)") if edited else "",
+        "result": item.result,
+        "structured content": item.structured,
+    }
+    for rank, (name, text) in enumerate(details.items()):
+        if text:
+            label = _line(MarkdownPage(width, inks, edge), name, "label")
+            parts.append(ItemPart(Rank.DETAILS + 2 * rank, label, stands_for_item=True))
+            parts.append(ItemPart(Rank.DETAILS + 2 * rank + 1, source=_indented(text), is_plain=True, edge=edge))
+    return parts
+
+
+def _call(item: CallItem, page: MarkdownPage, *, is_open: bool) -> Sequence[DrawnLine]:
+    glyph, ink, word = MARKS[item.state]
+    style = page.inks[ink] if ink else STRONG
+    is_running = item.state == "running"
+    if is_running:
+        word = item.progress or word
+    room = max(4, page.room - 3)
+    named = tool_name if item.state == "waiting" else tool_called
+    name = clip(named(item.server, item.tool), room)
+    result = "" if item.state in {"rejected", "waiting", "asked", "running"} else item.result.strip()
+    tail = ": ".join(filter(None, (word, result)))
+    room -= cell_len(name) + 1
+    written = item.sent or item.asked
+    spare = room - 2 - cell_len(written[:room])  # what short arguments leave
+    tail = clip(tail, room if is_running else max(12, cell_len(word), room // 2, spare))
+    arguments = clip(written, room - cell_len(tail) - 2 * bool(tail))
+    first = [Segment(" ", PLAIN), Segment(f"{glyph} ", style), Segment(name, STRONG), Segment(" ", PLAIN)]
+    first += [Segment(arguments, page.inks["dim"])] * bool(arguments)
+    first += [Segment("  ", PLAIN), Segment(tail, style if word else PLAIN)] * bool(tail)
+    page.raw(first)
+    decision, times = _decision(item)
+    if not is_open:
+        decision = clip(decision, max(8, page.room - 3 - cell_len(times)))
+    notes = (
+        ("" if is_open or item.decision != "edited" else f"the model asked {item.asked}", "dim"),
+        (_misfits("the tool's schema", item.misfits), "wrong"),
+        (decision + times, "dim"),
+        (_misfits("the output schema", item.output_misfits), "number"),
+        (item.notice and f"! {item.notice}", "number"),
+    )
+    edge = Segment("   ", PLAIN)
+    with page.inside(edge, edge):
+        for words, ink in notes:
+            if words:
+                page.say(words if is_open else clip(words, page.room), page.inks[ink])
+    return page.lines
+
+
+def _misfits(schema: str, misfits: str) -> str:
+    return misfits and f"! does not fit {schema}: {'; '.join(misfits.splitlines())}"
+
+
+def _decision(item: CallItem) -> tuple[str, str]:
+    """Return how a call was decided, and what took how long: «approved once», « · you 1.5 s · ran 155 ms»."""
+    words, is_timed, _ = item.words.partition(", by you, after ")
+    times = [f"you {duration(item.waited)}"] if is_timed and item.waited else []
+    if item.milliseconds > 0 and item.state in {"done", "failed", "stopped"}:
+        times.append(f"ran {duration(item.milliseconds / 1000)}")
+    words = words if item.waited else item.words
+    return words, " · ".join(["", *times] if words and times else times)
+
+
+def _indented(text: str) -> str:
+    """Indent JSON; return other text unchanged."""
+    if len(text) > LONGEST_PRETTY or text[:1] not in {"{", "["}:
+        return text
+    try:
+        return pretty(json.loads(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _card(item: NoteItem, page: MarkdownPage) -> Sequence[DrawnLine]:
+    """An error as a card with the provider's own words."""
+    ink, inner = page.inks["wrong"], max(1, page.room - 6)
+    body = MarkdownPage(inner, page.inks)
+    body.say(item.what[:LONGEST_CARD])
+    if (more := len(item.what) - LONGEST_CARD) > 0:
+        body.say(f"… {more:,} more characters; see the inspector", page.inks["dim"])
+    for words in filter(None, (item.where, item.remedy)):
+        body.say(words[:LONGEST_CARD], page.inks["dim"])
+    if item.again or item.is_full:
+        body.say(f"press ctrl+r to {'go on without the oldest turns' if item.is_full else 'try again'}", STRONG)
+    title = "─ error "
+    page.raw([Segment(f" ╭{title}{'─' * max(0, inner + 2 - len(title))}╮", ink)])
+    for line in body.lines:
+        missing = Segment(" " * (max(0, inner - line.strip.cell_length) + 1), PLAIN)
+        page.raw([Segment(" │ ", ink), *line.strip, missing, Segment("│", ink)])
+    page.raw([Segment(f" ╰{'─' * (inner + 2)}╯", ink)])
+    return page.lines
+
+
+def _note(item: NoteItem, page: MarkdownPage) -> Sequence[DrawnLine]:
+    shorten = "ctrl+r goes on without the oldest turns" if item.is_full else ""
+    words = " · ".join(filter(None, (item.what, item.where, item.remedy, shorten)))
+    with page.inside(Segment(" · ", page.inks["dim"])):
+        page.say(words[:LONGEST_CARD], page.inks["dim"])
+    return page.lines
+
+
+def _figures(item: SummaryItem, width: int) -> str:
+    """Return a turn's figures: «612 in · 85 out · 2 calls · 3.6 s · 64 cached», the most important first."""
+    facts = [
+        "" if item.tokens_in is None else f"{item.tokens_in:,} in",
+        "" if item.tokens_out is None else f"{item.tokens_out:,} out",
+        f"{item.calls} call{'s' * (item.calls != 1)}" if item.calls else "",
+        duration(item.seconds),
+        "" if item.cost is None else f"cost {item.cost:.4g}",
+        f"{item.tokens_cached:,} cached" if item.tokens_cached else "",
+        f"{item.tokens_thinking:,} thinking" if item.tokens_thinking else "",
+    ]
+    words = ""
+    for fact in filter(None, facts):
+        longer = f"{words} · {fact}" if words else f" {fact}"
+        if words and cell_len(longer) > width:
+            break
+        words = longer
+    return words
+
+
+def duration(seconds: float) -> str:
+    """A time for people: «12 ms», «3.6 s», «2 min 5 s»."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def offer_lines(offers: Offers, width: int, inks: Inks) -> list[tuple[DrawnLine, str]]:
+    """Return the lines of an empty chat, each with the question to send on a click, if any."""
+    page = MarkdownPage(max(1, width - 1), inks, Segment(" ", PLAIN))
+    page.raw()
+    picks = [""]
+    for key, text in offers.questions:
+        with page.inside(Segment(f"{key}  ", inks["accent"])):
+            page.say(text)
+        picks += [text] * (len(page.lines) - len(picks))
+    if offers.questions:
+        page.raw()
+    for words in offers.failures:
+        with page.inside(Segment("✗ ", inks["wrong"])):
+            page.say(words)
+    if offers.failures:
+        page.say(SERVERS, inks["dim"])
+        page.raw()
+    for words in offers.lines:
+        page.say(words, inks["dim"])
+    picks += [""] * (len(page.lines) - len(picks))
+    return list(zip(page.lines, picks, strict=True))
