@@ -323,6 +323,25 @@ async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app
     await app.press("escape")
 
 
+async def test_the_first_click_after_a_while_without_input_gives_the_focus_and_no_more(app: Running) -> None:
+    await app.send("help")
+    await app.until_idle()
+    await app.until(lambda: len(rows_of_turn(app)) == 2)
+    ladder = app.inspector.ladder
+    await choose(app, rows_of_turn(app)[1])
+    app.prompt.focus()
+    await app.pilot.pause()
+    place, number = ladder.content_region, ladder.cursor
+    app.app._pressed_at -= 60  # pyright: ignore[reportPrivateUsage] - a minute without input
+    for _ in range(2):
+        assert ladder.cursor == number
+        for kind in (events.MouseDown, events.MouseUp):
+            app.app.post_message(kind(None, place.x + 2, place.y, 0, 0, 1, False, False, False, place.x + 2, place.y))
+        await app.pilot.pause()
+        assert app.focused is ladder
+    await app.until(lambda: ladder.cursor != number)
+
+
 async def test_code_of_an_answer_is_copied_by_name(app: Running) -> None:
     await app.send("show markdown")
     await app.until_idle()

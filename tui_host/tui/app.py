@@ -47,9 +47,11 @@ if TYPE_CHECKING:
 THEME = "textual-dark"
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
+"""Seconds between two checks for changes to show."""
 COVERED_SECONDS = 1.0
 """Seconds between looks at a main screen of which nothing is seen: its lists may have much to read."""
-"""Seconds between two checks for changes to show."""
+AWAY_SECONDS = 10.0
+"""Seconds without keys and clicks after which a click may be meant for the terminal's window alone."""
 
 
 class TuiHost(App[int]):
@@ -87,7 +89,8 @@ class TuiHost(App[int]):
         self._has_skipped_frame = self._has_chosen_theme = self._has_reported = False
         self._is_host_open = self._is_looking = False
         self._notices_shown = 0
-        self._covered_at = 0.0
+        self._covered_at = self._pressed_at = 0.0
+        self._is_first_click = False
         host.approver = self
         self.asks = host.answerer = Asks(host, self._announce)
 
@@ -241,6 +244,8 @@ class TuiHost(App[int]):
         if self._early_keys is not None and isinstance(event, events.Key | events.Paste):
             self._early_keys.append(event)
             return
+        if isinstance(event, PRESSES) and not event.is_forwarded and self._only_focuses(event):
+            return
         main = self.main
         if main is not None and isinstance(event, events.InputEvent | events.Paste):
             main.keep_looking()
@@ -252,6 +257,17 @@ class TuiHost(App[int]):
             if callable(ignores) and ignores(event):
                 return
         await super().on_event(event)
+
+    def _only_focuses(self, event: events.Event) -> bool:
+        """Give the first click after a pause no more than the focus: it may have been for the terminal's window."""
+        if isinstance(event, events.MouseDown):
+            self._is_first_click = time.monotonic() - self._pressed_at > AWAY_SECONDS
+            if self._is_first_click and self.screen.is_running:
+                widget, _ = self.screen.get_widget_at(*event.screen_offset)
+                own = (node for node in widget.ancestors_with_self if isinstance(node, Widget))
+                self.screen.set_focus(next((node for node in own if node.focusable), None) or self.screen.focused)
+        self._pressed_at = time.monotonic()
+        return self._is_first_click and isinstance(event, events.MouseEvent)
 
     def on_key(self, event: events.Key) -> None:
         """Say of a key that means nothing here where it means something."""
