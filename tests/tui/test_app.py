@@ -113,7 +113,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.until_idle()
     app.session.policy.grants.append(other := replace(app.session.policy.grants[0], tool="subtract"))
     await app.send("/revoke")  # an older name of /rules
-    await app.until_shown("These tools run unasked", "> math.add", "math.subtract", "take back")
+    await app.until_shown("These tools run unasked", "> math.add", "math.subtract", "end the rule")
     await app.press("enter")
     await app.until_shown("> math.subtract")
     assert app.session.policy.grants == [other]
