@@ -176,9 +176,9 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
 def read_the_servers_screen(terminal: Terminal) -> None:
     """Open what `f3` says of the server: its instructions, and its standard error."""
     terminal.type("\x1bOR")
-    terminal.until_shown("Servers", "calls itself", "▸ stderr")
+    terminal.until_shown("Servers", "introduced as", "▸ stderr")
     terminal.type("\t")
-    for name in ("calls itself", "protocol", "capabilities", "instructions"):
+    for name in ("introduced as", "protocol", "capabilities", "instructions"):
         terminal.type("j")
         terminal.until_shown(f">▸ {name}")
     terminal.type("\r")

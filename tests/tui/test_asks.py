@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,7 +13,6 @@ import anyio
 import pytest
 from textual.widgets import Static, TextArea
 
-from tests.cases import first_values
 from tests.kit.app import MATH, NARROW, OFF, PATIENT, USUAL, WIDE, Running, running
 from tests.servers.rich_server import RED, RICH, png
 from tests.servers.running import sdk_configured
@@ -27,10 +27,9 @@ from tui_host.tui.questions.elicitation import AskPanel, FormPanel
 from tui_host.tui.questions.form import TextField
 from tui_host.tui.questions.panel import AskButton
 from tui_host.tui.screens.contents_screen import ContentsScreen
-from tui_host.tui.screens.direct_screen import DirectScreen
 from tui_host.tui.screens.field_screen import FillScreen, SaveScreen
 from tui_host.tui.screens.prompt_screen import PromptScreen
-from tui_host.tui.widgets.choices import ChoiceList
+from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.picture_view import PictureView
 from tui_host.tui.widgets.prompt.completion import Completion
 
@@ -369,37 +368,18 @@ def test_what_is_odd_about_an_address_is_pointed_out(text: str, host: str, words
     assert bool(words) is bool(address.notes)
 
 
-async def opened(app: Running, item: str) -> DirectScreen:
-    await app.until_ready()
-    await app.press("f3")
-    await app.until(lambda: "ready" in app.text)
+async def tried(app: Running, label: str) -> None:
+    """Press `t` on a line of the server's sheet."""
+    view = app.app.screen.query_one(PageLines)
+    view.focus()
+    await app.until(lambda: any(label in view.draw(number).text for number in range(view.line_count())))
+    view.move_cursor(next(number for number in range(view.line_count()) if label in view.draw(number).text))
     await app.press("t")
-    await app.until(lambda: isinstance(app.app.screen, DirectScreen))
-    await chosen(app, item)
-    screen = app.app.screen
-    assert isinstance(screen, DirectScreen)
-    return screen
 
 
-async def chosen(app: Running, item: str) -> None:
-    choices = app.app.screen.query_one(ChoiceList)
-    choices.focus()
-    await app.until(lambda: item in app.text_in(choices))
-    await app.press("home")
-    for _ in range(60):
-        number = choices.cursor or 0
-        if choices.strip_at(number).text.strip("> ").startswith(item):
-            break
-        await app.press("down")
-    await app.press("enter")
-    await app.until(lambda: app.focused is not choices)
-    await app.pilot.pause()
-
-
-async def filled(app: Running) -> None:
-    for text, key in (("6", "enter"), ("7", "tab")):
-        await app.type(text)
-        await app.press(key)
+async def form_of(app: Running, label: str) -> None:
+    await tried(app, label)
+    await app.until(lambda: isinstance(app.app.screen, FillScreen) and app.focused is not None)
 
 
 def sent(app: Running) -> list[JSON]:
@@ -407,66 +387,69 @@ def sent(app: Running) -> list[JSON]:
     return [frame["params"].get("arguments") for frame in frames if frame.get("method") == "tools/call"]
 
 
-@pytest.mark.parametrize("size", first_values([WIDE, USUAL, NARROW]))
-async def test_a_tool_is_called_by_its_form_or_as_json_and_the_call_is_repeated_by_a_key(
-    tmp_path: Path, size: tuple[int, int]
-) -> None:
-    async with running(tmp_path, config=MATH, size=size) as app:
-        await opened(app, "multiply")
+async def test_a_tool_is_called_by_its_form_or_as_json_and_the_call_is_repeated_by_a_key(tmp_path: Path) -> None:
+    async with running(tmp_path, config=MATH, size=WIDE) as app:
+        await app.until_ready()
+        await app.press("f3")
+        await app.until(lambda: re.search(r"tools \(4\).*~\d+ tok", app.text))
+        tokens = re.findall(r"~(\d+) tok", app.text)[-1]
+        await form_of(app, "multiply")
         await app.type("six")
-        await press_button(app, "Call")
+        await app.press("enter", "enter")
         await app.until_shown("! a number is required")
         assert sent(app) == []
-        await app.press("ctrl+u")
-        await filled(app)
-        await press_button(app, "Call")
-        await app.until_shown("42", "answered after")
-        choices = app.app.screen.query_one(ChoiceList)
-        choices.focus()
-        await app.press("r")
+        await app.press("ctrl+u", "6", "enter", "7", "enter")
+        await app.until_shown("multiply: answered after", '{"a":6,"b":7}', "42")
+        await app.press("t")
         await app.until(lambda: sent(app) == [{"a": 6, "b": 7}] * 2)
         session = next(session for session in app.host.sessions.values() if session.turn)
         await app.until(lambda: not session.busy)
         calls = [item for item in session.conversation.items if isinstance(item, CallItem)]
         assert [(call.tool, call.by, call.words) for call in calls] == [("multiply", "person", "called by you")] * 2
-        await app.press("enter")
-        await app.until(lambda: app.focused is not choices)
-        await filled(app)
+        await form_of(app, "▸ multiply  M")
         await press_button(app, "As JSON")
-        await app.until(lambda: '"a": 6' in app.app.screen.query_one(TextArea).text)  # a small screen shows its end
-        await app.press(*["ctrl+end"], *["backspace"] * 30)
+        await app.until(lambda: app.app.screen.query(TextArea).first().text == '{\n  "a": 6,\n  "b": 7\n}')
+        await app.press("ctrl+end", *["backspace"] * 30)
         await app.type('{"a": "six"}')  # what no form would send
         await press_button(app, "Call")
         await app.until(lambda: sent(app)[2:] == [{"a": "six"}])
-        await app.press("escape", "escape", "escape")
+        await app.until_shown('{"a":"six"}')
+        await app.press("escape")
         await app.until(lambda: app.app.screen is app.main)
+        await app.send("hello")
+        await app.until_idle()
+        await app.send("/bill")  # says the same of what was sent
+        await app.until(lambda: re.search(rf"math \(4\).*~{tokens}\b", app.text))
 
 
 async def test_a_question_is_answered_where_the_call_was_made_and_resources_and_prompts_are_read(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, config=asking(), size=WIDE) as app:
-        screen = await opened(app, "book")
+        await app.until_ready()
+        await app.press("f3")
+        await form_of(app, "book")
         await app.type("IC 1")
-        await press_button(app, "Call")
+        await app.press("enter")
         await app.until_shown("ask asks you to fill in a form", "Which seats?")
-        assert app.app.screen is screen
-        panel = screen.query_one(FormPanel)
+        panel = app.app.screen.query_one(FormPanel)
         await app.until(lambda: panel.is_armed)
         await app.type("3")
         await press_button(app)
         await app.until_shown("IC 1: 3 plants True", "answered after")
         assert app.main.question is None
-        for item, button, shown in (
-            ("note://one", "Read", "text/plain note://one"),
-            ("greet", "Fill in", "prompts/get"),
+        view = app.app.screen.query_one(PageLines)
+        for listed, item, shown in (
+            ("resources (", "note://one", "text/plain note://one"),
+            ("prompts (", "▸ greet ", "greet: answered after"),
         ):
-            await chosen(app, item)
-            await press_button(app, button)
-            await app.until_shown(shown, "answered after")
+            view.focus()
+            view.move_cursor(next(at for at in range(view.line_count()) if listed in view.draw(at).text))
+            await app.press("enter")
+            await form_of(app, item)
+            await press_button(app, "")
+            await app.until_shown(shown)
         await app.until_shown("hello")
-        await app.press("escape", "escape")
-        await app.until(lambda: app.app.screen is not screen)
 
 
 @pytest.mark.parametrize(
@@ -581,6 +564,9 @@ async def test_a_prompt_is_filled_in_shown_and_sent_with_its_roles(tmp_path: Pat
         await app.press("enter")
         await app.until(lambda: isinstance(app.app.screen, FillScreen))
         await app.type("be")
+        screen = app.app.screen
+        assert isinstance(screen, FillScreen)
+        await app.until(lambda: screen._typed == ("city", "be"))  # pyright: ignore[reportPrivateUsage] - of "b" too
         await app.until_shown("Berlin", "Bern")
         await app.press("down", "down", "enter", "enter", "enter")
         await app.until(lambda: isinstance(app.app.screen, PromptScreen))

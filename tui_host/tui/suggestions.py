@@ -52,6 +52,9 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
         lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "Choose the model with f4."]
     elif settings.model is None or settings.model.provider == "demo":
         lines.append(NONE_FOUND)
+    off = sum(not spec.enabled for spec in settings.servers.values())
+    if off:  # such as all that were imported: nothing else would say that they are there
+        lines.append(f"{off} server{'s are' if off > 1 else ' is'} switched off: f3")
     return Offers(tuple(zip("123", _questions(settings), strict=False)), tuple(lines))
 
 

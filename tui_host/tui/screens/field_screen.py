@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
 from tui_host.capture.store.notes_of_people import RowMarks, choose_frame
-from tui_host.capture.visible import line
+from tui_host.capture.visible import line, visible
+from tui_host.chat.call_arguments import pretty, read_arguments
 from tui_host.chat.result_words import save_content
+from tui_host.chat.schema_form import text_of as form_text
+from tui_host.chat.schema_form import whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
+from tui_host.servers.catalog import Tool
 from tui_host.settings.model_options import option_of, text_of, value_of, with_value
 from tui_host.settings.system_keyring import SERVICE, keyring_name
+from tui_host.tui.host_mask import mask_of
+from tui_host.tui.questions.form import FormView, TextField
+from tui_host.tui.questions.panel import AskButton
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
@@ -33,14 +41,21 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Provider, Settings
     from tui_host.tui.widgets.prompt.server_offers import Form
 
+Taken: TypeAlias = "str | Callable[[], object]"
+"""What is wrong with a text, or what to do once its screen is closed."""
 EMPTY = "the field is empty"
-MOST = 6
-"""Suggestions shown at once; more scroll."""
-_WORDS = 300
-
-
-def _agree(_text: str) -> str:
-    return ""
+NOT_SENT = "not sent: the provider's own default"
+_ABOUT = 4_000
+"""Characters of a server's words that stand above a form."""
+WORDS = {
+    "temperature": "How freely the model chooses among likely words: a number; 0 is the least.",
+    "top_p": "From which share of the likely words the model chooses: a number up to 1.",
+    "max_tokens": "The most tokens an answer may have, thinking included.",
+    "reasoning_effort": "How long the model thinks, in the vendor's words: low, medium, high.",
+    "seed": "A whole number: the same seed gives the same answer, as far as the provider can.",
+    "stop": 'Texts at which the answer ends, separated by commas; quote a text that has a comma or a line end: "a, b\\n".',
+    "extra_body": "More members of the request's body, as a JSON object; they replace members of the same name.",
+}
 
 
 class HiddenInput(Input):
@@ -54,17 +69,12 @@ class HiddenInput(Input):
 
 
 class FieldScreen(PageScreen):
-    """A screen with a field. `enter` takes its text and closes the screen, unless something is wrong with the text.
+    """A screen with a field. `enter` passes its text to `take`, and closes the screen unless something is wrong with it."""
 
-    What is wrong is returned by `check` while somebody types, by `take` where the text is used; `done` is called at the end.
-    """
-
+    HEADING = "Fields"
     AUTO_FOCUS = "Input"
     FIELD: ClassVar[type[Input]] = Input
-    HEADING = "Fields"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "", "take", tooltip="take the text; in one of several fields: go to the next one"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "", "take", tooltip="take the text of the field")]
     DEFAULT_CSS = """
     FieldScreen {
         & > #field-words { height: auto; padding: 1 1 0 1; }
@@ -74,28 +84,15 @@ class FieldScreen(PageScreen):
     """
 
     def __init__(
-        self,
-        place: str,
-        words: str = "",
-        *,
-        text: str = "",
-        heading: str = "",
-        check: Callable[[str], str] = _agree,
-        take: Callable[[str], str] = _agree,
-        done: Callable[[], object] = bool,
+        self, place: str, words: str = "", *, text: str = "", heading: str = "", take: Callable[[str], Taken] = str
     ) -> None:
         super().__init__(heading or place)
-        self._words, self._text = words, text
-        self._check, self._take, self.done = check, take, done
+        self._words, self._text, self._take = words, text, take
 
     @override
     def body(self) -> Sequence[Widget]:
-        return [
-            Static(Content(self._words), id="field-words"),
-            *self.fields(),
-            Static(id="field-trouble"),
-            Static(classes="page-body"),
-        ]
+        words, trouble = Static(Content(self._words), id="field-words"), Static(id="field-trouble")
+        return [words, *self.fields(), trouble, Static(classes="page-body")]
 
     def fields(self) -> Sequence[Widget]:
         hidden = self.FIELD is HiddenInput
@@ -116,8 +113,8 @@ class FieldScreen(PageScreen):
     def on_input_changed(self, event: Input.Changed) -> None:
         self.typed(event.input)
 
-    def typed(self, field: Input) -> None:
-        self.complain(self._check(field.value.strip()))
+    def typed(self, field: Input) -> None:  # noqa: ARG002 - others look at the field
+        self.complain("")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -127,15 +124,14 @@ class FieldScreen(PageScreen):
         self.start(self._finish(field.value.strip()), exclusive=True)
 
     async def _finish(self, text: str) -> None:
-        trouble = self._check(text) or await self.taken(text)
-        if trouble:
-            self.complain(trouble)
+        taken = await self.taken(text)
+        if isinstance(taken, str):
+            self.complain(taken)
             return
         self.action_leave()
-        self.done()
+        taken()  # only now: it may open the next screen
 
-    async def taken(self, text: str) -> str:
-        """Use the text, and return what is wrong with it, else an empty text."""
+    async def taken(self, text: str) -> Taken:
         return self._take(text)
 
 
@@ -145,12 +141,12 @@ class KeyScreen(FieldScreen):
     FIELD = HiddenInput
 
     def __init__(self, host: Host, provider: Provider, stored: Callable[[], None]) -> None:
-        self._host, self._provider = host, provider
+        self._host, self._provider, self._stored = host, provider, stored
         self._label = provider.label or provider.name
-        super().__init__("Key", heading=f"Key of {self._label}", done=stored)
+        super().__init__("Key", heading=f"Key of {self._label}")
 
     def on_mount(self) -> None:
-        self.explain("Looking for the system's keyring…")
+        self.explain("Looking for the system's keyring…")  # here: else Textual gives later texts no further lines
         self.field.display = False
         self.start(self._find_keyring())
 
@@ -162,21 +158,22 @@ class KeyScreen(FieldScreen):
             name = await in_thread(keyring_name)
         except TuiHostError as error:
             why = f"{error.what}."
+        variable = self._provider.key_variable
         if name:
-            self.explain(
-                f"The key goes to the system's keyring ({line(name, 60)}), under {SERVICE} and {self._provider.name};"
-                f" into no file, and nowhere but to {self._label}."
+            place = (
+                f"The key goes to the system's keyring ({line(name, 60)}), under {SERVICE} and {self._provider.name}"
             )
+            self.explain(f"{place}; into no file, and nowhere but to {self._label}.")
             self.field.display = True
             self.field.focus()
-            return
-        how = "Write api_key into config.toml."
-        if variable := self._provider.key_variable:
+        elif variable:
             how = f"Set the environment variable {variable}, then start tui-host again."
-        self.explain(f"{line(why, 300)}\n{how}")
+            self.explain(f"{line(why, 300)}\n{how}")
+        else:
+            self.explain(f"{line(why, 300)}\nWrite api_key into config.toml.")
 
     @override
-    async def taken(self, text: str) -> str:
+    async def taken(self, text: str) -> Taken:
         if not text:
             return EMPTY
         try:
@@ -185,18 +182,18 @@ class KeyScreen(FieldScreen):
         except TuiHostError as error:
             return f"not saved: {error}"
         self.field.value = ""
-        return ""
+        return self._stored
 
 
 def note_screen(marks: RowMarks, row: tuple[str, int], changed: Callable[[], object]) -> FieldScreen:
     """Return the screen that asks for the note on a row of the list, and marks the row; an empty one leaves a mark alone."""
 
-    def keep(text: str) -> str:
+    def take(text: str) -> Taken:
         marks.write(row, text)
-        return ""
+        return changed
 
     words = "The note stands behind the row in the list, and the filter finds its words. It is in no export."
-    return FieldScreen("Note", words, text=marks.note(row) or "", take=keep, done=changed)
+    return FieldScreen("Note", words, text=marks.note(row) or "", take=take)
 
 
 class JoinScreen(FieldScreen):
@@ -204,21 +201,18 @@ class JoinScreen(FieldScreen):
 
     def __init__(self, store: Store | None, pairings: Sequence[Pairing]) -> None:
         pairs = {} if store is None else {str(number): pair for number, pair in enumerate(pairings, 1)}
-        lines = [f"{digit}  {line(pair.words, 200)}" for digit, pair in pairs.items()]
-        lines.append(
-            "A digit joins, or parts what is joined."
-            if pairs
-            else "Only what a tap or a file brought is joined by hand."
-        )
+        words = "Only what a tap or a file brought is joined by hand."
+        if pairs:
+            lines = [f"{digit}  {line(pair.words, 200)}" for digit, pair in pairs.items()]
+            words = "\n".join((*lines, "A digit joins, or parts what is joined."))
 
-        def join(digit: str) -> str:
+        def take(digit: str) -> Taken:
             if store is None or digit not in pairs:
                 return "no pair has this digit"
             pair = pairs[digit]
-            choose_frame(store, pair.call, pair.frame, is_joined=not pair.is_joined)
-            return ""
+            return partial(choose_frame, store, pair.call, pair.frame, is_joined=not pair.is_joined)
 
-        super().__init__("Join", "\n".join(lines), heading="Join by hand", take=join)
+        super().__init__("Join", words, heading="Join by hand", take=take)
 
     @override
     def typed(self, field: Input) -> None:
@@ -226,46 +220,22 @@ class JoinScreen(FieldScreen):
             self.entered(field)
 
 
-NOT_SENT = "not sent: the provider's own default"
-WORDS = {
-    "temperature": "How freely the model chooses among likely words: a number; 0 is the least.",
-    "top_p": "From which share of the likely words the model chooses: a number up to 1.",
-    "max_tokens": "The most tokens an answer may have, thinking included.",
-    "reasoning_effort": "How long the model thinks, in the vendor's words: low, medium, high.",
-    "seed": "A whole number: the same seed gives the same answer, as far as the provider can.",
-    "stop": 'Texts at which the answer ends, separated by commas; quote a text that has a comma or a line end: "a, b\\n".',
-    "extra_body": "More members of the request's body, as a JSON object; they replace members of the same name.",
-}
-
-
 def option_screen(host: Host, session: Session, name: str, changed: Callable[[], None]) -> FieldScreen:
     """Return the screen that asks for the value of an option. An empty field unsets the session's own value."""
 
-    def check(text: str) -> str:
+    def take(text: str) -> Taken:
         try:
-            if text:
-                option_of(name, text)
+            session.options = with_value(session.options, name, option_of(name, text) if text else None)
         except ValueError as error:
             return f"not {error}"
-        return ""
-
-    def take(text: str) -> str:
-        session.options = with_value(session.options, name, option_of(name, text) if text else None)
         if session.turn:
             session.save()
-        return ""
+        return changed
 
     value, where = configured(host.settings, session, name)
     unset = NOT_SENT if value is None else f"{line(text_of(value), 200)}, {where}"
-    return FieldScreen(
-        "Option",
-        f"{WORDS[name]} If the field is empty: {unset}.",
-        text=text_of(value_of(session.options, name)),
-        heading=f"{name} for {session.model}, this session",
-        check=check,
-        take=take,
-        done=changed,
-    )
+    words, text = f"{WORDS[name]} If the field is empty: {unset}.", text_of(value_of(session.options, name))
+    return FieldScreen("Option", words, text=text, heading=f"{name} for {session.model}, this session", take=take)
 
 
 def configured(settings: Settings, session: Session, name: str) -> tuple[JSON, str]:
@@ -283,12 +253,10 @@ class SaveScreen(FieldScreen):
     """Asks for a file's name, suggesting one, and saves a content to it. An existing file is replaced only by a second enter."""
 
     def __init__(self, name: str, words: str, data: bytes, saved: Callable[[Path], None], place: str = "Save") -> None:
-        about = (
-            f"{line(words, 200)}\n{size_words(len(data))} go to this file. A name without a folder is in {Path.cwd()}."
-        )
+        size = size_words(len(data))
+        about = f"{line(words, 200)}\n{size} go to this file. A name without a folder is in {Path.cwd()}."
         super().__init__(place, about, text=name)
-        self._data = data
-        self._saved = saved
+        self._data, self._saved = data, saved
         self._replaced = ""
 
     @override
@@ -302,7 +270,7 @@ class SaveScreen(FieldScreen):
         return self._data
 
     @override
-    async def taken(self, text: str) -> str:
+    async def taken(self, text: str) -> Taken:
         if not text:
             return EMPTY
         try:
@@ -313,124 +281,144 @@ class SaveScreen(FieldScreen):
             return "There is a file of this name. Press enter again to replace it, or write another name."
         except TuiHostError as error:
             return str(error)
-        self.done = partial(self._saved, path)
-        return ""
+        return partial(self._saved, path)
 
 
-class FillScreen(FieldScreen):
-    """A field for each value of a server's prompt or resource template, completed by the server while it is typed."""
+class FillScreen(PageScreen):
+    """A form, or its values as JSON; the server completes values of prompts and templates while they are typed.
 
+    Args:
+        host: Whose servers complete.
+        form: What is filled in.
+        filled: Called with the values once the screen is closed.
+        as_json: Whether the values are written as JSON; so are values that the form has no fields for.
+    """
+
+    HEADING = "Fill in"
+    AUTO_FOCUS = "TextField, PickField, AskButton"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "suggest(-1)", "suggestions", priority=True, tooltip="choose a value that the server suggests"),
+        Binding(
+            "enter", "take", "next", tooltip="take the suggestion, else go on; in the last field: done", priority=True
+        ),
+        Binding("up", "suggest(-1)", "suggestions", tooltip="choose a value that the server suggests", priority=True),
         Binding("down", "suggest(1)", priority=True),
-        Binding("tab", "app.focus_next", "field", tooltip="go to the next or the former field"),
+        Binding("tab", "app.focus_next", "field", tooltip="go to the next or the former field, or to the buttons"),
         Binding("shift+tab", "app.focus_previous"),
     ]
     DEFAULT_CSS = """
     FillScreen {
-        & > #field-words { max-height: 4; padding: 0 1; color: $text-muted; }
-        & > VerticalScroll { height: 1fr; }
-        & .field-label { height: auto; padding: 0 1; }
-        & Input { margin: 0 1 1 1; }
-        & > ChoiceList { display: none; }
-        & > .page-body { display: none; }
+        & > Static { height: auto; max-height: 6; padding: 0 1; color: $text-muted; }
+        & > .page-body { padding: 0 1; }
+        & > ChoiceList { height: auto; max-height: 6; }
+        & Horizontal { height: 1; }
     }
     """
 
-    def __init__(self, host: Host, form: Form, filled: Callable[[Mapping[str, str]], None]) -> None:
-        super().__init__("Fill in", line(form.about, _WORDS), heading=form.title)
+    def __init__(
+        self, host: Host, form: Form, filled: Callable[[Mapping[str, JSON]], None], *, as_json: bool = False
+    ) -> None:
+        super().__init__(form.title)
         self._host, self._form, self._filled = host, form, filled
+        fields, given = {field.name: field for field in form.fields}, form.given
+        is_json = as_json or not given.keys() <= fields.keys() or (bool(given) and whole_field(form.fields) is not None)
+        self._editor: FormView | TextField = TextField(pretty(given))
+        if not is_json:
+            texts = {name: form_text(fields[name].kind, value) for name, value in given.items()}
+            empty = dict.fromkeys(fields, "") if given else {}  # what was left out then takes no default now
+            self._editor = FormView(form.fields, {**empty, **texts})
+        self._buttons = [AskButton(form.action, self.on_finished)]
+        if isinstance(form.item, Tool):
+            self._buttons.append(AskButton("As a form" if is_json else "As JSON", self._flip))
+        self._choices = ChoiceList()
+        self._choices.can_focus = self._choices.display = False
+        self._typed: tuple[str, str] | None = None  # what suggestions were asked for
         self._suggested: Sequence[str] = ()
 
     @override
-    def fields(self) -> Sequence[Widget]:
-        rows: list[Widget] = []
-        for argument in self._form.arguments:
-            optional = "" if argument.required else " (may stay empty)"
-            about = f"  {argument.description}" if argument.description else ""
-            words = Content.assemble((line(argument.name, 80), "bold"), line(f"{optional}{about}", _WORDS))
-            rows += (Static(words, classes="field-label"), Input(compact=True, select_on_focus=False))
-        return [VerticalScroll(*rows, can_focus=False), ChoiceList()]
+    def body(self) -> Sequence[Widget]:
+        words = visible(mask_of(self._host)(self._form.item.description)[:_ABOUT])
+        about = Static(Content(words), markup=False)
+        about.display = bool(words)
+        editor = VerticalScroll(self._editor, Horizontal(*self._buttons), can_focus=False, classes="page-body")
+        return [about, editor, self._choices]
 
-    def on_mount(self) -> None:
-        self.query_one(ChoiceList).can_focus = False
-        self.query_one("#field-words").display = bool(self._words)
+    def _here(self) -> tuple[str, str] | None:
+        """Return the field that has the focus, and its text."""
+        rows = self._editor.rows if isinstance(self._editor, FormView) else []
+        return next(((row.field.name, row.text) for row in rows if row.input.has_focus), None)
 
-    @property
-    def _values(self) -> dict[str, str]:
-        fields = self.query(Input)
-        return {argument.name: field.value for argument, field in zip(self._form.arguments, fields, strict=True)}
+    def look(self) -> None:
+        """Ask for suggestions whenever another field has the focus, or another text."""
+        typed = self._here()
+        if typed != self._typed and self._form.completes is not None:
+            self._typed = typed
+            self._suggest(())
+            if typed is not None:
+                self.start(self._complete(*typed), group="completion", exclusive=True)
 
-    @override
-    def typed(self, field: Input) -> None:
-        self.complain("")
-        if field.has_focus:
-            self._complete(field)
-
-    def on_descendant_focus(self) -> None:
-        if isinstance(self.focused, Input):
-            self._complete(self.focused)
-
-    def _complete(self, field: Input) -> None:
-        self._suggest(())
-        self.run_worker(partial(self._ask, field, field.value), group="completion", exclusive=True)
-
-    async def _ask(self, field: Input, value: str) -> None:
-        pool, form = self._host.pool, self._form
-        if pool is None:
+    async def _complete(self, name: str, text: str) -> None:
+        """Ask the server for values of a field; the other fields' values go with it."""
+        pool, editor = self._host.pool, self._editor
+        if pool is None or isinstance(editor, TextField):
             return
-        name = form.arguments[list(self.query(Input)).index(field)].name
-        about = {"type": "ref/resource", "uri": form.template}
-        if form.prompt:
-            about = {"type": "ref/prompt", "name": form.prompt}
-        params: dict[str, JSON] = {"ref": about, "argument": {"name": name, "value": value}}
-        if others := {other: text for other, text in self._values.items() if other != name and text}:
+        params: dict[str, JSON] = {"ref": self._form.completes, "argument": {"name": name, "value": text}}
+        if others := {other: value for other, value in editor.texts.items() if other != name and value}:
             params["context"] = {"arguments": others}
         try:
-            values = await pool.request(form.server, lambda connection: connection.complete(params))
+            values = await pool.request(self._form.server, lambda connection: connection.complete(params))
         except TuiHostError as error:
-            if self.is_on_top:
-                self.complain(f"no completion: {error}")
+            self.note(f"no completion: {line(str(error), 300)}")
             return
-        if self.is_on_top and field.has_focus and field.value == value:
-            self._suggest([suggestion for suggestion in values if suggestion != value])
+        if self._here() == (name, text):
+            self._suggest([value for value in values if value != text])
 
     def _suggest(self, values: Sequence[str]) -> None:
         self._suggested = values
-        choices = self.query_one(ChoiceList)
-        choices.display = bool(values)
-        choices.styles.height = min(MOST, len(values))
-        choices.show([Choice(words=value) for value in values], current=0)
-        choices.cursor = None  # nothing is chosen yet
+        self._choices.display = bool(values)
+        self._choices.show([Choice(words=value) for value in values], current=0)
+        self._choices.cursor = None  # nothing is chosen yet
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave the keys to the field where there is nothing to choose."""
+        if action == "suggest":
+            return bool(self._suggested)
+        return action != "take" or self._choices.cursor is not None
 
     def action_suggest(self, step: int) -> None:
-        """Choose a suggestion; `enter` takes it."""
-        choices = self.query_one(ChoiceList)
-        if choices.cursor is not None:
-            choices.action_line(step)
-        elif self._suggested and step > 0:
-            choices.cursor = 0
+        if self._choices.cursor is not None:
+            self._choices.action_line(step)
+        elif step > 0:
+            self._choices.cursor = 0
 
-    @override
-    def entered(self, field: Input) -> None:
-        """Take the chosen suggestion; else go to the next field, or finish."""
-        choices, fields = self.query_one(ChoiceList), list(self.query(Input))
-        if choices.cursor is not None:
-            field.value = self._suggested[choices.cursor]
-            field.cursor_position = len(field.value)
-            choices.cursor = None
-        elif field is not fields[-1]:
-            fields[fields.index(field) + 1].focus()
-        else:
-            super().entered(field)
+    def action_take(self) -> None:
+        """Put the chosen suggestion into the field."""
+        field, number = self.focused, self._choices.cursor
+        if isinstance(field, TextField) and number is not None:
+            field.load_text(self._suggested[number])
+            field.move_cursor(field.document.end)
+            self._choices.cursor = None
 
-    @override
-    async def taken(self, text: str) -> str:
-        values = {name: value for name, value in self._values.items() if value}
-        missing = [
-            argument.name for argument in self._form.arguments if argument.required and argument.name not in values
-        ]
-        if missing:
-            return f"still to be filled in: {', '.join(missing)}"
-        self.done = partial(self._filled, values)
-        return ""
+    def _content(self) -> Mapping[str, JSON] | None:
+        """Return the values; None after saying what is wrong with them."""
+        if isinstance(self._editor, FormView):
+            return self._editor.content()
+        with self.telling():
+            return read_arguments(self._editor.value)
+        return None
+
+    def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
+        event.action()
+
+    def on_finished(self) -> None:
+        """After the last field, or by the button: use the values, unless one of them is wrong."""
+        if (values := self._content()) is not None:
+            self.action_leave()
+            self._filled(values)
+
+    def _flip(self) -> None:
+        """Show the values as JSON instead of the form, or in the form again."""
+        if (values := self._content()) is not None:
+            form, as_json = replace(self._form, given=values), isinstance(self._editor, FormView)
+            self.action_leave()
+            self.app.push_screen(FillScreen(self._host, form, self._filled, as_json=as_json))  # pyright: ignore[reportUnknownMemberType]

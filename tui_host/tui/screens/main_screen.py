@@ -16,10 +16,10 @@ from textual.widgets import TextArea
 from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
-from tui_host.tui.direct_items import DirectWork
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
 from tui_host.tui.markdown.parser import loaded
+from tui_host.tui.screens.direct_requests import DirectRequests
 from tui_host.tui.screens.screen_halves import Arrangement, Halves
 from tui_host.tui.screens.submissions import Submissions
 from tui_host.tui.sources.source_words import FROM_FILE
@@ -32,6 +32,7 @@ from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
+    from tui_host.errors import JSON
     from tui_host.host.host import Host
     from tui_host.llm.probe import LocalServer
     from tui_host.tui.questions.asks import Asks
@@ -100,7 +101,7 @@ class MainScreen(Covered, Screen[None]):
         textual_private.paint_exactly(self)
         self.host = host  # the host
         self.asks = asks  # what servers ask
-        self.direct = DirectWork()  # what the person asked servers for without a model
+        self.direct = DirectRequests()  # what the person asked servers for without a model
         self._mask = mask_of(host)
         commands = [(action.name, action.help) for action in ACTIONS]
         may_send: Callable[[], bool] = lambda: self.submissions.may_send  # noqa: E731 - a property of what is made next
@@ -388,7 +389,7 @@ class MainScreen(Covered, Screen[None]):
         """Send a question of the empty chat or an answer that the model proposes, or answer the limit of steps."""
         self._pick(event.text)
 
-    def _ask_values(self, form: Form, filled: Callable[[Mapping[str, str]], None]) -> None:
+    def _ask_values(self, form: Form, filled: Callable[[Mapping[str, JSON]], None]) -> None:
         """Ask for the values of a server's prompt or template."""
         from tui_host.tui.screens.field_screen import FillScreen
 

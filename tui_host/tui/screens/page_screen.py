@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.tui.direct_items import DirectWork
     from tui_host.tui.questions.asks import Asks
+    from tui_host.tui.screens.direct_requests import DirectRequests
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.pages.detail_page import Page
 
@@ -61,7 +61,7 @@ class Surroundings:
     host: Host
     session: Session
     asks: Asks  # what servers ask
-    direct: DirectWork  # what the person asked servers for without a model
+    direct: DirectRequests  # what the person asked servers for without a model
     source: SessionSource | None  # the rows of the inspector
     unsent: str  # what the prompt would send
     attached: Sequence[Attached]

@@ -9,15 +9,14 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.capture.visible import line
 from tui_host.chat.filled_prompt import FilledPrompt
-from tui_host.errors import TuiHostError
+from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.text_page import TextPage
-from tui_host.tui.widgets.prompt.server_offers import Form
+from tui_host.tui.widgets.prompt.server_offers import form_of
 
 if TYPE_CHECKING:
     from tui_host.servers.catalog import OfferedPrompt
@@ -26,16 +25,12 @@ if TYPE_CHECKING:
 
 def open_prompt(main: MainScreen, prompt: OfferedPrompt) -> None:
     """Ask for a prompt's arguments, then show its messages."""
-    title = f"Prompt {line(prompt.title or prompt.name, 80)} of {prompt.server}"
 
-    def show(values: Mapping[str, str]) -> None:
-        main.app.push_screen(PromptScreen(main, title, prompt, values))  # pyright: ignore[reportUnknownMemberType]
+    def show(values: Mapping[str, JSON]) -> None:
+        main.app.push_screen(PromptScreen(main, prompt, values))  # pyright: ignore[reportUnknownMemberType]
 
     if prompt.arguments:
-        about, name = prompt.description, prompt.name
-        main.offers.ask(
-            Form(server=prompt.server, arguments=prompt.arguments, title=title, about=about, prompt=name), show
-        )
+        main.offers.ask(form_of(prompt.server, prompt), show)
     else:
         show({})
 
@@ -46,12 +41,12 @@ class PromptScreen(PageScreen):
     HEADING = "A server's prompt"
     AUTO_FOCUS = "PageLines"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "send", priority=True, tooltip="send the messages"),
+        Binding("enter", "send", "send", tooltip="send the messages", priority=True),
     ]
 
-    def __init__(self, main: MainScreen, title: str, prompt: OfferedPrompt, values: Mapping[str, str]) -> None:
-        super().__init__(title)
-        self._main, self._prompt, self._values = main, prompt, values
+    def __init__(self, main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, JSON]) -> None:
+        super().__init__(form_of(prompt.server, prompt).title)
+        self._main, self._prompt, self._values = main, prompt, {name: str(value) for name, value in values.items()}
         self._filled: FilledPrompt | None = None
 
     @override
@@ -65,33 +60,29 @@ class PromptScreen(PageScreen):
         self.start(self._fill())
 
     async def _fill(self) -> None:
-        self.note(line(await self._ask(), 600))
-
-    async def _ask(self) -> str:
-        """Show the messages; returns what is said about them."""
-        pool, session = self._main.host.pool, self._main.submissions.session
+        """Show the messages, and below them what is sent."""
+        pool, session, prompt = self._main.host.pool, self._main.submissions.session, self._prompt
         if pool is None:
-            return ""
+            return
         try:
-            output = await pool.get_prompt(self._prompt.server, self._prompt.name, self._values, place=session.place())
+            output = await pool.get_prompt(prompt.server, prompt.name, self._values, place=session.place())
         except TuiHostError as error:
-            return f"The server gave no messages: {error}"
-        filled = FilledPrompt(server=self._prompt.server, name=self._prompt.name, messages=output.messages)
-        count = len(filled.messages)
+            self.note(f"The server gave no messages: {error}")
+            return
+        filled = FilledPrompt(server=prompt.server, name=prompt.name, messages=output.messages)
+        count, size = len(filled.messages), sum(message.content.size or 0 for message in filled.messages)
         if not count:
-            return f"The server gave no messages. {output.warning}"
-        size = size_words(sum(message.content.size or 0 for message in filled.messages))
-        warning = f" ! {output.warning}." if output.warning else ""
+            self.note(f"The server gave no messages. {output.warning}")
+            return
         self._filled = filled
         blocks: list[str] = []
         for item, message, role in zip(filled.items(0), filled.messages, filled.roles, strict=True):
             sent = "" if message.role == role else f", sent as {role}: no API takes these words from the model here"
             blocks.append(f"[{message.role}, from {filled.origin}{sent}]\n{item.text}")
         self.query_one(PageLines).show(TextPage("prompt", mask_of(self._main.host)("\n\n".join(blocks)), form="plain"))
-        return (
-            f"{count} message{'s' * (count != 1)}, {size}, from {filled.server} to {session.model}."
-            f" enter sends them, escape sends nothing.{warning}"
-        )
+        what = f"{count} message{'s' * (count != 1)}, {size_words(size)}, from {filled.server} to {session.model}"
+        warning = f" ! {output.warning}." if output.warning else ""
+        self.note(f"{what}. enter sends them, escape sends nothing.{warning}")
 
     def look(self) -> None:
         """Draw more of a long prompt."""

@@ -1,315 +1,377 @@
-"""The servers: state, version, capabilities, tools, frames, log and standard error."""
+"""The servers: state, version, capabilities, tools, frames, log and standard error, and switches for each."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Container
 from textual.widget import Widget
-from textual.widgets import Input
 from typing_extensions import override
 
+from tui_host.answers.sheet import SheetLine
 from tui_host.capture.visible import line
-from tui_host.errors import ServerError
+from tui_host.chat.active_profile import offers
+from tui_host.errors import TuiHostError
 from tui_host.llm.dialects.table import dialect
+from tui_host.llm.outline import estimate_tokens
+from tui_host.servers.catalog import Resource
+from tui_host.settings.save import save_switches
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.screens.page_screen import LOW, PageScreen, Surroundings
-from tui_host.tui.screens.server_catalog import ServerChoices
-from tui_host.tui.screens.server_switches import ServerSwitches
-from tui_host.tui.screens.servers_detail import Frames, Parts, failure_of, notes_of
-from tui_host.tui.widgets.choices import Choice, ChoiceList
-from tui_host.tui.widgets.pages.page_lines import PageLines
+from tui_host.tui.questions.overlay import QuestionOverlay
+from tui_host.tui.screens.field_screen import FillScreen
+from tui_host.tui.screens.page_screen import Browse, Surroundings
+from tui_host.tui.screens.server_sheet import LastFrames, ServerChoices, ServerSheets
+from tui_host.tui.widgets.choices import Choice
+from tui_host.tui.widgets.pages.detail_page import Match
 from tui_host.tui.widgets.pages.tree_page import TreePage
+from tui_host.tui.widgets.prompt.server_offers import Form, form_of
 from tui_host.tui.widgets.status_lines import mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Self
-
-    from textual.screen import Screen
 
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.servers.catalog import ServerStatus, State
-    from tui_host.servers.pool import Pool
+    from tui_host.servers.catalog import ServerStatus, State, Tool
+    from tui_host.servers.server import Server
+    from tui_host.tui.questions.asks import Asks
+    from tui_host.tui.screens.direct_requests import DirectRequests
 
 _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "lost": "secret", "failed": "failed"}
-_BESIDE = 76
-"""Width in columns from which list and details are side by side."""
-_WIDE = 110
-_PATIENCE = 8.0
-"""How many times the duration of building details must pass before they are built again."""
-_EMPTY = (
-    "No servers are configured. Write one into config.toml, as [servers.time] with a command or a url,"
-    " or start with just one: tui-host -- COMMAND, tui-host URL."
-)
+_ON = frozenset({"ready", "connecting", "lost"})
+_PLACE = "{server_instructions}"
 
 
-class ServersScreen(PageScreen):
-    """The list of servers, and details of the chosen server beside or below it.
+class ServersScreen(Browse):
+    """The list of servers, and the sheet of the chosen one; requests to it without a model are lines of the sheet.
 
     Args:
         host: The host whose servers are listed.
-        session: The session on screen, whose model's dialect decides how schemas are adapted.
-        open_requests: Makes the screen for requests to a server, by its name.
+        asks: What servers ask; a question of a request is shown here.
+        session: The session on screen, whose next request is described.
+        direct: What the person asked servers for without a model.
     """
 
     HEADING = "Servers"
+    FILTER = "filter tools, resources and prompts"
+    EMPTY = (
+        "No servers are configured. Write one into config.toml, as [servers.time] with a command or a url,"
+        " or start with just one: tui-host -- COMMAND, tui-host URL."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "reconnect", "reconnect", tooltip="connect, or reconnect"),
         Binding("p", "ping", "ping", tooltip="ask whether the server is alive"),
         Binding(
-            "o",
-            "switch(False)",
-            "on/off",
-            tooltip="switch the server, or in the details a tool, on or off until tui-host ends",
+            "o", "switch(False)", "on/off", tooltip="switch it, or a tool in its sheet, on or off until tui-host ends"
         ),
-        Binding("O", "switch(True)", "and keep it", tooltip="switch it on or off, and keep that for later starts"),
-        Binding(
-            "i", "instructions", "instructions", tooltip="send the server's instructions to the model, or no longer"
-        ),
-        Binding("slash", "filter", "filter", tooltip="filter tools, resources and prompts"),
+        Binding("O", "switch(True)", "on/off, saved", tooltip="switch it on or off, also for the next start"),
+        Binding("i", "instructions", "instructions", tooltip="send its instructions to the model, or no longer"),
         Binding("s", "stop", "stop", tooltip="disconnect, and end the server's process"),
         Binding(
-            "t",
-            "try",
-            "try",
-            tooltip="call its tools, read its resources and fill in its prompts without a model",
+            "t", "try", "call, read", tooltip="on a tool, resource or prompt: request it without a model, as here again"
         ),
-        Binding("enter", "", "details", tooltip="go to the server's details, and back"),
-        Binding("tab", "app.focus_next"),
+        Binding("slash", "filter", "filter", tooltip="filter tools, resources and prompts"),
+        Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),
         Binding("shift+tab", "app.focus_previous"),
     ]
+
     DEFAULT_CSS = """
     ServersScreen {
-        & > .page-body { layout: horizontal; }
-        & ChoiceList { width: 32; }
-        & .-wide ChoiceList { width: 44; }
-        & .server-detail { width: 1fr; border-left: solid $panel; }
-        & .server-detail Input { margin: 0 1; }
-        & .server-detail Input:disabled { display: none; }
-        & PageLines { width: 1fr; height: 1fr; }
-        & .-below { layout: vertical; }
-        & .-low ChoiceList { max-height: 50%; }
-        & .-below ChoiceList { width: 1fr; height: auto; max-height: 40%; }
-        & .-below .server-detail { width: 1fr; height: 1fr; border-left: none; border-top: solid $panel; }
-        & .-below.-low .server-detail { border-top: none; }
+        & #chat { height: 1fr; layers: below above; }
+        & #talk { layer: below; height: 1fr; }
+        & #talk > .page-body { layout: horizontal; height: 1fr; }
+        & #talk > .-below { layout: vertical; }
+        & QuestionPanel { layer: above; dock: bottom; }
     }
     """
 
-    def __init__(self, host: Host, session: Session, open_requests: Callable[[str], Screen[None]]) -> None:
+    def __init__(self, host: Host, asks: Asks, session: Session, direct: DirectRequests) -> None:
         super().__init__()
-        self._open_requests = open_requests
-        self._host = host
-        self._listed: Sequence[ServerStatus] | None = None
-        self._frames = Frames()
+        self._host, self._asks, self._session, self._direct = host, asks, session, direct
         provider = host.settings.providers.get(session.model.provider)
-        self._dialect = dialect(provider.dialect) if provider is not None and session.protocol == "native" else None
         self._mask = mask_of(host)
-        self._parts = Parts(self._mask, self._dialect)
-        self._switches = ServerSwitches(host, session)
-        self._chosen_words = ServerChoices()
-        self._due = 0.0
-        self._flipped: dict[str, set[str]] = {}
-        self._shown: tuple[ServerStatus, int, ServerChoices] | None = None
-        self._put: int | None = None  # the line that was chosen here, and by nobody
-        self._is_chosen = False
-        self._is_up = False
-        self._counts: Sequence[str] = ()
+        declares = provider is not None and session.protocol == "native"  # else tools are described in words
+        self._sheets = ServerSheets(self._mask, dialect(provider.dialect) if provider and declares else None)
+        self._statuses: Sequence[ServerStatus] = ()
+        self._frames = LastFrames()
+        self._weighed: object = ()  # the tools whose tokens were estimated
+        self._tokens: Mapping[str, Mapping[str, int]] = {}  # by server and tool, in the coming request
+        self._overlay: QuestionOverlay | None = None
 
     @classmethod
     @override
     def over(cls, place: Surroundings, words: str = "") -> Self:
-        def open_requests(server: str) -> Screen[None]:
-            from tui_host.tui.screens.direct_screen import DirectScreen
-
-            return DirectScreen(place.host, place.asks, server, place.direct)
-
-        return cls(place.host, place.session, open_requests)
+        return cls(place.host, place.asks, place.session, place.direct)
 
     @override
     def body(self) -> Sequence[Widget]:
-        lines = Vertical(
-            Input(placeholder="filter tools, resources and prompts", compact=True, disabled=True),
-            PageLines(),
-            classes="server-detail",
-        )
-        return [Container(ChoiceList(least=14), lines, classes="page-body")]
-
-    def on_mount(self) -> None:
-        self._is_up = True
-        self.look()
+        return [Container(Container(*super().body(), id="talk"), id="chat")]
 
     @override
-    def on_resize(self, event: events.Resize) -> None:
-        body = self.query_one(".page-body")
-        body.set_class(event.size.width < _BESIDE, "-below")
-        body.set_class(event.size.width >= _WIDE, "-wide")
-        body.set_class(event.size.height < LOW, "-low")
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._overlay = QuestionOverlay(self, self._host, self._asks, prompt=self.choices, shows_chat=lambda: True)
 
+    # What is shown.
+
+    @override
+    def items(self) -> Sequence[tuple[str, Choice]]:
+        return [(status.name, _choice(status)) for status in self._statuses]
+
+    @override
     def look(self) -> None:
-        """Show what has changed."""
-        if not self._is_up:
-            return
-        recorder, pool = self._host.recorder, self._host.pool
-        listed = pool.statuses() if pool is not None else ()
-        if listed != self._listed:
-            choices, current = self.query_one(ChoiceList), self._line_of_current(listed)
-            self._listed = listed
-            empty = _EMPTY
-            choices.show([self._choice(status) for status in listed], empty=empty, current=current)
-            self._put = choices.cursor
-            states = [status.state for status in listed]
-            self._counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-        heading, coming = "   ".join((self.HEADING, *self._counts)), self._switches.coming
+        self._statuses = () if self._host.pool is None else self._host.pool.statuses()
+        states = [status.state for status in self._statuses]
+        counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
+        heading, coming = "   ".join((self.HEADING, *counts)), self.coming
         whole = f"{heading}   next request: {coming}"
         self.say(whole if len(whole) < self.size.width - 2 else f"{heading}   {coming}")
-        if recorder is not None:
-            self._frames.look(recorder)
-        self._show()
-
-    def _line_of_current(self, listed: Sequence[ServerStatus]) -> int | None:
-        """Return the line to move the cursor to: the first one until the user chooses, then that server's; None to stay."""
-        cursor, chosen = self.query_one(ChoiceList).cursor, self.current
-        self._is_chosen |= cursor != self._put
-        name = chosen.name if chosen is not None and self._is_chosen else None
-        line = next((number for number, status in enumerate(listed) if name in {None, status.name}), None)
-        return None if line == cursor else line
-
-    def _choice(self, status: ServerStatus) -> Choice:
-        count = len(status.tools)
-        return Choice(
-            words=status.name,
-            mark=mark_of(status.state),
-            style=_STYLES.get(status.state, "note"),
-            mark_style="string" if status.state == "ready" else "",
-            right=(status.state, f"{count:,} tool{'s' * (count != 1)}" if status.state == "ready" else ""),
-        )
+        if self._overlay is not None and self._direct.session is not None:
+            self._overlay.show(self._direct.session)
+        super().look()
 
     @property
-    def current(self) -> ServerStatus | None:
-        number, listed = self.query_one(ChoiceList).cursor, self._listed or ()
-        return listed[number] if number is not None and number < len(listed) else None
+    def _status(self) -> ServerStatus | None:
+        return next((status for status in self._statuses if status.name == self.current), None)
 
-    def _show(self) -> None:
-        """Show the details of the chosen server if anything changed; otherwise compares two numbers."""
-        status, view = self.current, self.query_one(PageLines)
-        if status is None or view.view_width <= 0:
-            return
-        frames = self._frames.of(status)
-        self._chosen_words = self._switches.chosen(status, self.query_one(Input).value)
-        now = status, frames.sent + frames.received, self._chosen_words
-        before = self._shown
-        is_same = before is not None and before[0].name == status.name
-        is_same = is_same and before is not None and before[2].wanted == self._chosen_words.wanted
-        is_switched = before is not None and before[2] != self._chosen_words
-        began = time.perf_counter()
-        if before == now or (is_same and not is_switched and began < self._due):
-            view.advance()
-            return
-        self._shown = now
-        entries = self._parts.of(status, frames, self._chosen_words)
-        flipped = self._flipped.setdefault(status.name, set())
-        failed, notes = failure_of(status, self._mask), notes_of(status, self._mask)
-        view.show(TreePage(status.name, entries, flipped=flipped, failed=failed, notes=notes), hold=is_same)
-        ended = time.perf_counter()
-        self._due = ended + _PATIENCE * (ended - began)
+    @override
+    def facts(self, key: str) -> object:
+        status, recorder, requests = self._status, self._host.recorder, self._direct.of(key)
+        if status is None or recorder is None:
+            return status
+        if self._frames_of(key) is not None:
+            if self._frames.connection != status.connection:
+                self._frames = LastFrames(status.connection, recorder.last, first=recorder.last)
+            self._frames.look(recorder)
+        if requests:
+            requests[0].frames.look(recorder)
+        states = [(request.state, request.frames.frames) for request in requests]
+        return status, self._chosen(key), self._frames_of(key) and self._frames.frames, states
 
-    def on_line_view_cursor_moved(self, event: ChoiceList.CursorMoved) -> None:
-        if isinstance(event.view, ChoiceList):
-            self._is_chosen = True
-            self._show()
+    def _frames_of(self, key: str) -> LastFrames | None:
+        """Return the frames of a server, if somebody looks at them."""
+        return self._frames if "/frames" in self._flipped.get(key, ()) else None
 
-    def on_line_view_opened(self, event: ChoiceList.Opened) -> None:
-        if isinstance(event.view, ChoiceList):
-            self._is_chosen = True
-            self.query_one(PageLines).focus()
+    def _chosen(self, key: str) -> ServerChoices:
+        status, pool = self._status, self._host.pool
+        if status is None or pool is None:
+            return ServerChoices()
+        words = f"~{_tokens(status.instructions):,} tok"
+        if not pool.server(key).is_instructing:
+            words = f"not sent, {words}; i sends them"
+        elif self._has_place:
+            words = f"sent, {words} in each request"
+        else:
+            words = f"sent only by a system prompt with {_PLACE}"
+        return ServerChoices(
+            off=pool.server(key).tools_off,
+            instructions=words,
+            wanted=self.typed,
+            tokens=self._tokens.get(key, {}),
+            shows_log="/log" in self._flipped.get(key, ()),
+        )
 
-    def action_reconnect(self) -> None:
-        name = self._own()
-        if name and self._host.pool is not None:
-            self._host.pool.server(name).reconnect()
-            self.notify(f"connecting {line(name, 40)}", markup=False, timeout=2)
+    @override
+    def sheet(self, key: str) -> TreePage | None:
+        if (status := self._status) is None:
+            return None
+        sheet, requests = self._sheets.of(status, self._frames_of(key), self._chosen(key)), self._direct.of(key)
+        made: list[SheetLine] = []
+        if requests and not self.typed:
+            lines = tuple(request.line(self._mask, is_newest=request is requests[0]) for request in requests)
+            words = "requests by you, newest first"
+            made.append(SheetLine(key="requests", label=words, children=lines, opened=True, style="what"))
+        flipped = self._flipped.setdefault(key, set())
+        return TreePage(sheet.what, [*made, *sheet.lines], flipped=flipped, notes=[sheet.what, *sheet.notes])
 
-    def action_stop(self) -> None:
-        name = self._own()
-        if name and self._host.pool is not None:
-            self._host.pool.server(name).stop()
+    # The coming request.
 
-    def action_ping(self) -> None:
-        name = self._own()
-        if name and self._host.pool is not None:
-            self.run_worker(self._ping(name, self._host.pool), group="ping")
+    @property
+    def coming(self) -> str:
+        """What the next request offers, in words; changes at once with every switch."""
+        pool = self._host.pool
+        if pool is None:
+            return ""
+        profile = self._host.settings.profiles.get(self._session.profile)
+        tools = [tool for tool in pool.tools() if tool.resources is None and offers(profile, tool.server, tool.name)]
+        self._weigh(tools)
+        behind = " behind the hub" if self._session.protocol.partition("+")[0] == "hub" else ""
+        told = [text for name, text in pool.instructions() if offers(profile, name)] if self._has_place else []
+        tokens = sum(sum(weights.values()) for weights in self._tokens.values()) + sum(map(_tokens, told))
+        more = f" and the instructions of {len(told)} server{'s' * (len(told) > 1)}" if told else ""
+        return f"{len(tools):,} tool{'s' * (len(tools) != 1)}{behind}{more}{f', ~{tokens:,} tok' if tokens else ''}"
 
-    def action_switch(self, for_good: bool) -> None:
-        """Switch the tool under the cursor on or off, or the chosen server if the focus is in the list."""
-        name, pool, status = self._own(), self._host.pool, self.current
-        if not name or pool is None or status is None:
-            return
-        view = self.query_one(PageLines)
-        item = view.item if view.has_focus else None
-        path = () if item is None else item.keys
-        tool = next((tool for tool in status.tools if path[:2] == ("tools", self._mask(tool.name))), None)
-        with self.telling():
-            if tool is not None:
-                words = self._switches.switch_tool(pool, name, tool.name, for_good=for_good)
-            elif path:
-                words = "o switches a tool in this tree, or a server in the list"
-            else:
-                words = self._switches.switch_server(pool, status, for_good=for_good)
-            self.notify(line(self._mask(words), 300), markup=False, timeout=4)
+    @property
+    def _has_place(self) -> bool:
+        """Whether the session's requests have a place for instructions of servers."""
+        if self._session.protocol in {"native", "hub"}:
+            return True
+        profile = self._host.settings.profiles.get(self._session.profile)
+        return profile is not None and profile.system is not None and _PLACE in profile.system.text
+
+    def _weigh(self, tools: Sequence[Tool]) -> None:
+        """Estimate tokens anew if other tools are offered: asked at the screen's rate, equal lists differ in nothing."""
+        if tools != self._weighed:
+            self._weighed = tools
+            self.start(self._weigh_request(), group="weigh", exclusive=True)
+
+    async def _weigh_request(self) -> None:
+        """Weigh a request such as the session's next one, but for its messages, as the Bill weighs what was sent."""
+        from anyio import to_thread
+
+        from tui_host.answers.request_weights import weigh
+        from tui_host.answers.steps import made
+        from tui_host.chat.conversation import Conversation
+        from tui_host.chat.stored_messages import Messages
+        from tui_host.host.request_preview import preview_request
+        from tui_host.tui.screens.request_screen import ComingSource
+
+        blank = replace(self._session, keeper=None, messages=Messages(), conversation=Conversation())
+        tokens: dict[str, dict[str, int]] = {}
+        try:
+            source = ComingSource(self._host, blank, await preview_request(self._host, blank, ""), None)
+            weighed = await to_thread.run_sync(lambda: made(weigh(source, [source.row])))
+        except TuiHostError:
+            weighed = []  # such as without a key: then nothing is said of tokens
+        for tool in weighed[0].tools if weighed else ():
+            tokens.setdefault(tool.server, {})[tool.tool] = tool.tokens
+        self._tokens = tokens
+
+    # What a person does.
+
+    @override
+    def opened(self, key: str) -> None:
+        self.view.focus()
+
+    def _tell(self, words: str) -> None:
+        self.notify(line(self._mask(words), 300), markup=False, timeout=4)
+        self._due = 0.0
         self.look()
 
-    def action_instructions(self) -> None:
-        name, pool, status = self._own(), self._host.pool, self.current
-        if name and pool is not None and status is not None:
-            words = self._switches.switch_instructions(pool, status)
-            self.notify(line(self._mask(words), 300), markup=False, timeout=4)
-            self.look()
+    def _meant(self) -> Server | None:
+        pool, name = self._host.pool, self.current
+        return pool.server(name) if pool is not None and name else None
 
-    def action_filter(self) -> None:
-        field = self.query_one(Input)
-        field.disabled = False
-        field.focus()
+    def action_reconnect(self) -> None:
+        if (server := self._meant()) is not None:
+            server.reconnect()
+            self._tell(f"connecting {self.current}")
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self._show()
+    def action_stop(self) -> None:
+        if (server := self._meant()) is not None:
+            server.stop()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.query_one(PageLines).focus()
+    @property
+    def _path(self) -> tuple[str, ...]:
+        """The keys that lead to the current line of the sheet; empty while the focus is elsewhere."""
+        item = self.view.item
+        return item.keys if item is not None and self.view.has_focus else ()
+
+    def action_try(self) -> None:
+        """Fill in what the current line takes, with what was sent last, and request it; make a request again."""
+        status, path = self._status, self._path[:2]
+        if status is None:
+            return
+        made = self._direct.of(status.name)
+        again = next((request.form for request in made if path == ("requests", f"{request.number}")), None)
+        lists = {"tools": status.tools, "resources": status.resources, "templates": status.templates}
+        listed = status.prompts if path[:1] == ("prompts",) else lists.get("".join(path[:1]), ())
+        named = {item.uri if isinstance(item, Resource) else item.name: item for item in listed}
+        item = named.get("".join(path[1:]))
+        if again is not None:
+            self._request(again)
+        elif item is None:
+            self._tell("t is for a tool, a resource or a prompt in the sheet; tab goes there")
+        else:
+            sent = [request.form.given for request in made if request.form.item == item]
+            form = form_of(status.name, item)
+            form = replace(form, given=sent[0]) if sent else form
+            screen = FillScreen(self._host, form, lambda values: self._request(replace(form, given=values)))
+            self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
+
+    def _request(self, form: Form) -> None:
+        status, recorder = self._status, self._host.recorder
+        if status is None or recorder is None:
+            return
+        if any(request.is_running for request in self._direct.of(form.server)):
+            self._tell("A request is running; escape stops it.")
+            return
+        request = self._direct.begin(form, LastFrames(status.connection, recorder.last))
+        self.start(self._direct.make(self._host, request), group="direct")
+        self._due = 0.0
+        self.look()
+        self.view.focus()
+        self.view.go_to(Match(-1, -1, ("/requests", f"/requests/{request.number}")))
+
+    def ignores(self, event: events.Event) -> bool:
+        """Whether a key or click came too early to answer a question."""
+        panel = None if self._overlay is None else self._overlay.panel
+        return panel is not None and panel.swallow(event)
 
     @override
     def action_leave(self) -> None:
-        field = self.query_one(Input)
-        if field.disabled:
-            super().action_leave()
-            return
-        field.value = ""
-        self.query_one(PageLines).focus()
-        field.disabled = True
-
-    async def _ping(self, name: str, pool: Pool) -> None:
-        try:
-            began = time.perf_counter()
-            await pool.request(name, lambda connection: connection.ping())
-            words = f"{line(name, 40)} answered in {(time.perf_counter() - began) * 1000:,.0f} ms"
-        except ServerError as error:
-            self.notify(line(self._mask(str(error)), 300), markup=False, severity="warning", timeout=6)
+        if any(request.is_running for request in self._direct.of(self.current)):
+            self.workers.cancel_group(self, "direct")  # pyright: ignore[reportUnknownMemberType] - of any worker
         else:
-            self.notify(words, markup=False, timeout=4)
+            super().action_leave()
 
-    def action_try(self) -> None:
-        name = self._own()
-        if name:
-            self.app.push_screen(self._open_requests(name))  # pyright: ignore[reportUnknownMemberType] - of any app
+    def action_ping(self) -> None:
+        if self._meant() is not None:
+            self.start(self._ping(self.current), group="ping")
 
-    def _own(self) -> str:
-        """Return the chosen server's name, which the user means from now on; empty if there is none."""
-        self._is_chosen = True
-        return self.current.name if self.current is not None else ""
+    async def _ping(self, name: str) -> None:
+        pool, began = self._host.pool, time.perf_counter()
+        if pool is not None:
+            with self.telling(severity="warning"):
+                await pool.request(name, lambda connection: connection.ping())
+                self._tell(f"{name} answered in {(time.perf_counter() - began) * 1000:,.0f} ms")
+
+    def action_instructions(self) -> None:
+        server, status = self._meant(), self._status
+        if server is None or status is None:
+            return
+        if not status.instructions:
+            self._tell(f"{status.name} has no instructions")
+            return
+        server.switch_instructions(is_on=not server.is_instructing)
+        sent = "are sent from the next turn on" if server.is_instructing else "are no longer sent"
+        self._tell(f"the instructions of {status.name} {sent}")
+
+    def action_switch(self, for_good: bool) -> None:
+        """Switch the tool under the cursor on or off, or the chosen server if the focus is in the list."""
+        server, status, path = self._meant(), self._status, self._path
+        if server is None or status is None:
+            return
+        if path and (path[0] != "tools" or not path[1:]):
+            self._tell("o switches a tool in this tree, or a server in the list")
+            return
+        name, is_on = ".".join((status.name, *path[1:2])), status.state not in _ON
+        with self.telling():
+            if path:
+                is_on = path[1] in server.tools_off
+                server.switch_tool(path[1], is_on=is_on)
+            if for_good:  # of a server before it is done: the configuration file may say otherwise
+                save_switches(self._host.settings, {name: None if path and is_on else is_on})
+            if not path:
+                (server.reconnect if is_on else server.stop)()
+            self._tell(f"{name} is {'on' if is_on else 'off'} {'from now on' if for_good else 'until tui-host ends'}")
+
+
+def _choice(status: ServerStatus) -> Choice:
+    count = len(status.tools)
+    return Choice(
+        words=status.name,
+        mark=mark_of(status.state),
+        style=_STYLES.get(status.state, "note"),
+        mark_style="string" if status.state == "ready" else "",
+        right=(status.state, f"{count:,} tool{'s' * (count != 1)}" if status.state == "ready" else ""),
+    )
+
+
+def _tokens(text: str) -> int:
+    return estimate_tokens(text.encode("utf-8", "replace")) if text else 0

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
+    from tui_host.errors import JSON
     from tui_host.host.watched_resources import Watches
     from tui_host.servers.catalog import Resource
     from tui_host.tui.widgets.prompt.prompt_marks import MarkedField
@@ -129,22 +130,16 @@ class Attaching:
             self._offer_ways(offers, server, uri, word)
 
     def _fill(self, offers: ServerOffers, server: str, template: Resource, word: str) -> None:
-        from tui_host.servers.catalog import PromptArgument, expand, variables
-        from tui_host.tui.widgets.prompt.server_offers import Form
+        from tui_host.servers.catalog import expand
+        from tui_host.tui.widgets.prompt.server_offers import form_of
 
-        def filled(values: Mapping[str, str]) -> None:
+        def filled(values: Mapping[str, JSON]) -> None:
             with self._telling():
-                self._offer_ways(offers, server, expand(template.uri, values), word)
+                texts = {name: str(value) for name, value in values.items()}
+                self._offer_ways(offers, server, expand(template.uri, texts), word)
 
         with self._telling():
-            form = Form(
-                server=server,
-                arguments=tuple(PromptArgument(name=name, required=True) for name in variables(template.uri)),
-                title=f"Resource {line(template.name or template.uri, 80)} of {server}",
-                about=f"{template.uri}  {template.description}",
-                template=template.uri,
-            )
-            offers.ask(form, filled)
+            offers.ask(form_of(server, template), filled)
 
     def _offer_ways(self, offers: ServerOffers, server: str, uri: str, word: str) -> None:
         """Offer to attach or link a resource, and to watch it or watch it no more."""

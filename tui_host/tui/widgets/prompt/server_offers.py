@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
+    from tui_host.chat.schema_form import FormField
     from tui_host.chat.session import Session
+    from tui_host.errors import JSON
     from tui_host.host.host import Host
-    from tui_host.servers.catalog import OfferedPrompt, PromptArgument, Resource, ServerStatus
+    from tui_host.servers.catalog import OfferedPrompt, Resource, ServerStatus, Tool
 
 MOST = 50
 """Resources that are suggested at once."""
@@ -22,14 +24,37 @@ ATTACH, LINK, WATCH, UNWATCH = "attach", "link", "attach and watch", "watch no m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What is filled in. All texts but the server's name are untrusted."""
+    """What is filled in for a tool, a resource's template or a prompt. All texts but the server's name are untrusted."""
 
     server: str  # the server's configured name
-    arguments: tuple[PromptArgument, ...]  # what to ask for
+    item: Tool | Resource | OfferedPrompt
     title: str  # what is filled in
-    about: str = ""  # the server's description
-    prompt: str = ""  # the prompt's name, empty for a template
-    template: str = ""  # the template, empty for a prompt
+    fields: tuple[FormField, ...]
+    action: str  # the word for what is done with the values
+    given: Mapping[str, JSON] = field(default_factory=dict[str, "JSON"])  # values to begin with
+    completes: Mapping[str, JSON] | None = None  # the prompt or template whose values the server completes
+
+
+def form_of(server: str, item: Tool | Resource | OfferedPrompt) -> Form:
+    """Return the form of what a tool, a resource (which takes nothing), a template or a prompt takes."""
+    from tui_host.chat.schema_form import fields_of
+    from tui_host.servers.catalog import OfferedPrompt, Tool, variables
+
+    if isinstance(item, Tool):
+        title = f"Call {line(item.name, 80)} of {server}"
+        return Form(server=server, item=item, title=title, fields=fields_of(item.schema), action="Call")
+    if isinstance(item, OfferedPrompt):
+        title, action = f"Prompt {line(item.title or item.name, 80)} of {server}", "Fill in"
+        texts = {argument.name: argument.description for argument in item.arguments}
+        required = [argument.name for argument in item.arguments if argument.required]
+        completes = {"type": "ref/prompt", "name": item.name}
+    else:
+        title, action = f"Resource {line(item.name or item.uri, 80)} of {server}", "Read"
+        texts = dict.fromkeys(variables(item.uri) if item.is_template else (), "")
+        required, completes = [*texts], {"type": "ref/resource", "uri": item.uri}
+    properties = {name: {"type": "string", "description": text} for name, text in texts.items()}
+    fields = fields_of({"properties": properties, "required": required})
+    return Form(server=server, item=item, title=title, fields=fields, action=action, completes=completes)
 
 
 class ServerOffers:
@@ -45,7 +70,7 @@ class ServerOffers:
         self,
         host: Host,
         session: Callable[[], Session],
-        ask: Callable[[Form, Callable[[Mapping[str, str]], None]], None],
+        ask: Callable[[Form, Callable[[Mapping[str, JSON]], None]], None],
     ) -> None:
         self.host = host
         self.ask = ask
