@@ -22,8 +22,6 @@ from tui_host.capture.store.notes_of_people import RowMarks
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.table import DIALECTS
 from tui_host.settings.schema import ModelRef, Price
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
@@ -74,6 +72,8 @@ class Wires(SessionSource):
         self.prices: dict[str, Price] = {}
         self.row_marks = RowMarks(None, "s")
         self.records: list[Record] = []
+        self._clock = ""
+        self._begun: dict[tuple[str, int], int] = {}
 
     # The source.
 
@@ -88,14 +88,6 @@ class Wires(SessionSource):
     @override
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
         return {seq: self.records[seq - 1].data for seq in seqs}
-
-    @override
-    def started_mono_ns(self, row: Row) -> int | None:
-        return next(other.mono_ns for other in self.ladder.rows if other.turn == row.turn)
-
-    @override
-    def dialect(self, row: Row) -> Dialect | None:
-        return DIALECTS["openai"] if row.lane == "llm" else None
 
     @override
     def price(self, row: Row, model: str) -> Price | None:
@@ -119,9 +111,12 @@ class Wires(SessionSource):
             mono_ns=5_000_000_000 + round(at * 1e9),
         )
         self.records.append(record)
-        self.recorded.feed(record)
-        self.ladder.feed([record])
+        self._feed([record])
         return record
+
+    def row(self, draft: Record, at: float) -> Row:
+        self.append(draft, at)
+        return self.ladder.rows[-1]
 
     def request(
         self, body: bytes, at: float, *, exchange: str, step: int = 1, redacted: tuple[Redaction, ...] = ()
@@ -138,14 +133,12 @@ class Wires(SessionSource):
             data=body,
             redacted=redacted or (Redaction(where="head", name="authorization", length=51),),
         )
-        self.append(draft, at)
-        return self.ladder.rows[-1]
+        return self.row(draft, at)
 
     def listing(self, at: float, *, exchange: str) -> Row:
         head = Head(method="GET", url="http://127.0.0.1:9/v1/models")
         draft = Record(wire="llm", kind="request", peer="demo", direction="out", exchange=exchange, head=head)
-        self.append(draft, at)
-        return self.ladder.rows[-1]
+        return self.row(draft, at)
 
     def response(self, request: Row, at: float, *chunks: bytes, status: int = 200, encoding: str | None = None) -> Row:
         """The head of the answer to a request, and what came of its body; the row stays open."""
@@ -173,13 +166,11 @@ class Wires(SessionSource):
     def frame(self, data: bytes, at: float, *, direction: Direction, turn: int = 1, call: str | None = None) -> Row:
         place = Place(session="s", turn=turn or None, step=1 if turn else None, call=call)
         draft = Record(wire="mcp", kind="frame", peer="math", connection="n1", direction=direction, place=place)
-        self.append(replace(draft, data=data + b"\n"), at)
-        return self.ladder.rows[-1]
+        return self.row(replace(draft, data=data + b"\n"), at)
 
     def stderr(self, text: str, at: float) -> Row:
         draft = Record(wire="stderr", kind="line", peer="math", connection="n1", direction="in")
-        self.append(replace(draft, data=text.encode() + b"\n"), at)
-        return self.ladder.rows[-1]
+        return self.row(replace(draft, data=text.encode() + b"\n"), at)
 
     def notice(self, number: int, at: float) -> Row:
         data = rpc(method="notifications/message", params={"level": "info", "data": f"n {number}"})
@@ -195,8 +186,7 @@ class Wires(SessionSource):
     ) -> Row:
         data: JSON = {"server": "math", "tool": tool, "asked": {"a": 6, "b": 5}, "words": words}
         place = Place(session="s", turn=1, step=1, call=call)
-        self.append(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
-        return self.ladder.rows[-1]
+        return self.row(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
 
     def link(self, relation: Relation, span: Span, at: float, *, call: str = CALL_ID, tool: str = "multiply") -> None:
         link = Link(relation=relation, call=call, span=span, server="math", tool=tool, words='{"a":6,"b":5}')

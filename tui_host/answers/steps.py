@@ -18,12 +18,6 @@ PIECE = 8 << 10
 _WAIT = 0.002
 
 
-class Pause(str):
-    """A report that somebody wants to see: the work stops behind it, though there may be time left."""
-
-    __slots__ = ()
-
-
 def in_thread(work: Callable[[], T], words: str) -> Steps[T]:
     """Do in a thread what knows no steps, such as reading large JSON, and say the words meanwhile."""
     executor = ThreadPoolExecutor(1)
@@ -57,7 +51,7 @@ class Making(Generic[T]):
         try:
             for progress in self._steps:
                 self.progress = progress
-                if isinstance(progress, Pause) or self._clock() - began >= seconds:
+                if self._clock() - began >= seconds:
                     return False
         finally:
             self.seconds += self._clock() - began

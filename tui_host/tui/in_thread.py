@@ -12,9 +12,6 @@ T = TypeVar("T")
 SWITCH_SECONDS = 0.0005
 """Longest time until a busy thread lets the screen work. Python's own is ten times longer: keys would wait for it."""
 _ROOM = threading.Semaphore(3)  # a page, a filter or a story that is read, and one that nobody waits for any more
-_LOCK = threading.Lock()
-_BUSY: set[int] = set()
-_USUAL = sys.getswitchinterval()
 
 
 def in_thread(work: Callable[[], T]) -> Future[T]:
@@ -25,22 +22,14 @@ def in_thread(work: Callable[[], T]) -> Future[T]:
         with _ROOM:
             if not future.set_running_or_notify_cancel():
                 return
-            _give_way(is_busy=True)
+            sys.setswitchinterval(SWITCH_SECONDS)
             try:
                 result = work()
             except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
                 future.set_exception(error)
             else:
                 future.set_result(result)
-            finally:
-                _give_way(is_busy=False)
 
     # A daemon: the end of the program does not wait for it.
     threading.Thread(target=run, name="at work", daemon=True).start()
     return future
-
-
-def _give_way(*, is_busy: bool) -> None:
-    with _LOCK:
-        (_BUSY.add if is_busy else _BUSY.discard)(threading.get_ident())
-        sys.setswitchinterval(SWITCH_SECONDS if _BUSY else _USUAL)

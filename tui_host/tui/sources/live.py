@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from tui_host.answers.bodies import body_of
 from tui_host.answers.recorded_wires import RecordedWires, is_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.notes_of_people import RowMarks
@@ -29,7 +30,6 @@ PER_PIECE = 100
 """Number of records between two looks at the clock."""
 PER_PAGE = 250
 """Number of a row's records to read at a time."""
-_OF_ONE_KIND = {"request": "request", "response": "chunk", "end": "end", "vendor": "link"}
 
 
 class SessionSource(RecordedWires):
@@ -158,12 +158,7 @@ class SessionSource(RecordedWires):
 
     def body(self, row: Row) -> bytes:
         """Return a row's bytes as they were on the wire."""
-        records: Iterable[Record | None] = (record for page in self.pages_of(row) for record in page)
-        if (row.exchange and row.kind == "frame") or row.kind in {"decision", "vendor"}:
-            records = [self.record((row.capture, row.seq))]
-        kind = _OF_ONE_KIND.get(row.kind)
-        kinds = {"frame", "line", "decision", "error"} if kind is None else {kind}
-        return b"".join(record.data for record in records if record is not None and record.kind in kinds)
+        return body_of(self, row).wire
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
         """Return the bytes of records by number, of those that need no decoding: quicker than the records."""

@@ -47,7 +47,7 @@ _SILENT = 0.1
 """Seconds after which it is said that a page is being made."""
 _LOOKING = 0.008
 """Seconds of a tick for a search."""
-_NARROW = 64
+_NARROW = 56
 """Width in columns below which the tabs and what they are of have two lines."""
 
 
@@ -65,7 +65,10 @@ class TabLine(Widget):
     def render(self) -> Content:
         strong, width = "bold $foreground", self.size.width
         lines, used = [[Content.styled(">" if self.is_here else " ", strong)]], 1
-        for tab in self.tabs:
+        is_tight = (
+            self.size.height == 1 and sum(map(len, self.tabs)) + 2 * len(self.tabs) + len(self.search) > width - 3
+        )
+        for tab in (self.current,) if self.search and is_tight else self.tabs:
             name = Content.styled(f"[{tab}]", strong) if tab == self.current else Content(f" {tab} ")
             if used + name.cell_length > width and len(lines) < self.size.height:
                 lines, used = [*lines, [Content(" ")]], 1
@@ -126,33 +129,15 @@ class Detail(Vertical):
     Detail.-narrow > TabLine { height: 2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "left,h",
-            "tab(-1)",
-            "tabs",
-            key_display="left right",
-            tooltip="go to the next or the previous tab; 1 to 9 too",
-        ),
+        Binding("left,h", "tab(-1)", "tabs", key_display="left right", tooltip="go to the tab beside; 1 to 9 too"),
         Binding("right,l", "tab(1)"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
-        Binding(
-            "slash",
-            "search",
-            "search",
-            tooltip="search the page, opening what hides a place: n and N go on, escape ends; up: the last text",
-        ),
-        Binding(
-            "n", "place(1)", tooltip="go to the next or the former place of the search; without one, as in the list"
-        ),
+        Binding("slash", "search", "search", tooltip="search the page; n and N go on, escape ends; up: the last text"),
+        Binding("n", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"),
         Binding("N", "place(-1)"),
+        Binding("o", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
         Binding(
-            "o", "to_row", "its row", tooltip="on a line of a page such as Time or Chain: go to the row it leads to"
-        ),
-        Binding(
-            "r",
-            "bytes",
-            "bytes",
-            tooltip="show the bytes of the current line's value as they were sent; again: in hex; again: back",
+            "r", "bytes", "bytes", tooltip="show the bytes of the current value as sent; again: in hex; then: back"
         ),
         Binding("p", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
     ]
@@ -222,7 +207,8 @@ class Detail(Vertical):
         """Show a tab for this and similar rows."""
         tabs = tabs_of(self.row)
         if tab in tabs:
-            self._chosen[tabs] = tab
+            if tab != self.tab:
+                self._before[tabs], self._chosen[tabs] = self.tab, tab
             self.sync(now=True)
 
     def choose_at(self, place: int) -> None:
@@ -233,12 +219,9 @@ class Detail(Vertical):
     def toggle(self, tab: str) -> bool:
         """Show a tab, or if it is shown the one before; returns whether the row has the tab."""
         tabs = tabs_of(self.row)
-        if tab not in tabs:
-            return False
-        now = self.tab
-        self.choose(self._before.get(tabs, tabs[0]) if now == tab else tab)
-        self._before[tabs] = tabs[0] if now == tab else now
-        return True
+        if tab in tabs:
+            self.choose(self._before.get(tabs, tabs[0]) if self.tab == tab else tab)
+        return tab in tabs
 
     def action_tab(self, step: int) -> None:
         if tabs := tabs_of(self.row):

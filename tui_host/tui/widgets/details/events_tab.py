@@ -45,7 +45,7 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
 
     def end_run() -> None:
         if run:
-            entries.append(_run_entry(run, lambda text: source.marks(source.hide(text))))
+            entries.append(_run_entry(run, source.hide))
             run.clear()
 
     for event in (event for record in records for event in reading.events(record)):

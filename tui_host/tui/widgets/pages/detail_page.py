@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui_host.answers.steps import Pause
 from tui_host.tui.widgets.lines.selection import Selectable
 
 if TYPE_CHECKING:
@@ -107,17 +106,3 @@ class Page(Selectable):
 
     def keep(self, before: Page) -> None:
         """Keep folded what is folded in a page that this one replaces."""
-
-
-class Beginning(Pause):
-    """A report of a page that is being made, with its beginning to show meanwhile."""
-
-    __slots__ = ("page",)
-    page: Page  # the beginning
-
-    @classmethod
-    def of(cls, page: Page) -> Beginning:
-        """Return the report."""
-        report = cls("the beginning")
-        report.page = page
-        return report
