@@ -102,9 +102,16 @@ class _Making:
         self.beginning: Page | None = None  # of a long text
         self.is_told = False  # whether the view says that it is being made
         self.news = threading.Event()  # that the page or its beginning is made
-        work = partial(register.page_of, wanted.about[1], source, row, flipped, self._begin)
-        self.future: Future[Page] = in_thread(work)
+        self.future: Future[Page] = in_thread(partial(self._make, source, row, flipped))
         self.future.add_done_callback(lambda _: self.news.set())
+
+    def _make(self, source: SessionSource, row: Row | Section, flipped: set[str]) -> Page:
+        try:
+            return register.page_of(self.wanted.about[1], source, row, flipped, self._begin)
+        except RecursionError:
+            raise
+        except RuntimeError:  # records came while the ones before were gone through
+            return register.page_of(self.wanted.about[1], source, row, flipped, self._begin)
 
     def _begin(self, page: Page) -> None:
         self.beginning = page
