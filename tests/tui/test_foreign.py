@@ -19,6 +19,7 @@ from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
+from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
 from tui_host.tui.sources.source_words import LOADING, NEVER_SAID
 from tui_host.tui.sources.tapped import TapSource
