@@ -16,21 +16,18 @@ from pathlib import Path
 import anyio
 import keyring
 import pytest
-from anyio import to_thread
 from keyring.backend import KeyringBackend
 from textual.content import Content
 from textual.widgets import Input
 
 from tests.kit.app import MATH, OFF, SMALL, Running, fast, running
 from tests.settings import keyrings
-from tui_host.capture.ladder.row import Row
 from tui_host.capture.store.store import Store
 from tui_host.host.host import Host
 from tui_host.llm.dialects.table import dialect
 from tui_host.servers.catalog import LogLine
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.save import STATE_FILE
-from tui_host.settings.schema import ModelRef
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, keys_of
 from tui_host.tui.screens.field_screen import FieldScreen, KeyScreen
@@ -289,28 +286,8 @@ async def test_a_chosen_model_stands_in_the_header_and_the_next_request_and_its_
     assert json.loads(app.bodies("llm", "out")[-1])["model"] == "alpha"
     state = (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
     assert 'model = "mine/alpha"' in state
-    app.session.model = ModelRef(provider="fast", model="openai")  # as a session of earlier has its own
-    left = app.session.id
     await app.press("ctrl+n")
     assert (app.session.turn, str(app.session.model)) == (0, "mine/alpha")
-    assert left not in app.host.sessions, "it is on the disk"
-    app.app.show_session(await to_thread.run_sync(app.host.sessions.open, left))
-
-    def requests() -> list[Row]:
-        return [row for row in app.inspector_source.ladder.rows if row.kind == "request" and row.peer == "mine"]
-
-    await app.until(requests)  # a session's records are read again a little at a look, and drawn a little later
-    await app.until_shown("POST chat/completions")
-    request = requests()[-1]
-    app.inspector.ladder.focus()
-    app.inspector.ladder.select(request.number)
-    await app.press("enter", "3")
-    await app.until_shown("[Headers]", f"••• MINE_KEY ({len(SECRET)})")
-    for tab in ("1", "2", "4"):
-        await app.press(tab)
-        await app.pilot.pause()
-        assert SECRET not in app.text
-    assert SECRET not in app.inspector.current_source()[1]
 
 
 async def test_any_model_can_be_typed_whole_and_an_unknown_provider_is_told(app: Running) -> None:
@@ -390,21 +367,16 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
         await app.until_shown("Providers", "no key", "DEEPSEEK_API_KEY is not set; press enter to type the key")
 
 
-async def test_without_a_keyring_the_screen_names_the_variable_and_takes_no_key(app: Running) -> None:
+async def test_without_a_keyring_the_variable_is_named_and_a_locked_one_keeps_nothing(app: Running) -> None:
     await on_model_screen(app, "mistral/")
     await app.until_shown("Mistral: MISTRAL_API_KEY is not set")
     await app.press("enter")
-    await app.until_shown(
-        "This system has no keyring", "Set the environment variable MISTRAL_API_KEY, then start tui-host again."
-    )
+    await app.until_shown("This system has no keyring", "Set the environment variable MISTRAL_API_KEY, then start")
     assert not app.app.screen.query_one(Input).display
     await app.press("escape")
     await until_on(app, ModelScreen)
-
-
-async def test_a_locked_keyring_is_told_and_nothing_is_kept(app: Running) -> None:
     with having(keyrings.Locked()):
-        await on_model_screen(app, "groq/")
+        app.app.screen.query_one(Input).value = "groq/"
         await app.until_shown("GROQ_API_KEY is not set")
         await app.press("enter")
         await app.until_shown("Key of Groq", "into no file")

@@ -87,20 +87,13 @@ class FieldScreen(PageScreen):
         self, place: str, words: str = "", *, text: str = "", heading: str = "", take: Callable[[str], Taken] = str
     ) -> None:
         super().__init__(heading or place)
-        self._words, self._text, self._take = words, text, take
+        self._words, self._take = words, take
+        self.field = self.FIELD(text, password=self.FIELD is HiddenInput, compact=True, select_on_focus=False)
 
     @override
     def body(self) -> Sequence[Widget]:
         words, trouble = Static(Content(self._words), id="field-words"), Static(id="field-trouble")
-        return [words, *self.fields(), trouble, Static(classes="page-body")]
-
-    def fields(self) -> Sequence[Widget]:
-        hidden = self.FIELD is HiddenInput
-        return [self.FIELD(self._text, password=hidden, compact=True, select_on_focus=False)]
-
-    @property
-    def field(self) -> Input:
-        return self.query_one(Input)
+        return [words, self.field, trouble, Static(classes="page-body")]
 
     def explain(self, words: str) -> None:
         """Show a text above the field."""
@@ -110,21 +103,14 @@ class FieldScreen(PageScreen):
         """Show below the field why its text is not valid."""
         self.query_one("#field-trouble", Static).update(Content(line(words, 400)))
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self.typed(event.input)
-
-    def typed(self, field: Input) -> None:  # noqa: ARG002 - others look at the field
+    def on_input_changed(self) -> None:
         self.complain("")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.entered(event.input)
+    def on_input_submitted(self) -> None:
+        self.start(self._finish(), exclusive=True)
 
-    def entered(self, field: Input) -> None:
-        self.start(self._finish(field.value.strip()), exclusive=True)
-
-    async def _finish(self, text: str) -> None:
-        taken = await self.taken(text)
+    async def _finish(self) -> None:
+        taken = await self.taken(self.field.value.strip())
         if isinstance(taken, str):
             self.complain(taken)
             return
@@ -158,19 +144,15 @@ class KeyScreen(FieldScreen):
             name = await in_thread(keyring_name)
         except TuiHostError as error:
             why = f"{error.what}."
-        variable = self._provider.key_variable
-        if name:
-            place = (
-                f"The key goes to the system's keyring ({line(name, 60)}), under {SERVICE} and {self._provider.name}"
-            )
-            self.explain(f"{place}; into no file, and nowhere but to {self._label}.")
-            self.field.display = True
-            self.field.focus()
-        elif variable:
-            how = f"Set the environment variable {variable}, then start tui-host again."
-            self.explain(f"{line(why, 300)}\n{how}")
-        else:
-            self.explain(f"{line(why, 300)}\nWrite api_key into config.toml.")
+        if not name:
+            variable = self._provider.key_variable
+            how = f"Set the environment variable {variable}, then start tui-host again." if variable else ""
+            self.explain(f"{line(why, 300)}\n{how or 'Write api_key into config.toml.'}")
+            return
+        place = f"the system's keyring ({line(name, 60)}), under {SERVICE} and {self._provider.name}"
+        self.explain(f"The key goes to {place}; into no file, and nowhere but to {self._label}.")
+        self.field.display = True
+        self.field.focus()
 
     @override
     async def taken(self, text: str) -> Taken:
@@ -215,9 +197,9 @@ class JoinScreen(FieldScreen):
         super().__init__("Join", words, heading="Join by hand", take=take)
 
     @override
-    def typed(self, field: Input) -> None:
-        if field.value:
-            self.entered(field)
+    def on_input_changed(self) -> None:
+        if self.field.value:
+            self.on_input_submitted()
 
 
 def option_screen(host: Host, session: Session, name: str, changed: Callable[[], None]) -> FieldScreen:
@@ -260,8 +242,8 @@ class SaveScreen(FieldScreen):
         self._replaced = ""
 
     @override
-    def typed(self, field: Input) -> None:
-        if field.value.strip() != self._replaced:
+    def on_input_changed(self) -> None:
+        if self.field.value.strip() != self._replaced:
             self._replaced = ""
             self.complain("")
 

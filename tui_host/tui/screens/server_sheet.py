@@ -275,10 +275,10 @@ def _frames(status: ServerStatus, last: LastFrames | None) -> SheetLine:
     return frames_line(f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}{shown}", last)
 
 
-def frames_line(counts: str, last: LastFrames | None, *, opened: bool = False) -> SheetLine:
+def frames_line(counts: str, last: LastFrames | None) -> SheetLine:
     """Return the line with the frames below; None while nobody looks at them."""
     label, children = f"{'frames':<{_NAME}}{counts}", _CLOSED if last is None else last.lines()
-    return SheetLine(key="frames", label=label, figures=("at", "size"), children=children, opened=opened, style="what")
+    return SheetLine(key="frames", label=label, figures=("at", "size"), children=children, style="what")
 
 
 def _resource(resource: Resource, mask: Mask) -> SheetLine:
