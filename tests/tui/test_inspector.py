@@ -37,20 +37,6 @@ from tui_host.llm.tool_names import OPENAI_NAMES
 from tui_host.tui.widgets.inspector.index import SESSION
 
 
-async def test_a_row_appears_with_its_first_byte_and_grows() -> None:
-    wires = Wires()
-    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
-        request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
-        await until(pilot, lambda: "POST chat/completions" in app.text)
-        response = wires.response(request, 1.2)
-        await until(pilot, lambda: "200 …" in app.text)
-        for number, event in enumerate(events_of({"content": "Hel"}, {"content": "lo"})):
-            wires.chunk(response, event, 1.3 + number / 10)
-        await until(pilot, lambda: '4 events · "Hello" …' in app.text and "answer  Hello" in app.text)
-        wires.end(response, 2.0)
-        await until(pilot, lambda: '4 events · "Hello" · 1.0 s' in app.text)
-
-
 async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -> None:
     wires = a_session()
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
@@ -70,27 +56,30 @@ async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -
         assert marks(app).rstrip().endswith(">")
 
 
-async def test_what_happens_outside_the_turn_takes_the_selection_from_nothing_in_it() -> None:
+async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_turn_leaves_it_selected() -> None:
     wires = Wires()
     connected(wires)
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         ladder = app.inspector.ladder
-        await until(pilot, lambda: "▸ connections · 2 rows" in app.text)
+        await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "Signs of the list" in app.text)
         request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
-        await until(pilot, lambda: ladder.selected_number == request.number)
+        await until(pilot, lambda: ladder.selected_number == request.number and "POST chat/completions" in app.text)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.1, direction="out", turn=0)
         wires.stderr("listing", 1.2)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"result":{"tools":[]}}', 1.3, direction="in", turn=0)
-        await until(pilot, lambda: "#9 result" in app.text and "listing" in app.text)
+        await until(pilot, lambda: "#9 result" in app.text and "listing" in app.text and "following" in app.text)
         assert ladder.selected_number == request.number
-        assert "following" in app.text
         headings = [line.split()[1] for line in app.lines if line[1] in "▸▾" and "──" in line]
         assert headings == ["session", "connections", "turn"]
         assert app.text.index("POST chat/completions") < app.text.index("listing") < app.text.index("#9 result")
-        response = wires.response(request, 1.4, *events_of({"content": "30"}))
+        response = wires.response(request, 1.4)
+        await until(pilot, lambda: "200 …" in app.text)
+        for number, event in enumerate(events_of({"content": "Hel"}, {"content": "lo"})):
+            wires.chunk(response, event, 1.5 + number / 10)
+        await until(pilot, lambda: '4 events · "Hello" …' in app.text and "answer  Hello" in app.text)
         wires.end(response, 2.0)
         wires.notice(1, 2.1)
-        await until(pilot, lambda: "info: n 1" in app.text)
+        await until(pilot, lambda: '4 events · "Hello" · 1.0 s' in app.text and "info: n 1" in app.text)
         assert ladder.selected_number == response.number
 
 

@@ -274,14 +274,15 @@ class Inspector(Container):
 
     def _arrange(self) -> None:
         arrangement, details = self.arrangement, self.query_one("#inspector-details")
-        self._is_flipped &= arrangement == "one" and not isinstance(self.details[0].row, Section)
-        if self._arranged == (arrangement, self._is_flipped):
+        self._is_flipped &= arrangement == "one"
+        is_flipped = self._is_flipped and not isinstance(self.details[0].row, Section)
+        if self._arranged == (arrangement, is_flipped):
             return
-        self._arranged = arrangement, self._is_flipped
+        self._arranged = arrangement, is_flipped
         had_focus, is_one = any(detail.has_focus_within for detail in self.details), arrangement == "one"
         details.update_classes({f"-{name}": name == arrangement for name in get_args(Arrangement)})  # one restyling
         for detail, is_second in zip(self.details, (False, True), strict=True):
-            detail.set_class(is_one and is_second != self._is_flipped, "-hidden")
+            detail.set_class(is_one and is_second != is_flipped, "-hidden")
         if had_focus and is_one:
             self._visible_details[0].view.focus()
 

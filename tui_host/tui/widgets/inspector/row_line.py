@@ -75,7 +75,7 @@ def turn_title(source: SessionSource, turn: int, room: int) -> str:
     question, figures, ending = "", "", ""
     for item in _items_of(source.session.conversation, turn):
         if isinstance(item, UserItem):
-            question = question or " ".join(item.text[:FOREIGN_CHARACTERS].split())
+            question = question or " ".join(source.hide(item.text[: 4 * FOREIGN_CHARACTERS]).split())
         elif isinstance(item, AnswerItem | CallItem):
             ending = _ENDINGS.get(item.state, "")
         elif isinstance(item, SummaryItem):
