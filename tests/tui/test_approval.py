@@ -213,7 +213,11 @@ async def test_escape_goes_back_one_level(app: Running) -> None:
 
 
 async def test_the_calls_stay_where_they_are_and_the_mark_moves(app: Running) -> None:
-    async with asking(app, *(question(f"tool{number}") for number in range(8))) as ask:
+    questions = [question(f"tool{number}") for number in range(8)]
+    for asked in questions:
+        asked.later = 24
+    async with asking(app, *questions) as ask:
+        await ask.until_said("Approve 8 calls? 1 of 8, then 24 more", "Y all of these")
 
         def listed() -> list[str]:
             rows = [line.strip("│ ").split() for line in ask.lines if "math.tool" in line]
@@ -229,15 +233,6 @@ async def test_the_calls_stay_where_they_are_and_the_mark_moves(app: Running) ->
         assert {len(line) for line in ask.lines} == {len(ask.lines[0])}
         await ask.press("right")
         assert listed() == first
-
-
-async def test_how_many_more_calls_come_after_those_that_are_asked_is_told(app: Running) -> None:
-    questions = [question(f"tool{number}") for number in range(3)]
-    for asked in questions:
-        asked.later = 24
-    async with asking(app, *questions, size=(110, 30)) as ask:
-        assert "Approve 3 calls?  1 of 3, then 24 more" in ask.text
-        assert "Y all of these" in ask.text
 
 
 @pytest.mark.parametrize("key", ["y", "end"])
@@ -319,43 +314,47 @@ async def test_a_session_rule_takes_a_second_a_after_it_was_told(app: Running) -
         assert ask.words[1] == "approved for the session"
 
 
-@pytest.mark.parametrize("burst", ["yy", "nY", "Ay"])
-async def test_keys_that_came_in_one_write_decide_once_at_the_most(app: Running, burst: str) -> None:
-    async with asking(app, question(), question("add")) as ask:
-        await app.press_at_once(*burst)
-        await ask.armed_or_writing()
-        assert ask.verdicts == [{"y": "approved", "n": "rejected"}.get(burst[0], ""), ""]
-
-
-async def test_a_key_that_came_too_early_is_told_until_another_one_counts(app: Running) -> None:
-    async with asking(app, question(), question("add")) as ask:
-        assert "too early" not in ask.text
-        await app.press_at_once("y", "y")
-        assert ask.verdicts == ["approved", ""]
-        await ask.until_said("y came too early and was ignored; press it again")
-        await app.press_at_once("p")
-        assert "too early" not in ask.text
-
-
-@pytest.mark.parametrize(
-    "event",
-    [events.Key("l", "l"), events.Key("down", None), events.Paste("y"), None],
-    ids=["letter", "moving key", "paste", "click"],
-)
-async def test_any_key_or_click_that_is_no_decision_restarts_the_quiet_period(
-    app: Running, event: events.Event | None
+async def test_keys_that_came_in_one_write_decide_once_at_the_most_and_those_that_came_too_early_are_told(
+    app: Running,
 ) -> None:
+    for burst, verdict in (("Ay", ""), ("nY", "rejected"), ("yy", "approved")):
+        async with asking(app, question(), question("add")) as ask:
+            assert "too early" not in ask.text
+            await app.press_at_once(*burst)
+            assert ask.verdicts == [verdict, ""]
+            await ask.until_said(f"{burst[1]} came too early and was ignored; press it again")
+            await app.press_at_once("p")
+            await app.until(lambda: "too early" not in ask.text)
+
+
+async def test_a_key_that_decides_nothing_says_which_do_and_takes_a_first_escape_back(app: Running) -> None:
     async with asking(app, question()) as ask:
-        key = events.Key("y", "y")
-        if event is None:
-            await app.pilot.click("#header")
-            app.main.set_focus(app.approval)
-        else:
-            event.time = key.time = time.monotonic()
-            await app.app.on_event(event)
-        app.app.post_message(key)
-        await app.pilot.pause()
+        # The rest of a terminal's late answer, behind an escape that was its beginning.
+        for rest in ("[?62;22c", "]11;rgb:1e1e/1e1e/1e1e\\", "P>|kitty(0.26.5)"):
+            await ask.decide("escape")
+            await ask.until_said("escape again: reject and stop the turn")
+            await app.press_at_once(*rest)
+            await ask.until_said("y or n decides")
+            assert "escape again" not in ask.text
+        await ask.armed()
+        await app.press_at_once("space", "enter")
         assert ask.verdicts == [""]
+
+
+async def test_any_key_or_click_that_is_no_decision_restarts_the_quiet_period(app: Running) -> None:
+    async with asking(app, question()) as ask:
+        for event in (events.Key("l", "l"), events.Key("down", None), events.Paste("y"), None):
+            await ask.armed()
+            key = events.Key("y", "y")
+            if event is None:
+                await app.pilot.click("#header")
+                app.main.set_focus(app.approval)
+            else:
+                event.time = key.time = time.monotonic()
+                await app.app.on_event(event)
+            app.app.post_message(key)
+            await app.pilot.pause()
+            assert ask.verdicts == [""]
         await ask.decide("y")
         assert ask.verdicts == ["approved"]
 
@@ -439,29 +438,20 @@ async def test_a_question_answered_elsewhere_makes_room_and_new_ones_join(app: R
         await ask.until_said("Approve 2 calls?", "> math.add", "math.divide")
 
 
-@pytest.mark.parametrize(
-    ("hints", "claim"),
-    [
-        ((("readOnlyHint", True), ("openWorldHint", True)), "server claims: read-only, reaches outside"),
-        (
-            (("readOnlyHint", False), ("destructiveHint", True)),
-            "server claims: may change things, may destroy data",
-        ),
+async def test_hints_are_a_claim_and_stand_where_there_is_room(app: Running) -> None:
+    for hints, claims in (
+        ((("readOnlyHint", True), ("openWorldHint", True)), "read-only, reaches outside"),
+        ((("readOnlyHint", False), ("destructiveHint", True)), "may change things, may destroy data"),
         ((("readOnlyHint", "yes"),), ""),
-    ],
-    ids=["outside", "destroys", "nonsense"],
-)
-async def test_hints_are_a_claim_and_stand_where_there_is_room(
-    app: Running, hints: Sequence[tuple[str, JSON]], claim: str
-) -> None:
-    async with asking(app, question(hints=hints)) as ask:
-        row = next(line for line in ask.lines if "math.multiply" in line)
-        assert row.split("multiply")[1].strip("│ ") == claim
-        await app.pilot.resize_terminal(50, 36)
-        await app.until(lambda: len(ask.lines[0]) == 50)
-        row = next(line for line in ask.lines if "math.multiply" in line)
-        assert "server" not in row
-        assert claim in ask.said
+    ):
+        claim = f"server claims: {claims}" if claims else ""
+        async with asking(app, question(hints=hints)) as ask:
+            row = next(line for line in ask.lines if "math.multiply" in line)
+            assert row.split("multiply")[1].strip("│ ") == claim
+            await app.pilot.resize_terminal(50, 36)
+            await app.until(lambda: len(ask.lines[0]) == 50)
+            assert "server" not in next(line for line in ask.lines if "math.multiply" in line)
+            await ask.until_said(claim)
 
 
 async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approved_holds_it(app: Running) -> None:
@@ -470,6 +460,8 @@ async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approv
         assert KEY not in app.text
         for words in ('"a": "••• KEY (15)"', "the arguments contain a secret of yours", "Send ••• KEY (15)."):
             assert words in ask.said
+        await ask.decide("e")
+        await ask.until_said("they are not edited: r rejects with a reason")
         await ask.decide("y")
         assert KEY in ask.decided.arguments.decode()
     async with asking(app, question(description=f"{'x' * 8 * 60}{KEY} end")) as ask:

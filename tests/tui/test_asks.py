@@ -326,8 +326,9 @@ async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: 
     assert requests == [replace(SAMPLING, params={"messages": [], "maxTokens": 7})]
     result: dict[str, JSON] = {"role": "assistant", "content": {"type": "text", "text": "Hi"}, "model": "m"}
     async with asked(app, lambda: app.app.asks.review_answer(SAMPLING, SamplingAnswer(result=result))) as reviewed:
-        await app.press("tab")
-        await app.type("!")
+        await app.until_shown('"text": "Hi"', "Send to math")
+        field = (await until_armed(app)).query_one(TextField)
+        field.load_text(field.text.replace("Hi", "Hi!"))
         await press_button(app)
     assert reviewed == [SamplingAnswer(result={**result, "content": {"type": "text", "text": "Hi!"}})]
     async with asked(app, lambda: app.app.asks.review_request(SAMPLING)) as refused:

@@ -20,15 +20,8 @@ from tui_host.capture.visible import hidden, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.chat.policy import CallRequest, Question
 from tui_host.errors import JSON, TuiHostError
-from tui_host.tui.questions.arguments import (
-    Arguments,
-    ArgumentText,
-    CallKey,
-    CallLine,
-    CallList,
-    argument_lines,
-    name_of,
-)
+from tui_host.tui.keys import keys_of
+from tui_host.tui.questions.arguments import Arguments, CallKey, CallLine, CallList, argument_lines, name_of
 from tui_host.tui.questions.form import Finished, TextField
 from tui_host.tui.questions.panel import QuestionPanel, Rows, paragraphs
 from tui_host.tui.widgets.status_lines import DIM
@@ -37,40 +30,30 @@ Misfits: TypeAlias = Callable[[JSON, JSON], Awaitable[Sequence[str] | None]]
 """Checks a value against a foreign schema, in a bounded process; None if that is not possible."""
 ArgumentNotes: TypeAlias = Callable[[CallRequest, bytes], Mapping[str, str]]
 """Returns where values of the arguments come from, by the path of each value such as `items[0].name`."""
-Label: TypeAlias = tuple[str, str, str]
-"""A key as printed, what it does, and the same in a word for narrow windows."""
 
 LISTED_MISFITS = 3
 """Number of errors to list; further ones are only counted."""
 SECRET_CHARACTERS = 4096
 """Number of characters after a cut in which a secret may continue."""
-SMALLEST_CELLS = 26
-"""Width inside the frame below which a tool's name and arguments are not readable."""
-LOW_LINES, LOWEST_LINES = 22, 14
-"""Heights of the chat below which calls and description give way to the arguments."""
-KEY_LINES = 6
-KEYS: Sequence[Sequence[Label]] = (
-    (
-        ("y/a", "once", "once"),
-        ("e", "edit", "edit"),
-        ("A", "this tool, this session", "session"),
-        ("Y", "all that remain", "all"),
-    ),
-    (("n", "no", "no"), ("r", "no, because…", "because…"), ("esc esc", "stop the turn", "stop")),
-    (
-        ("tab", "look around", "look"),
-        ("left right", "other calls", "others"),
-        ("p", "raw", "raw"),
-        ("d", "description", "about"),
-    ),
-)
-"""The keys that lead on, those that lead back, and those that only look, the most important first."""
-EDIT_KEYS: Sequence[Label] = (
-    ("enter", "show what will be sent", "review"),
-    ("esc", "back", "back"),
-    ("ctrl+j", "new line", "new line"),
-)
-REASON_KEYS: Sequence[Label] = (("enter", "reject with this reason", "reject"), ("esc", "back", "back"))
+SMALLEST_CELLS = 30
+"""Width of the chat below which a tool's name and arguments are not readable."""
+LOW_LINES, LOWEST_LINES, TINY_LINES = 22, 14, 9
+"""Heights of the chat below which calls and description give way to the arguments, and below which nothing is asked."""
+KEY_LINES, LOW_KEY_LINES = 6, 3
+KEY_GROUPS = ("once edit session all", "no because… stop", "look others raw about")
+"""The keys that lead on, those that lead back, and those that only look, by the brief words of their bindings."""
+EFFECTS = {
+    "session": "this tool, this session",
+    "all": "all that remain",
+    "because…": "no, because…",
+    "stop": "stop the turn",
+    "look": "look around",
+    "others": "other calls",
+    "about": "description",
+}
+"""The brief words as they are printed where there is room."""
+EDIT_KEYS = (("enter", "show what will be sent"), ("esc", "back"), ("ctrl+j", "new line"))
+REASON_KEYS = (("enter", "reject with this reason"), ("esc", "back"))
 
 
 class Approval(QuestionPanel):
@@ -87,23 +70,17 @@ class Approval(QuestionPanel):
     DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
-            "y,a",
-            "once",
-            "once",
-            key_display="y/a",
-            tooltip="approve this call once; what was not shown to its end is shown first",
+            "y,a", "once", "once", key_display="y/a", tooltip="approve this call once, after it was shown to its end"
         ),
         Binding("e", "edit", "edit", tooltip="edit the arguments, then approve"),
-        Binding("A", "session", "session", key_display="A, twice", tooltip="approve this tool for the session"),
+        Binding(
+            "A", "session", "session", tooltip="twice: approve this tool for the session; the first A shows the rule"
+        ),
         Binding("Y", "all", "all", tooltip="approve all that remain, once the whole arguments of each were shown"),
         Binding("n", "no", "no", tooltip="reject"),
         Binding("r", "because", "because…", tooltip="reject with a reason that the model is told"),
         Binding(
-            "escape",
-            "back",
-            "stop",
-            key_display="escape, twice",
-            tooltip="reject, and stop the turn; from an edit, a reason or a description: go back",
+            "escape", "back", "stop", key_display="esc esc", tooltip="reject and stop the turn; from a field: go back"
         ),
         Binding("tab", "", "look", tooltip="look around in the inspector, and back; no key decides there"),
         Binding("left", "step(-1)", "others", tooltip="go to the call before or after, where several wait"),
@@ -131,8 +108,7 @@ class Approval(QuestionPanel):
         &.-low > Arguments { border: none; border-bottom: solid $foreground 40%; padding: 0; }
         &.-lowest > CallList { max-height: 1; }
         &.-lowest > #approval-description { display: none; }
-        &.-tiny > CallList { max-height: 1; }
-        &.-tiny > #approval-description, &.-tiny > Arguments { display: none; }
+        &.-tiny > Arguments { display: none; }
     }
     """
 
@@ -153,16 +129,15 @@ class Approval(QuestionPanel):
         self._notes = notes
         self._current: Question | None = None
         self._edits: dict[str, bytes] = {}  # edited arguments by call
-        self._seen: set[CallKey] = set()  # calls whose arguments were painted to their end
+        self._seen: set[CallKey] = set()
         self._shows: Literal["", "raw", "description"] = ""
         self._shown: tuple[object, ...] = ()
         self._writes: Literal["", "edit", "reason"] = ""
-        self._has_complained = False  # about what stands in the field now
         self._asked_key = ""  # the key that decides if pressed again, as the message says
         self._words = ""  # about the last key
-        self._is_readable = True
-        self._calls, self._arguments = CallList(self._seen), Arguments(self._seen)
-        self._description = Rows(id="approval-description")
+        self._calls = CallList(self._seen, "approval-calls")
+        self._arguments = Arguments(self._seen, "approval-arguments")
+        self._description = Rows(self._description_rows, "approval-description")
         self._field = TextField()
 
     @override
@@ -176,11 +151,10 @@ class Approval(QuestionPanel):
 
     def take(self, questions: Sequence[Question]) -> None:
         """Set the questions, and continue with the next one if the current question was answered elsewhere."""
-        added = [question for question in questions if question not in self._questions]
-        self._questions += added
+        self._questions = [*questions]
         if self._current is None or not self._current.open:
             self._turn_to(self._next())
-        elif added:
+        else:
             self._draw()
 
     # Keys that count.
@@ -208,14 +182,12 @@ class Approval(QuestionPanel):
         return is_swallowed
 
     @override
-    def corner(self, hint: str, *, is_ready: bool) -> str:
-        if self._writes:
-            return ""
-        if not self.is_here:
-            return "tab goes back to decide"
-        if is_ready and not self._is_readable:
+    def corner(self, *, is_ready: bool) -> str:
+        if self._writes or not self.is_here:
+            return "" if self._writes else "tab goes back to decide"
+        if is_ready and self.has_class("-tiny"):
             return "enlarge or press n"
-        return super().corner(hint, is_ready=is_ready)
+        return super().corner(is_ready=is_ready)
 
     @override
     def appeared(self) -> None:
@@ -230,7 +202,7 @@ class Approval(QuestionPanel):
 
     def _next(self) -> Question | None:
         """Return the next open question after the current question, else the first."""
-        start = 0 if self._current is None else self._questions.index(self._current)
+        start = self._questions.index(self._current) if self._current in self._questions else 0
         around = [*self._questions[start:], *self._questions[:start]]
         return next((question for question in around if question.open), None)
 
@@ -245,7 +217,6 @@ class Approval(QuestionPanel):
         self.look_again()
 
     def _key_of(self, question: Question) -> CallKey:
-        """Return the call and the arguments to send, edited or not."""
         request = question.request
         return request.call, self._edits.get(request.call, request.arguments)
 
@@ -258,18 +229,15 @@ class Approval(QuestionPanel):
 
     @override
     def share_room(self) -> None:
-        """Leave parts out on low screens, and ask nothing where the arguments have no line."""
-        parent, width = self.parent, self.content_size.width
-        if isinstance(parent, Widget) and width:
-            height = parent.size.height
+        """Leave parts out on low screens; where the arguments have no line, nothing can be seen, nor approved."""
+        parent = self.parent
+        if isinstance(parent, Widget) and parent.size.height:
+            width, height = parent.size
+            is_tiny = width < SMALLEST_CELLS or height < TINY_LINES
             self.set_class(height < LOW_LINES, "-low")
-            self.set_class(height < LOWEST_LINES, "-lowest")
-            field = self._field.outer_size.height if self._writes else 0
-            needed = 5 + field + min(4, len(self._message_rows(width))) + len(self._key_rows(width))
-            is_readable = width >= SMALLEST_CELLS and height >= needed
-            if is_readable != self._is_readable:
-                self._is_readable = is_readable
-                self.set_class(not is_readable, "-tiny")
+            self.set_class(height < LOWEST_LINES or is_tiny, "-lowest")
+            if is_tiny != self.has_class("-tiny"):
+                self.set_class(is_tiny, "-tiny")
                 self._draw_words()
         super().share_room()
 
@@ -277,43 +245,35 @@ class Approval(QuestionPanel):
         question, left = self._current, self._left
         if question is None:
             return
-        place = left.index(question) + 1 if question in left else 1
-        count = f"  {place} of {len(left)}" if len(left) > 1 else ""
+        count = f"  {left.index(question) + 1} of {len(left)}" if len(left) > 1 and question in left else ""
         later = f", then {question.later} more" if question.later else ""
         self.border_title = Content(f"Approve {len(left)} call{'s' * (len(left) != 1)}?{count}{later}")
         self._calls.show([self._call_line(waiting) for waiting in left])
-        key = self._key_of(question)
-        shown = (key, self._shows)
-        if shown != self._shown:
-            self._shown = shown
-            self._show_arguments(question, key)
+        key, hide = self._key_of(question), self._mask.values
+        if self._shown != (key, self._shows):  # long arguments take their time, and this is drawn with every key
+            self._shown = key, self._shows
+            if self._shows == "description":
+                self._arguments.show(None, [self._text_of(question)])
+            else:
+                notes = self._notes(question.request, key[1])
+                lines = argument_lines(key[1].decode(), hide, notes, is_raw=self._shows == "raw")
+                self._arguments.show(key, lines)
         self._draw_words()
 
-    def _show_arguments(self, question: Question, key: CallKey) -> None:
-        if self._shows == "description":
-            self._arguments.show(None, [ArgumentText(self._text_of(question))])
-        else:
-            text, notes = key[1].decode(), self._notes(question.request, key[1])
-            lines = argument_lines(text, self._mask.values, notes, is_raw=self._shows == "raw")
-            self._arguments.show(key, lines)
+    def _draw_words(self) -> None:
+        for rows in (self._description, self.message, self.keys):
+            rows.refresh(layout=True)
 
     def _call_line(self, question: Question) -> CallLine:
         key = self._key_of(question)
-        alone = len(self._left) == 1
+        arguments = self._mask.values(key[1].decode()) if len(self._left) > 1 else ""
         return CallLine(
             key=key,
             tool=question.request.tool,
-            arguments="" if alone else self._mask.values(key[1].decode()),
+            arguments=visible(arguments, newlines=False),
             is_plain=not question.request.changed and not list(self._notices(question)),
             is_current=question is self._current,
         )
-
-    def _draw_words(self) -> None:
-        self._description.show(self._description_rows)
-        self.message.show(
-            self._message_rows if self._is_readable else lambda width: paragraphs("Too small to approve.", width)
-        )
-        self.keys.show(self._key_rows if self._is_readable else lambda width: key_rows(KEYS[1:2], width))
 
     def _description_rows(self, width: int) -> Sequence[Content]:
         if self._current is None or self._shows == "description":
@@ -334,7 +294,10 @@ class Approval(QuestionPanel):
         shown = hide(words[: None if limit is None else limit + SECRET_CHARACTERS])[:limit]
         return "\n".join(filter(None, (*parts, claim, visible(shown).strip() or "(no description)")))
 
-    def _message_rows(self, width: int) -> Sequence[Content]:
+    @override
+    def message_rows(self, width: int) -> Sequence[Content]:
+        if self.has_class("-tiny"):
+            return paragraphs("Too small to approve.", width)
         # What is being written may be something else than what the notices are about.
         notices = self._notices(self._current) if self._current is not None and not self._writes else ()
         return paragraphs("\n".join(filter(None, (self._words, *notices))), width)
@@ -359,19 +322,28 @@ class Approval(QuestionPanel):
         further = len(misfits) - LISTED_MISFITS
         return f"{words}; and {further} more" if further > 0 else words
 
-    def _key_rows(self, width: int) -> Sequence[Content]:
+    @override
+    def key_rows(self, width: int) -> Sequence[Content]:
+        """Return the keys that work, their effects in a word where they would take too many lines."""
         if self._writes:
-            return key_rows([EDIT_KEYS if self._writes == "edit" else REASON_KEYS], width)
-        (once, edit, session, every), back, (look, step, *further) = KEYS
-        on = [once, edit, session]
-        if self._current is not None and self._current.later:
-            every = ("Y", "all of these", "these")
-        if len(self._left) > 1:
-            on, further = [*on, every], [step, *further]
+            return flow(EDIT_KEYS if self._writes == "edit" else REASON_KEYS, width)
+        shown = {key.brief: key.shown for key in keys_of(type(self)) if key.brief}
+        if len(self._left) < 2:
+            del shown["all"], shown["others"]
         own = {self, *self.walk_children()}
         if all(widget in own for widget in self.screen.focus_chain):
-            look = ("f2", *look[1:])  # the inspector is not on the screen
-        return key_rows([on, back, [look, *further]], width, KEY_LINES // 2 if self.has_class("-low") else KEY_LINES)
+            shown["look"] = "f2"  # the inspector is not on the screen
+        every = "all of these" if self._current is not None and self._current.later else EFFECTS["all"]
+        groups = KEY_GROUPS[1:2] if self.has_class("-tiny") else KEY_GROUPS
+        rows: list[Content] = []
+        for effects in ({**EFFECTS, "all": every}, {}):
+            groups_shown = [
+                [(shown[name], effects.get(name, name)) for name in group.split() if name in shown] for group in groups
+            ]
+            rows = [row for labels in groups_shown for row in flow(labels, width)]
+            if len(rows) <= (LOW_KEY_LINES if self.has_class("-low") else KEY_LINES):
+                break
+        return rows
 
     # Looking.
 
@@ -408,7 +380,7 @@ class Approval(QuestionPanel):
     def _may_approve(self, key: str) -> Question | None:
         """Return the current question if its arguments were shown to their end; otherwise show the end and say so."""
         question = self._current
-        if question is None or not question.open or not self._is_readable:
+        if question is None or not question.open or self.has_class("-tiny"):
             return None
         if self._shows == "description":
             self._shows = ""
@@ -420,14 +392,15 @@ class Approval(QuestionPanel):
             return question
         return None
 
-    def _approve(self, question: Question, how: str = "approved once") -> None:
-        question.approve(how=how, edited=self._edits.get(question.request.call))
+    def _approve(self, how: str, *questions: Question) -> None:
+        for question in questions:
+            question.approve(how=how, edited=self._edits.get(question.request.call))
+        self._turn_to(self._next())
 
     def action_once(self) -> None:
         question = self._may_approve("y")
         if question is not None:
-            self._approve(question)
-            self._turn_to(self._next())
+            self._approve("approved once", question)
 
     def action_all(self) -> None:
         """Approve all remaining calls if each was shown completely; otherwise show the first that was not."""
@@ -435,12 +408,10 @@ class Approval(QuestionPanel):
             return
         left = self._left
         unseen = next((waiting for waiting in left if self._key_of(waiting) not in self._seen), None)
-        if unseen is not None:
+        if unseen is None:
+            self._approve("approved with all remaining" if len(left) > 1 else "approved once", *left)
+        else:
             self._turn_to(unseen, "This call was not shown whole yet. Read it, then press Y again.")
-            return
-        for waiting in left:
-            self._approve(waiting, "approved with all remaining" if len(left) > 1 else "approved once")
-        self._turn_to(self._next())
 
     def action_session(self) -> None:
         """Approve the tool for the session: the first press shows the rule, the second press applies it."""
@@ -449,7 +420,7 @@ class Approval(QuestionPanel):
             return
         calls = f"every call of {name_of(question.request.tool)}, as defined now"
         if self._is_again("A", f"Press A again to run {calls}, without asking for the rest of this session."):
-            self._approve(question, "approved for the session")
+            self._approve("approved for the session", question)
             self._on_grant(question)
             self._turn_to(self._next())
 
@@ -482,15 +453,14 @@ class Approval(QuestionPanel):
             return
         text = self._key_of(self._current)[1].decode()
         if self._mask.found(text):
-            self._turn_to(
-                self._current, "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
-            )
+            words = "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
+            self._turn_to(self._current, words)
         else:
             self._write("edit", escaped(pretty(json.loads(text))), "")
 
     def _write(self, what: Literal["edit", "reason"], text: str, words: str) -> None:
         """Open the field, the caret at the first value of JSON."""
-        self._asked_key, self._words, self._writes, self._has_complained = "", words, what, False
+        self._asked_key, self._words, self._writes = "", words, what
         self.disarm()  # the field has the focus only later: what was typed behind the key decides nothing
         self.add_class("-writing")
         self._field.takes_lines = what == "edit"
@@ -504,19 +474,15 @@ class Approval(QuestionPanel):
     def on_finished(self, event: Finished) -> None:
         event.stop()
         question, text = self._current, self._field.text
-        if question is None:
-            return
-        if self._writes == "reason":
+        if question is not None and self._writes == "reason":
             question.reject(text.strip())
             self._turn_to(self._next())
             self.focus()
-            return
-        try:
-            edited = read_arguments(text)
-        except TuiHostError as error:
-            self._complain(str(error))
-        else:
-            self.run_worker(self._check(question, text, edited), exclusive=True)
+        elif question is not None:
+            try:
+                self.run_worker(self._check(question, text, read_arguments(text)), exclusive=True)
+            except TuiHostError as error:
+                self._complain(str(error))
 
     async def _check(self, question: Question, text: str, edited: Mapping[str, JSON]) -> None:
         """Keep an edit that fits the tool's schema, to be shown and confirmed."""
@@ -533,28 +499,22 @@ class Approval(QuestionPanel):
         self.focus()
 
     def _complain(self, words: str) -> None:
-        self._words, self._has_complained = visible(self._mask.values(words), newlines=False), True
+        self._words = f"! {visible(self._mask.values(words), newlines=False)}"
         self._draw_words()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         """Replace a complaint once the text is changed."""
         event.stop()
-        if self._has_complained:
-            self._has_complained = False
+        if self._words.startswith("!"):
             self._words = "press enter to check again"
             self._draw_words()
 
 
-def key_rows(labels: Sequence[Sequence[Label]], width: int, most: int = KEY_LINES) -> list[Content]:
-    """Lay keys out in rows, each group on rows of its own; their effects in a word where they would take too many rows."""
-    full = [row for group in labels for row in _flow(group, width, is_brief=False)]
-    return full if len(full) <= most else [row for group in labels for row in _flow(group, width, is_brief=True)]
-
-
-def _flow(labels: Sequence[Label], width: int, *, is_brief: bool) -> list[Content]:
+def flow(labels: Sequence[tuple[str, str]], width: int) -> list[Content]:
+    """Lay keys out in rows, each beside its effect."""
     rows: list[Content] = []
-    for key, effect, brief in labels:
-        label = Content.assemble((key, "bold $text-warning"), (f" {brief if is_brief else effect}", DIM))
+    for key, effect in labels:
+        label = Content.assemble((key, "bold $text-warning"), (f" {effect}", DIM))
         if rows and rows[-1].cell_length + 3 + label.cell_length <= width:
             rows[-1] = Content.assemble(rows[-1], "   ", label)
         else:

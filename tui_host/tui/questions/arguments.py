@@ -17,7 +17,6 @@ from tui_host.capture.visible import tool_name, visible
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool, claims_of
 from tui_host.tui.text_width import clip, fill
-from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.lines.line_pieces import PieceView
 
 CallKey: TypeAlias = tuple[str, bytes]
@@ -31,7 +30,15 @@ _RULE = "│ "
 
 
 class SeenLines(PieceView, can_focus=False):
-    """Lines of which is known which were painted. The panel keeps the focus and scrolls them."""
+    """Lines of which is known which were painted. The panel keeps the focus and scrolls them.
+
+    Attributes:
+        seen: The calls whose arguments were painted to their end.
+    """
+
+    def __init__(self, seen: set[CallKey], id: str) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self.seen = seen
 
     def painted(self, first: int, end: int) -> None:
         """Called with the range of lines that are painted."""
@@ -59,7 +66,7 @@ class CallLine:
 
     key: CallKey
     tool: Tool
-    arguments: str  # the arguments on one line, masked; empty where they stand below alone
+    arguments: str  # on one line, masked and visible; empty where they stand below alone
     is_plain: bool  # whether there is nothing else to read before the call is approved
     is_current: bool
 
@@ -74,32 +81,23 @@ class CallLine:
         room = width - 3 - cell_len(name_of(self.tool)) - (len(claim) + 2 if claim else 0)
         if not self.arguments:
             return room >= 0
-        return room >= ARGUMENT_CELLS and len(self.arguments) <= ROW_CHARACTERS and cell_len(self._shown) <= room
+        return room >= ARGUMENT_CELLS and len(self.arguments) <= ROW_CHARACTERS and cell_len(self.arguments) <= room
 
-    @property
-    def _shown(self) -> str:
-        return visible(self.arguments[:ROW_CHARACTERS], newlines=False)
-
-    def pieces(self, width: int) -> Sequence[Piece]:
+    def text(self, width: int) -> str:
         """Return name, arguments as far as there is room, and at the right the claim where it does not cut them."""
         name = clip(name_of(self.tool), width - 2)
         room = width - 3 - cell_len(name)
-        shown = f" {clip(self._shown, room)}" if self.arguments and room >= ARGUMENT_CELLS else ""
+        shown = f" {clip(self.arguments, room)}" if self.arguments and room >= ARGUMENT_CELLS else ""
         claim = self.claim if self.is_whole(width, self.claim) else ""
-        text = f"{'>' if self.is_current else ' '} {name}{shown}"
-        gap = " " * (width - cell_len(text) - len(claim))
-        return [(text, "what" if self.is_current else "note"), (f"{gap}{claim}", "note")]
+        left = f"{'>' if self.is_current else ' '} {name}{shown}"
+        return f"{left}{' ' * (width - cell_len(left) - len(claim))}{claim}"
 
 
 class CallList(SeenLines):
     """The calls that wait; those that were painted with their whole arguments count as seen."""
 
     DEFAULT_CSS = "CallList { height: auto; max-height: 4; overflow-y: auto; }"
-
-    def __init__(self, seen: set[CallKey]) -> None:
-        super().__init__(id="approval-calls")
-        self._seen = seen
-        self._calls: Sequence[CallLine] = ()
+    _calls: Sequence[CallLine] = ()
 
     def show(self, calls: Sequence[CallLine]) -> None:
         """Show the calls, the current one among the visible lines."""
@@ -113,92 +111,71 @@ class CallList(SeenLines):
 
     @override
     def draw(self, number: int) -> Strip:
-        return self.strip_of(self._calls[number].pieces(self.view_width))
+        call = self._calls[number]
+        text, claim = call.text(self.view_width), call.claim
+        at = len(text) - len(claim) if claim and text.endswith(claim) else len(text)
+        return self.strip_of([(text[:at], "what" if call.is_current else "note"), (text[at:], "note")])
 
     @override
     def painted(self, first: int, end: int) -> None:
-        self._seen.update(
-            call.key
-            for call in self._calls[first:end]
-            if call.arguments and call.is_plain and call.is_whole(self.view_width)
-        )
+        width = self.view_width
+        shown = self._calls[first:end]
+        self.seen.update(call.key for call in shown if call.arguments and call.is_plain and call.is_whole(width))
 
 
 # The arguments of the current call.
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentText:
-    """A line of arguments before it is wrapped."""
-
-    text: str
-    note: str = ""  # where the value comes from
-
-
 def argument_lines(
     arguments: str, hide: Callable[[str], str], notes: Mapping[str, str], *, is_raw: bool
-) -> Sequence[ArgumentText]:
-    """Return arguments as sent, or indented; a string with line breaks becomes a block behind a vertical line.
+) -> Sequence[str]:
+    """Return arguments as sent, or indented, a note of where a value comes from behind it.
 
-    No argument can look like another one: what follows a rule belongs to the string, and JSON begins no line with a rule.
+    A string with line breaks becomes a block behind a vertical line. No argument can look like another one: what follows
+    a rule belongs to the string, and JSON begins no line with a rule.
     """
     if is_raw:
-        return [ArgumentText(hide(arguments))]
+        return [hide(arguments)]
     lines = _lines(json.loads(arguments), "", "", hide)
-    return [ArgumentText(hide(text), notes.get(path, "")) for text, path in lines]
+    return [f"{hide(text)} ← {notes[path]}" if path in notes else hide(text) for text, path in lines]
 
 
 def _lines(
-    value: JSON, indent: str, path: str, hide: Callable[[str], str], name: str = "", comma: str = ""
+    value: JSON, start: str, path: str, hide: Callable[[str], str], comma: str = ""
 ) -> Iterator[tuple[str, str]]:
-    """Yield each line with the path of the value that begins there."""
-    deeper = f"{indent}  "
+    """Yield each line behind its start, indentation and name, with the path of the value that begins there."""
+    deeper = " " * (len(start) - len(start.lstrip(" ")) + 2)
     match value:
         case str() if "\n" in value:
             rows = hide(value).split("\n")  # before it is cut at its line breaks, since a secret may hold one
-            yield f"{indent}{name}a string of {len(rows):,} lines:", path
-            yield from ((f"{deeper}{_RULE}{visible(row).replace(chr(9), _TAB)}", "") for row in rows)
+            yield f"{start}a string of {len(rows):,} lines:", path
+            yield from ((f"{deeper}{_RULE}{visible(row).replace(chr(9), _TAB)}", "-") for row in rows)
         case Mapping() if value:
-            yield f"{indent}{name}{{", path
-            for left, (key, member) in zip(range(len(value) - 1, -1, -1), value.items(), strict=True):
-                quoted, below = f"{json.dumps(key, ensure_ascii=False)}: ", f"{path}.{key}".lstrip(".")
-                yield from _lines(member, deeper, below, hide, quoted, "," * (left > 0))
-            yield f"{indent}}}{comma}", ""
+            yield f"{start}{{", path
+            for number, (key, member) in enumerate(value.items(), start=1):
+                name = f"{deeper}{json.dumps(key, ensure_ascii=False)}: "
+                yield from _lines(member, name, f"{path}.{key}".lstrip("."), hide, "," * (number < len(value)))
+            yield f"{deeper[2:]}}}{comma}", "-"
         case list() if value:
-            yield f"{indent}{name}[", path
+            yield f"{start}[", path
             for number, member in enumerate(value, start=1):
-                yield from _lines(member, deeper, f"{path}[{number - 1}]", hide, "", "," * (number < len(value)))
-            yield f"{indent}]{comma}", ""
+                yield from _lines(member, deeper, f"{path}[{number - 1}]", hide, "," * (number < len(value)))
+            yield f"{deeper[2:]}]{comma}", "-"
         case _:
-            yield f"{indent}{name}{json.dumps(value, ensure_ascii=False)}{comma}", path
+            yield f"{start}{json.dumps(value, ensure_ascii=False)}{comma}", path
 
 
-def wrapped(lines: Sequence[ArgumentText], width: int) -> list[tuple[str, str]]:
-    """Return the visible lines for a width, each with its note.
-
-    Lines that continue a row keep its indentation; behind a rule a dot marks them.
-    """
-    shown: list[tuple[str, str]] = []
-    for line in lines:
-        for row in visible(line.text).expandtabs(4).split("\n"):
-            words = row.lstrip(" ")
-            indent = " " * min(len(row) - len(words), width // 2)
-            mark = _RULE if words.startswith(_RULE) else ""
-            again = indent + ("· " if mark else "")
-            words = words[len(mark) :]
-            pieces = [words[start:end] for start, end in fill(words, max(1, width - len(again)))]
-            shown += [(f"{again if number else indent + mark}{piece}", "") for number, piece in enumerate(pieces)]
-        if line.note:
-            shown += _noted(shown.pop()[0], line.note, width)
+def wrapped(lines: Sequence[str], width: int) -> list[str]:
+    """Return visible lines of a width. Those that continue a row keep its indentation; behind a rule a dot marks them."""
+    shown: list[str] = []
+    for row in visible("\n".join(lines)).expandtabs(4).split("\n"):
+        words = row.lstrip(" ")
+        indent = " " * min(len(row) - len(words), width // 2)
+        mark = _RULE if words.startswith(_RULE) else ""
+        words, again = words[len(mark) :], indent + ("· " if mark else "")
+        pieces = [words[start:end] for start, end in fill(words, max(1, width - len(again)))]
+        shown += [f"{again if number else indent + mark}{piece}" for number, piece in enumerate(pieces)]
     return shown
-
-
-def _noted(text: str, note: str, width: int) -> list[tuple[str, str]]:
-    """Put a note behind a line, or on lines of its own where there is no room."""
-    words = f" ← {visible(note, newlines=False)}"
-    if cell_len(text) + cell_len(words) <= width:
-        return [(text, words)]
-    return [(text, ""), *(("", f"   {words[start:end]}") for start, end in fill(words, max(1, width - 3)))]
 
 
 class Arguments(SeenLines):
@@ -215,35 +192,32 @@ class Arguments(SeenLines):
         padding: 0 1;
     }
     """
+    _key: CallKey | None = None
+    _source: Sequence[str] = ()
+    _lines: Sequence[str] = ()
 
-    def __init__(self, seen: set[CallKey]) -> None:
-        super().__init__(id="approval-arguments")
-        self._seen = seen
-        self._key: CallKey | None = None
-        self._source: Sequence[ArgumentText] = ()
-        self._lines: Sequence[tuple[str, str]] = ()
-        self._folded: tuple[object, int] = ((), 0)
+    def __init__(self, seen: set[CallKey], id: str) -> None:  # noqa: A002 - Textual's word
+        super().__init__(seen, id)
         self._read_to: dict[
             tuple[object, ...], int
         ] = {}  # by text and width: the end of the lines painted without a gap
 
-    def show(self, key: CallKey | None, lines: Sequence[ArgumentText]) -> None:
-        """Show lines; another text begins at its beginning.
+    def show(self, key: CallKey | None, lines: Sequence[str]) -> None:
+        """Show lines from their beginning.
 
         Args:
             key: The call and its arguments, seen once the last line was painted; None for another text.
             lines: The lines before they are wrapped.
         """
-        self._key = key
-        if lines != self._source:
-            self._source, self.at_tail = lines, False
-            self._fold()
-            self.scroll_to(y=0, animate=False, force=True)
-
-    def _fold(self) -> None:
-        self._lines = wrapped(self._source, max(1, self.view_width or 60))
+        self._key, self._source, self.at_tail = key, lines, False
+        self.width_changed()
         self.redraw()
+        self.scroll_to(y=0, animate=False, force=True)
         self._tell_rest()
+
+    @override
+    def width_changed(self) -> None:
+        self._lines = wrapped(self._source, max(1, self.view_width or 60))
 
     @property
     def _text(self) -> tuple[object, ...]:
@@ -255,7 +229,7 @@ class Arguments(SeenLines):
         if first <= read_to < end:
             self._read_to[self._text] = end
         if self._key is not None and self._lines and end == len(self._lines):
-            self._seen.add(self._key)
+            self.seen.add(self._key)
 
     def _tell_rest(self) -> None:
         """Say how much of the arguments is not on the screen, and how much never was."""
@@ -267,10 +241,6 @@ class Arguments(SeenLines):
         elif jumped:
             rest = f"{jumped} line{'s' * (jumped != 1)} jumped over"
         self.border_subtitle = Content(rest)
-
-    @override
-    def width_changed(self) -> None:
-        self._fold()
 
     @override
     def on_resize(self) -> None:
@@ -288,5 +258,4 @@ class Arguments(SeenLines):
 
     @override
     def draw(self, number: int) -> Strip:
-        text, note = self._lines[number]
-        return self.strip_of([(text, ""), (note, "note")])
+        return self.strip_of([(self._lines[number], "")])

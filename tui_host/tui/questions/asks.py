@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from tui_host.capture.visible import line
 
@@ -27,6 +26,7 @@ class Review:
     answer: SamplingAnswer  # what the model answered
 
 
+T = TypeVar("T")
 Asked: TypeAlias = "Elicitation | SamplingRequest | Review | Login"
 Given: TypeAlias = "ElicitationAnswer | SamplingRequest | SamplingAnswer | str | None"
 
@@ -38,7 +38,6 @@ class OpenAsk:
     server: str  # the server's configured name
     asked: Asked  # the question
     session: str = ""  # the id of the session whose call it belongs to; empty if unknown
-    since: float = field(default_factory=time.monotonic)  # when the server asked, in monotonic seconds
     is_withdrawn: bool = False  # nobody waits for an answer any more: the server, or its call, gave the question up
     _done: asyncio.Event = field(default_factory=asyncio.Event)
     _given: Given = None
@@ -54,18 +53,11 @@ class OpenAsk:
             self._given = answer
             self._done.set()
 
-    def decline(self) -> None:
-        """Decline: a form and a page are answered with `decline`, everything else is refused."""
-        self._refuse("decline")
-
-    def cancel(self) -> None:
-        """Answer that the person closed the question."""
-        self._refuse("cancel")
-
-    def _refuse(self, action: Literal["decline", "cancel"]) -> None:
+    def refuse(self, how: Literal["decline", "cancel"]) -> None:
+        """Decline, or close without an answer: a form and a page are answered so, everything else gets none."""
         from tui_host.servers.server_questions import Elicitation, ElicitationAnswer
 
-        self.give(ElicitationAnswer(action=action) if isinstance(self.asked, Elicitation) else None)
+        self.give(ElicitationAnswer(action=how) if isinstance(self.asked, Elicitation) else None)
 
     def withdraw(self) -> None:
         """Take the question back, unless it is answered."""
@@ -78,27 +70,21 @@ class OpenAsk:
         """Whether the person has to be told that the question is gone; a page and a login close because they were done."""
         return "form" in self.words or "model" in self.words
 
-    async def wait(self) -> Given:
-        """Wait for the answer."""
+    async def wait(self, kind: type[T]) -> T | None:
+        """Wait for an answer of a kind; None for another one."""
         await self._done.wait()
-        return self._given
+        return self._given if isinstance(self._given, kind) else None
 
     @property
     def words(self) -> str:
         """What the server does, after its name."""
         from tui_host.servers.server_questions import Elicitation, Login, SamplingRequest
 
-        match self.asked:
-            case Elicitation(url=""):
-                return "asks you to fill in a form"
-            case Elicitation():
-                return "asks you to visit a page"
-            case SamplingRequest():
-                return "asks your model"
-            case Review():
-                return "waits for your model's answer"
-            case Login():
-                return "asks you to log in"
+        if isinstance(self.asked, Elicitation):
+            return "asks you to visit a page" if self.asked.url else "asks you to fill in a form"
+        if isinstance(self.asked, Login):
+            return "asks you to log in"
+        return "asks your model" if isinstance(self.asked, SamplingRequest) else "waits for your model's answer"
 
 
 class Asks:
@@ -118,27 +104,24 @@ class Asks:
         """Ask the person to fill in a form or to visit a page."""
         from tui_host.servers.server_questions import ElicitationAnswer
 
-        answer = await self._wait(request.server, request, request.call)
-        return answer if isinstance(answer, ElicitationAnswer) else ElicitationAnswer(action="decline")
+        answer = await self._wait(request.server, request, request.call, ElicitationAnswer)
+        return answer or ElicitationAnswer(action="decline")
 
     async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
         """Show a sampling request before it goes to the model."""
         from tui_host.servers.server_questions import SamplingRequest
 
-        answer = await self._wait(request.server, request, request.call)
-        return answer if isinstance(answer, SamplingRequest) else None
+        return await self._wait(request.server, request, request.call, SamplingRequest)
 
     async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
         """Show the model's answer before it goes to the server."""
         from tui_host.servers.server_questions import SamplingAnswer
 
-        given = await self._wait(request.server, Review(request=request, answer=answer), request.call)
-        return given if isinstance(given, SamplingAnswer) else None
+        return await self._wait(request.server, Review(request=request, answer=answer), request.call, SamplingAnswer)
 
     async def log_in(self, login: Login) -> str | None:
         """Show a login's address; returns the address that the person pastes, None if the person gives up."""
-        answer = await self._wait(login.server, login, "")
-        return answer if isinstance(answer, str) else None
+        return await self._wait(login.server, login, "", str)
 
     # What the screen needs.
 
@@ -158,11 +141,11 @@ class Asks:
         note_turning(self._host.sessions.values(), self._host.settings, ask.server, "declined", "")
         if self._host.pool is not None:
             self._host.pool.server(ask.server).decline_all()
-        ask.decline()
+        ask.refuse("decline")
 
     # Waiting.
 
-    async def _wait(self, server: str, asked: Asked, call: str) -> Given:
+    async def _wait(self, server: str, asked: Asked, call: str, kind: type[T]) -> T | None:
         """Show a question until it is answered, and say so at its call. A cancelled call closes the question."""
         session = next(
             (session for session in self._host.sessions.values() if session.busy and _running(session, server, call)),
@@ -177,7 +160,7 @@ class Asks:
         self._open.append(ask)
         self._announce(ask)
         try:
-            return await ask.wait()
+            return await ask.wait(kind)
         finally:
             ask.withdraw()
             self._open.remove(ask)
@@ -200,14 +183,9 @@ def _running(session: Session, server: str, call: str) -> tuple[int, CallItem] |
     """Return a running call of the last turn, with its number."""
     from tui_host.chat.conversation import CallItem
 
-    for number, item in session.conversation.last_turn():
-        if (
-            call
-            and isinstance(item, CallItem)
-            and item.call == call
-            and item.server == server
-            and item.state == "running"
-        ):
+    for number, item in session.conversation.last_turn() if call else ():
+        is_call = isinstance(item, CallItem) and (item.call, item.server, item.state) == (call, server, "running")
+        if is_call and isinstance(item, CallItem):
             return number, item
     return None
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -49,14 +49,16 @@ class AskPanel(QuestionPanel):
     STAYS: ClassVar[bool] = True
     KEYS: ClassVar[str] = "tab to Send, enter sends   ctrl+d declines   escape cancels"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+d", "decline", "decline", priority=True, tooltip="decline"),
         Binding(
-            "escape", "cancel", "cancel", priority=True, tooltip="cancel: the question is closed without an answer"
+            "tab,shift+tab", "", tooltip="go to the next field, then to the buttons; letters are text in the fields"
         ),
-        Binding("pageup", "scroll_body(-1)", tooltip="scroll"),
-        Binding("pagedown", "scroll_body(1)"),
-        Binding("up", "scroll_line(-1)"),
-        Binding("down", "scroll_line(1)"),
+        Binding("enter", "", tooltip="in a field: go to the next one; on a button: press it"),
+        Binding("ctrl+d", "refuse('decline')", "decline", priority=True, tooltip="decline"),
+        Binding("escape", "refuse('cancel')", "cancel", priority=True, tooltip="close the question without an answer"),
+        Binding("pageup", "scroll(-1, 'page')", tooltip="scroll"),
+        Binding("pagedown", "scroll(1, 'page')"),
+        Binding("up", "scroll(-1)", key_display="up down, space", tooltip="move in a list of values, and choose"),
+        Binding("down", "scroll(1)"),
     ]
     DEFAULT_CSS = """
     AskPanel > Horizontal { height: 1; }
@@ -68,6 +70,7 @@ class AskPanel(QuestionPanel):
         self.host = host
         self._asks = asks
         self._mask = mask_of(host)
+        self._words = ""
         self._is_declining_all = False
         self._is_given_up = False  # and said to be
         self._is_left = False
@@ -82,7 +85,6 @@ class AskPanel(QuestionPanel):
         with Horizontal():
             yield from self.buttons()
             yield AskButton("Decline all", self._decline_each)
-        self.keys.show(lambda width: paragraphs(self.KEYS, width))
         yield self.keys
 
     # What the panels for each kind of question say.
@@ -104,11 +106,6 @@ class AskPanel(QuestionPanel):
         """Return the server's own words about its question."""
         return Static(Content(f"{self.read(message) or '(The server does not say why.)'}{more}"), markup=False)
 
-    def facts(self, facts: Mapping[str, str]) -> Widget:
-        """Return a line for each name with a value."""
-        rows = (f"{name:<12}{line(self._mask(words), 300)}" for name, words in facts.items() if words)
-        return Static(Content("\n".join(rows)), markup=False)
-
     # From appearing to the answer.
 
     @property
@@ -122,33 +119,37 @@ class AskPanel(QuestionPanel):
         return self.STAYS and self.ask.is_withdrawn and not self._is_left
 
     @override
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._body.scroll_home(animate=False)
-
-    @override
     def look(self) -> None:
         super().look()
         if self.ask.is_withdrawn and not self._is_given_up:
             self._is_given_up = True
             self.border_title = Content(f"{line(self.ask.server, 30)} waits no more")
-            self.keys.show(lambda width: paragraphs("escape closes   ctrl+c copies", width))
+            self.keys.refresh(layout=True)
             self.say(GIVEN_UP)
 
     @override
-    def corner(self, hint: str, *, is_ready: bool) -> str:
+    def corner(self, *, is_ready: bool) -> str:
         behind = self._asks.behind(self.ask)
         count = f"1 of {behind + 1}   " if behind > 0 else ""
-        return f"{count}{super().corner(hint, is_ready=is_ready)}"
+        return f"{count}{super().corner(is_ready=is_ready)}"
+
+    @override
+    def message_rows(self, width: int) -> Sequence[Content]:
+        return paragraphs(line(self._words, 600), width)
+
+    @override
+    def key_rows(self, width: int) -> Sequence[Content]:
+        return paragraphs("escape closes   ctrl+c copies" if self._is_given_up else self.KEYS, width)
 
     def say(self, words: str) -> None:
         """Show a text above the buttons, with the field that has the focus still in view; nothing for an empty text."""
-        self.message.show(lambda width: paragraphs(line(words, 600), width))
+        self._words = words
+        self.message.refresh(layout=True)
         focused = self.screen.focused
         if focused is not None and self._body in focused.ancestors:
-            self.show(focused)
+            self._keep_in_view(focused)
 
-    def show(self, part: Widget) -> None:
+    def _keep_in_view(self, part: Widget) -> None:
         """Scroll to a part once there is room for the other parts."""
         self.call_after_refresh(self.share_room)
         self.call_after_refresh(self._body.scroll_to_widget, part, animate=False)
@@ -179,21 +180,13 @@ class AskPanel(QuestionPanel):
         self.say(f"Press it again to decline this and all further questions of {server}, until it is connected again.")
         self.look_again()
 
-    def action_decline(self) -> None:
-        self._leave(self.ask.decline)
-
-    def action_cancel(self) -> None:
-        self._leave(self.ask.cancel)
-
-    def _leave(self, answer: Callable[[], None]) -> None:
+    def action_refuse(self, how: Literal["decline", "cancel"]) -> None:
         if self.is_armed:
             self._is_left = True
-            answer()  # which nobody hears if the question was taken back
+            self.ask.refuse(how)  # which nobody hears if the question was taken back
 
-    def action_scroll_body(self, pages: int) -> None:
-        self.action_scroll_line(pages * max(1, self._body.size.height - 1))
-
-    def action_scroll_line(self, lines: int) -> None:
+    def action_scroll(self, step: int, unit: str = "line") -> None:
+        lines = step * max(1, self._body.size.height - 1) if unit == "page" else step
         self._body.scroll_relative(y=lines, animate=False)
 
 
@@ -236,7 +229,7 @@ class FormPanel(AskPanel):
             self.run_worker(self._check(content))
             return
         self.say("This field was not shown yet. Read it, then press enter on Send again.")
-        self.show(unseen)
+        self._keep_in_view(unseen)
 
     async def _check(self, content: Mapping[str, JSON]) -> None:
         """Check limits, formats and patterns, which may take for ever, in a process of their own; then send."""
@@ -252,33 +245,49 @@ class FormPanel(AskPanel):
 
 
 class AddressPanel(AskPanel):
-    """Shows an address and its host, and opens it by a key."""
+    """Shows an address with its host, opens it by a key, and asks to visit it or to log in there."""
 
     STAYS = False  # it closes because the browser is back, or the server saw the visit
+    KEYS = "o opens   ctrl+c copies   tab to the buttons, enter goes on   ctrl+d declines   escape cancels"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "open", tooltip="open the address in the browser, where a page is to be visited")
     ]
 
-    def __init__(self, ask: OpenAsk, url: str, asks: Asks, host: Host) -> None:
+    def __init__(self, ask: OpenAsk, asked: Elicitation | Login, asks: Asks, host: Host) -> None:
         super().__init__(ask, asks, host)
-        self._address = address_of(url)
+        self._asked = asked
+        self._address = address_of(asked.url)
+        self._pasted = TextField()
 
-    def address(self) -> Widget:
-        """Return the address, its host, and what is odd about it."""
-        address = self._address
+    @override
+    def body(self) -> Sequence[Widget]:
+        asked, address = self._asked, self._address
         rows = [
             Content.assemble("host        ", (line(address.host, 200) or "(none)", "bold")),
             Content(f"address     {visible(address.text, newlines=False)}"),
             *(Content.styled(f"! {line(note, 300)}", "bold $text-warning") for note in address.notes),
         ]
-        return Static(Content("\n").join(rows), markup=False)
+        shown = Static(Content("\n").join(rows), markup=False)
+        if isinstance(asked, Elicitation):
+            return [self.reason(asked.message), shown]
+        words = (
+            "The browser's answer arrives here by itself. If the browser runs on another machine, paste the address that it shows"
+            f" at the end here; the address begins with {line(asked.redirect, 200)}"
+        )
+        reason = self.reason(asked.reason or "The server wants to know who you are.")
+        return [reason, shown, Static(Content(words), markup=False), self._pasted]
+
+    @override
+    def buttons(self) -> Sequence[AskButton]:
+        openers = [AskButton("Open (o)", self.action_open)] if self._address.may_open else []
+        if isinstance(self._asked, Login):
+            return [*openers, AskButton("Use address", self._use)]
+        label = "Done, call again" if self._asked.is_retry else "Done, go on"
+        return [*openers, AskButton(label, lambda: self.ask.give(ElicitationAnswer(action="accept")))]
 
     @property
     def current_source(self) -> tuple[str, str]:
         return "address", self._address.text
-
-    def openers(self) -> Sequence[AskButton]:
-        return [AskButton("Open (o)", self.action_open)] if self._address.may_open else []
 
     def action_open(self) -> None:
         if self.is_armed and self._address.may_open:
@@ -287,59 +296,15 @@ class AddressPanel(AskPanel):
             self.say("This address is not opened from here; ctrl+c copies it.")
 
     async def _open(self) -> None:
-        host = line(self._address.host, 60)
         words = "No browser was found here. ctrl+c copies the address; open it elsewhere."
         if await open_in_browser(self._address.text, self.host.settings.environment):
-            words = f"{host} was opened in the browser. Come back here when you are done."
+            words = f"{line(self._address.host, 60)} was opened in the browser. Come back here when you are done."
         self.say(words)
 
-
-class VisitPanel(AddressPanel):
-    """Asks to visit a page."""
-
-    KEYS = "o opens   ctrl+c copies   tab to Done, enter goes on   ctrl+d declines   escape cancels"
-
-    def __init__(self, ask: OpenAsk, asked: Elicitation, asks: Asks, host: Host) -> None:
-        super().__init__(ask, asked.url, asks, host)
-        self._asked = asked
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        return [self.reason(self._asked.message), self.address()]
-
-    @override
-    def buttons(self) -> Sequence[AskButton]:
-        label = "Done, call again" if self._asked.is_retry else "Done, go on"
-        return [*self.openers(), AskButton(label, lambda: self.ask.give(ElicitationAnswer(action="accept")))]
-
-
-class LoginPanel(AddressPanel):
-    """Asks to log in, and takes the address to which the browser was sent."""
-
-    KEYS = "o opens   ctrl+c copies   tab to the field and the buttons   escape gives up"
-
-    def __init__(self, ask: OpenAsk, asked: Login, asks: Asks, host: Host) -> None:
-        super().__init__(ask, asked.url, asks, host)
-        self._asked = asked
-        self._pasted = TextField()
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        words = (
-            "The browser's answer arrives here by itself. If the browser runs on another machine, paste the address that it shows"
-            f" at the end here; the address begins with {line(self._asked.redirect, 200)}"
-        )
-        reason = self.reason(self._asked.reason or "The server wants to know who you are.")
-        return [reason, self.address(), Static(Content(words), markup=False), self._pasted]
-
-    @override
-    def buttons(self) -> Sequence[AskButton]:
-        return [*self.openers(), AskButton("Use address", self._use)]
-
     def _use(self) -> None:
-        text = self._pasted.value.strip()
-        if text.startswith(self._asked.redirect):
+        text, redirect = self._pasted.value.strip(), getattr(self._asked, "redirect", "")
+        if redirect and text.startswith(redirect):
             self.ask.give(text)
         else:
-            self.say(f"The pasted address must begin with {line(self._asked.redirect, 200)}")
+            self.say(f"The pasted address must begin with {line(redirect, 200)}")
             self._pasted.focus()

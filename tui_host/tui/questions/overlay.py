@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
-from tui_host.servers.server_questions import Elicitation, Login, SamplingRequest
+from tui_host.servers.server_questions import Elicitation, Login
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.approval import Approval, ArgumentNotes
 from tui_host.tui.questions.arguments import name_of
-from tui_host.tui.questions.elicitation import AskPanel, FormPanel, LoginPanel, VisitPanel
-from tui_host.tui.questions.sampling import ReviewPanel, SamplingPanel
+from tui_host.tui.questions.elicitation import AddressPanel, AskPanel, FormPanel
+from tui_host.tui.questions.sampling import SamplingPanel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,14 +32,10 @@ def panel_of(ask: OpenAsk, asks: Asks, host: Host) -> AskPanel:
     match ask.asked:
         case Elicitation(url="") as asked:
             return FormPanel(ask, asked, asks, host)
-        case Elicitation() as asked:
-            return VisitPanel(ask, asked, asks, host)
-        case Login() as asked:
-            return LoginPanel(ask, asked, asks, host)
-        case SamplingRequest() as asked:
-            return SamplingPanel(ask, asked, asks, host)
+        case Elicitation() | Login() as asked:
+            return AddressPanel(ask, asked, asks, host)
         case asked:
-            return ReviewPanel(ask, asked, asks, host)
+            return SamplingPanel(ask, asked, asks, host)
 
 
 def no_notes(request: CallRequest, arguments: bytes) -> Mapping[str, str]:
@@ -83,29 +78,22 @@ class QuestionOverlay:
         self._notes = notes
         self._defers_logins = defers_logins
         self._wanted: OpenAsk | None = None  # the login that the person asked to see
-        self._asked: list[Question] = []  # the calls that wait, or were the last to do so
-        self._calls_since = 0.0  # when the calls were asked about, in monotonic seconds
+        self._asked: list[Question] = []  # the calls that the approval shows
 
     def show(self, session: Session) -> None:
-        """Show the question that is open now and was asked first."""
+        """Show an open question; what is shown stays until it is answered."""
         logins = [ask for ask in self._asks.of(session) if self._defers_logins and isinstance(ask.asked, Login)]
         self.login = next((ask for ask in logins if ask is not self._wanted), None)
         asks = [ask for ask in self._asks.of(session) if ask not in logins or ask is self._wanted]
-        has_calls = bool(session.open_questions())
-        if not any(question.open for question in self._asked):
-            self._calls_since = time.monotonic()
-            self._asked = list(session.questions)
-        is_first = bool(asks) and not (has_calls and self._calls_since < asks[0].since)
         panel = self.panel
+        is_staying = panel is not None and bool(session.open_questions())
         if isinstance(panel, AskPanel):
             is_staying = panel.ask in asks or (panel.stays and panel.ask.session in {"", session.id})
-        else:
-            is_staying = panel is not None and has_calls and not is_first
         if panel is None or not is_staying:
             self.close()
-            if is_first:
+            if asks:
                 self._mount(panel_of(asks[0], self._asks, self._host))
-            elif has_calls:
+            elif session.open_questions():
                 self._mount(self._approval(session))
             return
         if isinstance(panel, Approval) and session.questions != self._asked:

@@ -38,18 +38,17 @@ def paragraphs(text: str, width: int, style: str = "") -> list[Content]:
 
 
 class Rows(Widget):
-    """Lines that are made for the width of the panel; none take no room, and the last one tells where more are hidden."""
+    """Lines that are made for the width; none take no room, and the last one tells where more are hidden.
+
+    Args:
+        make: Returns the lines for a width in cells.
+    """
 
     DEFAULT_CSS = "Rows { height: auto; }"
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(self, make: Callable[[int], Sequence[Content]], id: str) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
-        self._make: Callable[[int], Sequence[Content]] = lambda _: ()
-
-    def show(self, make: Callable[[int], Sequence[Content]]) -> None:
-        """Show what `make` returns for a width in cells."""
         self._make = make
-        self.refresh(layout=True)
 
     @override
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -136,13 +135,13 @@ class QuestionPanel(Container, can_focus=True):
     }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id)
-        self.message = Rows(id="question-message")
-        self.keys = Rows(id="question-keys")
+    def __init__(self) -> None:
+        super().__init__()
+        self.message = Rows(self.message_rows, "question-message")
+        self.keys = Rows(self.key_rows, "question-keys")
+        self.hint = ""  # about the last key that decided nothing
         self._armed_at = inf  # the time from which keys decide; infinite until the question is painted
         self._was_here = False
-        self.hint = ""  # about the last key that decided nothing
         self._corner = ""
 
     # What each kind of question says.
@@ -162,9 +161,20 @@ class QuestionPanel(Container, can_focus=True):
         """Whether the keys are text, which decides nothing."""
         return False
 
-    def corner(self, hint: str, *, is_ready: bool) -> str:
+    def message_rows(self, width: int) -> Sequence[Content]:
+        raise NotImplementedError
+
+    def key_rows(self, width: int) -> Sequence[Content]:
+        raise NotImplementedError
+
+    def corner(self, *, is_ready: bool) -> str:
         """Return the words at the lower right: whether keys decide now, or why the last one did not."""
-        return hint or ("ready" if is_ready else "…")
+        if "too early" in self.hint:
+            return f"{self.hint}; {'press it again' if is_ready else 'wait'}"
+        return self.hint or ("ready" if is_ready else "…")
+
+    def appeared(self) -> None:
+        """Called after the question was painted."""
 
     # Keys that come too early.
 
@@ -184,24 +194,19 @@ class QuestionPanel(Container, can_focus=True):
         if textual_private.writes_waiting(self) > 1:  # a terminal that does not read shows nobody what is asked
             self.look_again()
         key = event.key if isinstance(event, events.Key) else ""
-        if self.is_here and self.is_writing:
-            return False
-        if self.is_here and event.time >= self._armed_at and (key in self.DECIDING or not self.DECIDING):
+        is_deciding = key in self.DECIDING or not self.DECIDING
+        if self.is_here and (self.is_writing or (is_deciding and event.time >= self._armed_at)):
             self.hint = ""
             return False
         self.note(event)
         if not self.is_here or not isinstance(event, events.Key | events.Paste):
             return False
-        is_swallowed = key not in MOVING
-        self.hint = self._refusal(key) if is_swallowed else ""
+        early = f"{'esc' if key == 'escape' else key or 'a paste'} came too early and was ignored"
+        self.hint = early if is_deciding else "y or n decides"
+        if key in MOVING:
+            self.hint = ""
         self._show_corner()
-        return is_swallowed
-
-    def _refusal(self, key: str) -> str:
-        if self.DECIDING and key not in self.DECIDING:
-            return "y or n decides"
-        name = {"escape": "esc"}.get(key, key or "a paste")
-        return f"{name} came too early and was ignored"
+        return key not in MOVING
 
     def note(self, event: events.Event) -> None:
         """Restart the quiet period after something that decides nothing, here or on another screen."""
@@ -225,9 +230,6 @@ class QuestionPanel(Container, can_focus=True):
         self._armed_at = time.monotonic() + self.QUIET_SECONDS
         self.appeared()
 
-    def appeared(self) -> None:
-        """Called after the question was painted."""
-
     def _notice_focus(self) -> None:
         """Coming back is a new look at the question."""
         was_here, self._was_here = self._was_here, self.is_here
@@ -238,7 +240,7 @@ class QuestionPanel(Container, can_focus=True):
 
     def on_mount(self) -> None:
         if all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
-            self.first_field.focus(scroll_visible=False)
+            self.screen.set_focus(self.first_field, scroll_visible=False)  # at once: the quiet period begins but once
         self.look()
 
     def look(self) -> None:
@@ -256,11 +258,7 @@ class QuestionPanel(Container, can_focus=True):
             self.scrolled.styles.max_height = max(1, parent.size.height - 2 - taken)
 
     def _show_corner(self) -> None:
-        is_ready = self.is_armed
-        hint = self.hint
-        if "too early" in hint:
-            hint += "; press it again" if is_ready else "; wait"
-        words = self.corner(hint, is_ready=is_ready)
+        words = self.corner(is_ready=self.is_armed)
         if words != self._corner:
             self._corner = words
             self.border_subtitle = Content(words)
