@@ -15,6 +15,7 @@ from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import decode, line
 from tui_host.llm.schema_adaptation import adapt
+from tui_host.servers.catalog import Resource
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
     from tui_host.errors import JSON
     from tui_host.llm.dialects.dialect import Dialect
-    from tui_host.servers.catalog import Hints, LogLine, OfferedPrompt, Resource, ServerStatus, Tool
+    from tui_host.servers.catalog import Hints, LogLine, OfferedPrompt, ServerStatus, Tool
 
 KEPT = 100
 """Number of frames to list for a server; the inspector shows all."""
@@ -139,9 +140,9 @@ class ServerSheets:
         label, heads = f"tools ({len(tools):,}){total}", ("size", "tok") if tools else ()
         yield SheetLine(key="tools", label=label, figures=heads, children=children, opened=True, style="what")
         for name, items, make in (
-            ("resources", status.resources, lambda: (_resource(item, mask) for item in status.resources)),
-            ("templates", status.templates, lambda: (_resource(item, mask) for item in status.templates)),
-            ("prompts", status.prompts, lambda: (_prompt(item, mask) for item in status.prompts)),
+            ("resources", status.resources, lambda: (_offered(item, mask) for item in status.resources)),
+            ("templates", status.templates, lambda: (_offered(item, mask) for item in status.templates)),
+            ("prompts", status.prompts, lambda: (_offered(item, mask) for item in status.prompts)),
             ("subscriptions", status.subscriptions, lambda: (_updates(item, mask) for item in status.subscriptions)),
         ):
             if items:
@@ -281,35 +282,29 @@ def frames_line(counts: str, last: LastFrames | None) -> SheetLine:
     return SheetLine(key="frames", label=label, figures=("at", "size"), children=children, style="what")
 
 
-def _resource(resource: Resource, mask: Mask) -> SheetLine:
-    facts = {
-        "name": resource.name,
-        "description": resource.description,
-        "type": resource.media_type,
-        "the server claims": _hints(resource.annotations),
-    }
+def _offered(item: Resource | OfferedPrompt, mask: Mask) -> SheetLine:
+    """Return the line of a resource, a template or a prompt, with what is said of it below."""
+    figures: tuple[str, ...] = ()
+    if isinstance(item, Resource):
+        name = words = item.uri
+        facts = {"name": item.name, "description": item.description, "type": item.media_type}
+        facts["the server claims"] = _hints(item.annotations)
+        figures = () if item.size is None else (_size(item.size),)
+    else:
+        name = words = item.name
+        facts = {"title": item.title, "description": item.description}
+        for argument in item.arguments:
+            need = "required" if argument.required else "optional"
+            facts[f"argument {argument.name}"] = f"{need}. {argument.description}".removesuffix(". ")
+            words += f" {{{argument.name}}}" if argument.required else f" [{argument.name}]"
+    about = next(filter(None, facts.values()), "")  # the name or title, else the description
+    below = ((fact, f"{fact}: {mask(text)}") for fact, text in facts.items() if text)
     return SheetLine(
-        key=resource.uri,
-        label=mask(resource.uri),
-        figures=() if resource.size is None else (_size(resource.size),),
-        note=line(mask(resource.name or resource.description), _LABEL),
-        children=_named(facts, mask),
-        style="key",
-    )
-
-
-def _prompt(prompt: OfferedPrompt, mask: Mask) -> SheetLine:
-    facts = {"title": prompt.title, "description": prompt.description}
-    places = ""
-    for argument in prompt.arguments:
-        need, about = "required" if argument.required else "optional", argument.description
-        facts[f"argument {argument.name}"] = f"{need}{f'. {about}' if about else ''}"
-        places += f" {{{argument.name}}}" if argument.required else f" [{argument.name}]"
-    return SheetLine(
-        key=prompt.name,
-        label=mask(f"{prompt.name}{places}"),
-        note=line(mask(prompt.title or prompt.description), _LABEL),
-        children=_named(facts, mask),
+        key=name,
+        label=mask(words),
+        figures=figures,
+        note=line(mask(about), _LABEL),
+        children=tuple(SheetLine(key=fact, label=label, is_wrapped=True) for fact, label in below),
         style="key",
     )
 
@@ -317,10 +312,3 @@ def _prompt(prompt: OfferedPrompt, mask: Mask) -> SheetLine:
 def _updates(subscription: tuple[str, int], mask: Mask) -> SheetLine:
     uri, count = subscription
     return SheetLine(key=uri, label=f"{mask(uri)}  {count:,} update{'s' * (count != 1)}", style="key")
-
-
-def _named(facts: Mapping[str, str], mask: Mask) -> tuple[SheetLine, ...]:
-    lines = (
-        SheetLine(key=name, label=f"{name}: {mask(words)}", is_wrapped=True) for name, words in facts.items() if words
-    )
-    return tuple(lines)

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.servers.catalog import ServerStatus, State, Tool
+    from tui_host.servers.catalog import ServerStatus, State
+    from tui_host.servers.pool import Pool
     from tui_host.servers.server import Server
     from tui_host.tui.questions.asks import Asks
     from tui_host.tui.screens.direct_requests import DirectRequests
@@ -199,7 +200,9 @@ class ServersScreen(Browse):
             return ""
         profile = self._host.settings.profiles.get(self._session.profile)
         tools = [tool for tool in pool.tools() if tool.resources is None and offers(profile, tool.server, tool.name)]
-        self._weigh(tools)
+        if tools != self._weighed:  # asked at the screen's rate: lists that are equal differ in no object
+            self._weighed = tools
+            self.start(self._weigh_request(), group="weigh", exclusive=True)
         behind = " behind the hub" if self._session.protocol.partition("+")[0] == "hub" else ""
         told = [text for name, text in pool.instructions() if offers(profile, name)] if self._has_place else []
         tokens = sum(sum(weights.values()) for weights in self._tokens.values()) + sum(map(_tokens, told))
@@ -213,12 +216,6 @@ class ServersScreen(Browse):
             return True
         profile = self._host.settings.profiles.get(self._session.profile)
         return profile is not None and profile.system is not None and _PLACE in profile.system.text
-
-    def _weigh(self, tools: Sequence[Tool]) -> None:
-        """Estimate tokens anew if other tools are offered: asked at the screen's rate, equal lists differ in nothing."""
-        if tools != self._weighed:
-            self._weighed = tools
-            self.start(self._weigh_request(), group="weigh", exclusive=True)
 
     async def _weigh_request(self) -> None:
         """Weigh a request such as the session's next one, but for its messages, as the Bill weighs what was sent."""
@@ -321,15 +318,14 @@ class ServersScreen(Browse):
             super().action_leave()
 
     def action_ping(self) -> None:
-        if self._meant() is not None:
-            self.start(self._ping(self.current), group="ping")
+        if self._host.pool is not None and self._meant() is not None:
+            self.start(self._ping(self._host.pool, self.current), group="ping")
 
-    async def _ping(self, name: str) -> None:
-        pool, began = self._host.pool, time.perf_counter()
-        if pool is not None:
-            with self.telling(severity="warning"):
-                await pool.request(name, lambda connection: connection.ping())
-                self._tell(f"{name} answered in {(time.perf_counter() - began) * 1000:,.0f} ms")
+    async def _ping(self, pool: Pool, name: str) -> None:
+        began = time.perf_counter()
+        with self.telling(severity="warning"):
+            await pool.request(name, lambda connection: connection.ping())
+            self._tell(f"{name} answered in {(time.perf_counter() - began) * 1000:,.0f} ms")
 
     def action_instructions(self) -> None:
         server, status = self._meant(), self._status
