@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tui_host.answers.call_chain import CallStep, chain_of
-from tui_host.answers.recorded_wires import RecordedWires
-from tui_host.answers.steps import made
+from tui_host.answers.chain_page import CallStep, chain_of
+from tui_host.answers.wires import RecordedWires
 from tui_host.capture.record import Record
 
 
 def steps_of(call: str, records: Iterable[Record]) -> Sequence[CallStep]:
     """Return the steps that happened."""
-    chain = made(chain_of(RecordedWires(records), call))
+    chain = chain_of(RecordedWires(records), call)
     return [step for step in chain.steps if step.target is not None] if chain is not None else []

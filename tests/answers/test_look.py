@@ -13,8 +13,8 @@ from tests.llm.recorded.case import TEXT
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body
 from tui_host.answers.bodies import Body
 from tui_host.answers.event_words import EventReader, Said
-from tui_host.answers.look import Looks, looks_sheet
-from tui_host.answers.steps import made
+from tui_host.answers.look_page import Looks, look_page
+from tui_host.answers.wires import Section
 from tui_host.capture.http.sse import SseDecoder
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.llm.dialects.table import DIALECTS
@@ -23,7 +23,7 @@ from tui_host.tui.widgets.pages.detail_page import Page
 
 
 def reasons(wires: Wires) -> list[str]:
-    return [line.label for line in looks_sheet(wires).lines]
+    return [line.label for line in look_page(wires, Section(is_session=True)).lines]
 
 
 def answered(wires: Wires, body: bytes, at: float, exchange: str, step: int) -> None:
@@ -42,9 +42,10 @@ def test_retries_refusals_and_broken_prefixes_deserve_a_look_and_an_appended_mes
         'messages[0], system prompt, changed: "You are helpful" -> "It is 12:01"; also messages[2], text of the user'
     )
     assert reasons(wires) == [
-        "LLM 1  refused with 429",
-        "LLM 2  sent again after LLM 1",
-        f"LLM 4  the prefix breaks: {cause}",
+        "LLM 1  1 of 1 offered tools were never called: ~128 tokens",
+        "LLM 1  it was refused with 429",
+        "LLM 2  the request was sent again after LLM 1 had failed",
+        f"LLM 4  the cached beginning breaks: {cause}",
     ]
 
 
@@ -73,7 +74,7 @@ def test_rows_are_looked_through_again_once_they_change() -> None:
     wires.end(wires.response(request, 1.1, b"no", status=500), 1.2)
     assert looks.is_behind
     assert looks.advance()
-    assert [looks.look(number).reason for number in looks.numbers] == ["refused with 500"]
+    assert [looks.look(number).reason for number in looks.numbers] == ["it was refused with 500"]
 
 
 CALLS = ("1.1.1", "1.2.1")
@@ -141,7 +142,7 @@ def test_keys_and_hidden_characters_are_found_in_all_pieces_of_a_body() -> None:
     assert KEY[-8:] not in body.text
     assert body.text.replace("••• vendor-key (56)", KEY) == data.decode()
     data = ("x" * 65_536 + "\u200b").encode() * 2
-    body = made(Body(wire=data, data=data).with_hidden())
+    body = Body(wire=data, data=data).with_hidden()
     assert body.notes == ("contains 2 hidden characters, drawn as symbols",)
 
 

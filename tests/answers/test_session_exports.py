@@ -57,7 +57,7 @@ def test_an_article_says_each_message_once_and_who_put_it_in() -> None:
     text = told("article", conversation(3))
     assert text.count("\nYou are careful.") == 1
     assert re.search(r"… \([\d,]+ more characters\)", text)
-    assert "[put in by the tool protocol: teaches " in text
+    assert "[added by the tool protocol: teaches " in text
     assert len(re.findall(r"\*message 1, system\*, [\d,]+ bytes: = message 1, system of LLM 1\n", text)) == 2
     assert "*message 3, assistant*" in text
     assert text.count(f"{ANSWER} 1\n") == 1

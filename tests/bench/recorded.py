@@ -19,10 +19,8 @@ from tests.kit.bodies import DIALECTS, Answer, Call, Results, Tool, Usage, User
 from tests.kit.mcp_server import text as text_result
 from tests.kit.peer import rpc
 from tests.tui.inspector_wires import Wires
-from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
-from tui_host.answers.section import Section
-from tui_host.answers.sheet import Sheet
-from tui_host.answers.steps import Steps, made
+from tui_host.answers.pages import PAGES, Subject, sheet_of
+from tui_host.answers.wires import Section
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import Direction, Kind, Place, Record
 from tui_host.errors import JSON
@@ -160,9 +158,9 @@ def conversation(steps: int) -> Wires:
     return wires
 
 
-def seconds_of(steps: Steps[Sheet]) -> float:
+def seconds_of(title: str, wires: Wires, subject: Subject) -> float:
     began = time.thread_time()
-    sheet = made(steps)
+    sheet = sheet_of(title, wires, subject)
     ended = time.thread_time()
     assert sheet.lines, sheet.empty
     return ended - began
@@ -176,8 +174,7 @@ def pages(table: Table) -> None:
     subjects = {"Chain": next(row for row in rows.rows if row.method == "tools/call")}
     subjects["Changes"] = rows.rows[rows.numbers.requests[-1]]
     session = Section(is_session=True)
-    for title in (*SECTION_PAGES, *ROW_PAGES):
+    for title in (page.name for page in PAGES):
         for when in ("the first time", "again"):
             row = subjects.get(title)
-            steps = SECTION_PAGES[title](wires, session) if row is None else ROW_PAGES[title](wires, row)
-            table.figure(f"{title}, {when}", seconds_of(steps), "s", at_most(0.1))
+            table.figure(f"{title}, {when}", seconds_of(title, wires, row or session), "s", at_most(0.1))

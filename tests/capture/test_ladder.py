@@ -23,7 +23,7 @@ from tests.capture.ladder_wires import (
 from tests.capture.wires import rpc
 from tests.opening.captured import PIECE
 from tui_host.answers.bodies import heads_text
-from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.wires import RecordedWires
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.http.exchange_end import Reason
 from tui_host.capture.http.sse import SseDecoder

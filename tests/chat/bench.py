@@ -18,9 +18,8 @@ from tests.capture.codings import undone
 from tests.kit import bodies
 from tests.kit.bodies import Call
 from tests.kit.peer import PATIENCE, head
-from tui_host.answers.call_chain import CallStep, chain_of
-from tui_host.answers.recorded_wires import RecordedWires
-from tui_host.answers.steps import made as finished
+from tui_host.answers.chain_page import CallStep, chain_of
+from tui_host.answers.wires import RecordedWires
 from tui_host.capture.http.exchange_end import fold_exchanges
 from tui_host.capture.link import Link, Relation, read_link
 from tui_host.capture.record import Record
@@ -286,7 +285,7 @@ def refuses(status: str, message: str = "", more: str = "") -> list[bytes]:
 def chain(at: Bench, number: str = "1.1.1", dialect: str = "openai") -> dict[str, CallStep]:
     """The steps of a call's chain, by what happened."""
     provider = Provider(name="demo", base_url=Template(text=""), dialect=dialect)
-    found = finished(chain_of(RecordedWires(at.records, {"demo": provider}), number))
+    found = chain_of(RecordedWires(at.records, {"demo": provider}), number)
     assert found is not None
     return {step.happened: step for step in found.steps}
 

@@ -9,8 +9,7 @@ from tests.chat.bench import SECRET, SUM, Answers, asks, chain, refuses, says, t
 from tests.chat.conftest import Make
 from tests.llm.protocols.answers import call
 from tui_host.answers.chain_page import chain_page
-from tui_host.answers.recorded_wires import RecordedWires
-from tui_host.answers.steps import made
+from tui_host.answers.wires import RecordedWires
 from tui_host.chat.policy import Question
 
 TWO = 'call math.add {"a": 1, "b": 2}\ncall math.multiply {"a":3,"b":4}'
@@ -42,7 +41,7 @@ async def test_what_was_edited_rejected_or_invalid_is_linked_as_the_model_asked_
     assert (rejected["sent"].row, rejected["sent"].value) == ("", "not sent: rejected")
     assert rejected["told"].state.startswith("told otherwise")
     wires = RecordedWires(at.records, {})
-    sheet = made(chain_page(wires, next(row for row in wires.ladder.rows if row.kind == "response")))
+    sheet = chain_page(wires, next(row for row in wires.ladder.rows if row.kind == "response"))
     assert [(line.key, line.opened) for line in sheet.lines] == [("1.1.1", True), ("1.1.2", False)]
 
 

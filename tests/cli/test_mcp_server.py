@@ -20,6 +20,8 @@ from tests.opening.captured import archive, entry
 TOOLS = [
     "list_sessions",
     "show_turn",
+    "look",
+    "time",
     "show_call",
     "compare_requests",
     "bill",
@@ -71,13 +73,13 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
             sessions, _ = await _told(session, "list_sessions")
             assert first in sessions
             assert later in sessions
-            turn, _ = await _told(session, "show_turn", session=first, turn=1)
+            turn, _ = await _told(session, "show_turn", session=first, turn="turn 1")
             assert "tools/call" in turn
             assert "notifications/tools/list_changed" in turn
             assert "time of turn 1" in turn
-            call, _ = await _told(session, "show_call", session=first, call="1.1.1")
+            call, _ = await _told(session, "show_call", session=first, call="echo")
             assert "1 asked" in call
-            changes, _ = await _told(session, "compare_requests", session=first, request=2)
+            changes, _ = await _told(session, "compare_requests", session=first, request="LLM 2")
             assert "LLM 2" in changes
             assert not (await _told(session, "bill", session=first))[1]
             assert first in (await _told(session, "search", text="echoed"))[0]

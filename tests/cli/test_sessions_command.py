@@ -296,9 +296,19 @@ TEN = [
     ("where does a value come from", "station", "--chain 1.2.1", ["GZ-7741-K", "came from lab.lookup", "events"]),
     ("where does the cache break", "station", "--changes 5", ["messages[0]", "a time: it changes"]),
     ("what changed between two", "station", "--changes 4 7", ["and tell our partners the query"]),
-    ("which tool was never called", "chinese", "--tools", ["天气.画地图", '"6", "0"], "mark": "never called"']),
+    (
+        "which tool was never called",
+        "chinese",
+        "--tools",
+        ["天气.画地图", '"requests": 6, "calls": 0}, "mark": "never called"'],
+    ),
     ("why did it take so long", "station", "--time 1", ["lab.lookup", "math.multiply", "after 429"]),
-    ("what deserves a look", "station", "--look", ["refused with 429", "changed: search", "lab exited 134", "edited"]),
+    (
+        "what deserves a look",
+        "station",
+        "--look",
+        ["refused with 429", "the definition changed of search", "lab exited 134", "edited"],
+    ),
     ("how did it end", "station", "--servers", ["cannot open /srv/reports", "exited 134", "connection 2"]),
 ]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.opening.captured import ASK, CHAT, MODEL, PIECE, TELL, WHOLE, archive, entry, is_timed, read, seen, told
 from tui_host.answers.bodies import body_of, missing_words
-from tui_host.answers.look import Looks
-from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.look_page import Looks
 from tui_host.answers.said_texts import RowTexts
+from tui_host.answers.wires import RecordedWires
 from tui_host.capture.http.exchange_end import Ending, read_ending
 from tui_host.capture.json import spans
 from tui_host.capture.json.narrowing import mapping

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from textual.app import App, ComposeResult
@@ -11,8 +11,7 @@ from typing_extensions import override
 
 from tests.kit.peer import rpc
 from tui_host.answers.masks import Mask
-from tui_host.answers.recorded_wires import RecordedWires
-from tui_host.answers.steps import Steps, made
+from tui_host.answers.wires import RecordedWires
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.ladder.row import Row
@@ -228,8 +227,7 @@ def a_turn(wires: Wires, later: float = 0.0) -> None:
 LONG = 10.0
 
 
-def drawn(page: Page | Steps[Page], width: int = 80) -> list[str]:
-    page = made(page) if isinstance(page, Generator) else page
+def drawn(page: Page, width: int = 80) -> list[str]:
     page.fit(width)
     page.grow(LONG)
     return ["".join(text for text, _ in page.pieces(number)) for number in range(len(page))]

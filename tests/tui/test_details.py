@@ -25,7 +25,7 @@ from tests.tui.inspector_wires import (
     row_of,
 )
 from tests.tui.waiting import at_work, until
-from tui_host.answers.changed_words import changed_words, merged_text
+from tui_host.answers.changes_page import changed_words, merged_text
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import visible
 from tui_host.tui.widgets.details import tabs

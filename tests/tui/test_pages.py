@@ -37,8 +37,8 @@ from tests.tui.inspector_wires import (
 )
 from tests.tui.still import UPDATE
 from tui_host.answers.masks import Mask
-from tui_host.answers.prompted_tools import LISTS, listed_tools
-from tui_host.answers.section import Section
+from tui_host.answers.request_weights import LISTS, listed_tools
+from tui_host.answers.wires import Section
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span

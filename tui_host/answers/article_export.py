@@ -9,9 +9,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from tui_host.answers.recorded_wires import session_wires
 from tui_host.answers.said_texts import RowText, RowTexts
-from tui_host.answers.wires import Wires
+from tui_host.answers.wires import Wires, session_wires
 from tui_host.capture.exports.markdown_export import code, fence, words
 from tui_host.capture.exports.parts import Records, keyless
 from tui_host.capture.session_summary import SessionInfo
@@ -98,7 +97,6 @@ def _fenced(text: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Return a text of at most about `most` characters; of a longer one the rest is counted."""
     return text if len(text) <= most + 40 else f"{text[:most]}… ({len(text) - most:,} more characters)"
 
 

@@ -3,187 +3,199 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tui_host.answers.changes_page import Changes, changes_of, path_of, prefix_words
-from tui_host.answers.outlines import marks_of, taken_apart
-from tui_host.answers.prefix_breaks import answered_before, breaks_of
-from tui_host.answers.prompted_tools import LISTS
-from tui_host.answers.request_weights import RequestWeight, calls_of, requests_of, total_counted, weigh
-from tui_host.answers.section import Section
-from tui_host.answers.sheet import Sheet, SheetLine
-from tui_host.answers.token_prices import money
+from tui_host.answers.changes_page import Changes, answered_before, breaks_of, changes_of, path_of
+from tui_host.answers.outlines import FRAMES, HOST, marks_of, taken_apart, told_until
+from tui_host.answers.request_weights import LISTS, RequestWeight, calls_of, requests_of, total_counted, weigh
+from tui_host.answers.sheet import Sheet, SheetLine, money
+from tui_host.answers.wires import Section
 from tui_host.capture.visible import line
 from tui_host.llm.outline import estimate_tokens
 
 if TYPE_CHECKING:
-    from tui_host.answers.bodies import Body
-    from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
     from tui_host.llm.outline import Outline, Part
 
 EMPTY = "What a request consists of stands here once a model was asked: tokens by tool, by kind of message, and what was put in."
 _BY = "tool protocol: "
-_LISTS = f"{_BY}{LISTS}"
 _FEW = 5
 """Breaks that are listed from the start."""
-_ROLES: Mapping[str, str] = {"developer": "system", "model": "assistant"}
+_LABELS: Mapping[str, str] = {"developer": "system", "model": "assistant"}
+_KINDS: Mapping[str, str] = {"thinking": "thinking", "image": "images", "call": "calls"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BillLine:
-    """A part of a request."""
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """A part of a request, or several: `atlas`, `result of lab.history`, `system`."""
 
-    label: str  # what it is: `atlas`, `result of lab.history`, `system`
-    server: str = ""  # the server of a tool; empty otherwise
-    count: int = 1  # how many there are
-    size: int  # its bytes
-    tokens: int  # its tokens, an estimate
+    label: str
+    size: int  # bytes
+    tokens: int  # an estimate
+    count: int = 1
     unused: int = 0  # number of tools that were never called in the session
-    children: tuple[BillLine, ...] = ()  # what it consists of, where that is told: the tools of a list in the prompt
+
+    @staticmethod
+    def of(label: str, parts: Sequence[_Share]) -> _Share:
+        size, tokens = sum(part.size for part in parts), sum(part.tokens for part in parts)
+        return _Share(label, size, tokens, len(parts), sum(part.unused for part in parts))
+
+    def line(
+        self,
+        whole: int,
+        children: Sequence[SheetLine] = (),
+        *,
+        key: str = "",
+        is_counted: bool | None = None,
+        is_open: bool = False,
+        note: str = "",
+    ) -> SheetLine:
+        """Return the part as a line of a request of `whole` tokens, which says how many things it stands for."""
+        never = f"{self.unused} never called" if children else "never called"
+        is_counted = self.count > 1 if is_counted is None else is_counted
+        return SheetLine(
+            key=key or self.label,
+            label=line(f"{self.label} ({self.count})" if is_counted else self.label, 120),
+            values={"bytes": self.size, "tokens": self.tokens, "share": self.tokens / whole if whole else None},
+            mark=never if self.unused else "",
+            note=note,
+            style="what" if is_open else "",
+            children=tuple(children),
+            opened=is_open,
+        )
 
 
-def bill_page(wires: Wires, section: Section) -> Steps[Sheet]:
-    """Make the page `Bill` of a heading: of its largest request, with a line for each of its requests."""
-    return (yield from bill_sheet(wires, requests_of(wires, section)))
-
-
-def bill_sheet(wires: Wires, rows: Sequence[Row]) -> Steps[Sheet]:
-    """Make the page of the largest of some requests: by the provider's tokens, else by the estimate."""
-    weighed = yield from weigh(wires, rows)
-    weights = [request.weight for request in weighed]
-    counts = [weight.usage.input_total for weight in weights]
-    sizes = [
-        (count is not None, weight.estimate if count is None else count, number)
-        for number, (count, weight) in enumerate(zip(counts, weights, strict=True))
-    ]
-    place = max(sizes, default=(False, 0, 0))[2]
-    apart = (yield from taken_apart(wires, rows[place])) if rows else EMPTY
+def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
+    """Make the page of a request, or of the largest one of a heading: by the provider's tokens, else by the estimate."""
+    rows = requests_of(wires, subject) if isinstance(subject, Section) else [subject]
+    weights = weigh(wires, rows)
+    sizes = [(weight.usage.input_total is not None, weight.usage.input_total or weight.estimate) for weight in weights]
+    place = max(range(len(rows)), key=lambda at: (sizes[at], at), default=0)
+    apart = taken_apart(wires, rows[place]) if rows else EMPTY
     if isinstance(apart, str):
         return Sheet(what="bill", lines=(), empty=apart)
-    row, largest, (body, outline) = rows[place], weighed[place], apart
-    calls = yield from calls_of(wires, Section(is_session=True))
-    tools = _largest_first(
-        BillLine(
-            label=tool.tool,
-            server=tool.server,
-            size=tool.size,
-            tokens=tool.tokens,
-            unused=int(not calls[tool.server, tool.tool]),
-        )
-        for tool in largest.tools
-    )
+    row, largest, outline = rows[place], weights[place], apart[1]
+    whole, calls = largest.estimate, calls_of(wires, Section(is_session=True))
+    servers: dict[str, list[_Share]] = {}
+    for tool in sorted(largest.tools, key=lambda tool: -tool.tokens):
+        share = _Share(tool.tool, tool.size, tool.tokens, unused=int(not calls[tool.server, tool.tool]))
+        servers.setdefault(tool.server or "of no known server", []).append(share)
+    tools = [share for shares in servers.values() for share in shares]
+    by_server = [
+        _Share.of(server, shares).line(whole, [share.line(whole) for share in shares], is_counted=True)
+        for server, shares in servers.items()
+    ]
     in_text = any(tool.in_text for tool in largest.tools)
-    put_in = _put_in(wires, row, body, tools if in_text else ())
-    notes = [usage_words(largest.weight)]
+    put_in = _put_in(wires, row, outline)
+    notes = [usage_words(largest)]
     total, counted = total_counted(weights)
     if counted > 1:
         beside = "" if counted == len(weights) else " that the provider counted"
         notes.append(f"all {counted} requests{beside}: {usage_words(total)}")
     if not any(part.label.startswith(_BY) for part in put_in):
-        notes.append("put in by the tool protocol 0")
-    notes += yield from _prefix_notes(wires, row, outline)
-    whole = largest.weight.estimate
+        notes.append("the tool protocol added nothing")
+    notes += _prefix_notes(wires, row, outline)
     lines: list[SheetLine] = []
-    if breaks := (yield from breaks_of(wires, rows)):
+    if breaks := breaks_of(wires, rows):
         children = [
             SheetLine(key=each.request, label=f"{each.request}  {each.cause}", target=each.row) for each in breaks
         ]
         words, is_open = f"the prefix breaks ({len(breaks)}), and the cache with it", len(breaks) <= _FEW
         lines.append(SheetLine(key="breaks", label=words, style="what", opened=is_open, children=tuple(children)))
     if tools and not in_text:
-        lines.append(_group(_sum("tools", tools), whole, _by_server(tools, whole), is_open=True))
-    if messages := _messages(outline, wires.names(row)):
-        kinds = [_line(kind, whole) for kind in messages]
-        lines.append(_group(_sum("messages", messages), whole, kinds, is_open=True, is_counted=False))
-    options = _sum("options", (part for part in outline.parts if part.kind == "option"))
-    if options.count:
-        lines.append(_line(options, whole))
+        lines.append(_Share.of("tools", tools).line(whole, by_server, is_counted=True, is_open=True))
+    if messages := _summed(_messages(wires, row, outline)):
+        kinds = [kind.line(whole) for kind in messages]
+        lines.append(_Share.of("messages", messages).line(whole, kinds, is_counted=False, is_open=True))
+    if options := [_Share("option", part.size, part.tokens) for part in outline.parts if part.kind == "option"]:
+        lines.append(_Share.of("options", options).line(whole))
     if put_in:
-        total = _sum("put in, counted above too", put_in)
-        purposes = [_put_in_line(part, whole) for part in put_in]
-        lines.append(_group(total, whole, purposes, is_open=True, is_counted=False))
+        purposes = [_put_in_line(part, tools if in_text else (), by_server, whole) for part in put_in]
+        shares = _Share.of("added, counted above too", put_in)
+        lines.append(shares.line(whole, purposes, is_counted=False, is_open=True))
     if len(weights) > 1:
-        lines.append(_request_lines(weights))
+        requests = tuple(_request_line(weight) for weight in weights)
+        label = f"requests ({len(weights)})"
+        lines.append(SheetLine(key="requests", label=label, style="what", opened=True, children=requests))
     step = f"step {row.step} of turn {row.turn}" if row.turn else "of no turn"
     among = f"the largest of {len(rows)} requests, " if len(rows) > 1 else ""
-    return Sheet(what=f"bill of {largest.weight.request}, {among}{step}", notes=notes, lines=lines)
+    return Sheet(what=f"bill of {largest.request}, {among}{step}", notes=notes, lines=lines)
 
 
-def _messages(outline: Outline, names: Mapping[str, tuple[str, str]]) -> tuple[BillLine, ...]:
-    """Sum the messages by kind: by role, and thinking, images, calls and the results of each tool by themselves."""
-    sums: dict[str, tuple[int, int, int]] = {}
+def _summed(parts: Iterable[_Share]) -> Sequence[_Share]:
+    """Sum parts with the same label, the largest first."""
+    sums: dict[str, _Share] = {}
+    for part in parts:
+        before = sums.get(part.label, _Share(part.label, 0, 0, 0))
+        count, size, tokens = before.count + part.count, before.size + part.size, before.tokens + part.tokens
+        sums[part.label] = _Share(part.label, size, tokens, count)
+    return sorted(sums.values(), key=lambda part: -part.tokens)
+
+
+def _messages(wires: Wires, row: Row, outline: Outline) -> Iterator[_Share]:
+    """Yield what messages consist of: roles, thinking, images, calls and the results of each tool by themselves."""
+    told, names = told_until(wires, row), wires.names(row)
+    spans = sorted((mark.span.start, mark.span.end or 0) for mark in marks_of(wires, row) if mark.words == FRAMES)
+
+    def label_of(who: str) -> str:
+        return f"{HOST} in place of results" if who == HOST else f"result of {who}"
+
+    def shares(part: Part, role: str) -> Iterator[_Share]:
+        label = _KINDS.get(part.kind, _LABELS.get(role, role))
+        if part.kind == "result":
+            who = next((who for at, who in told.items() if part.start <= at < part.end), "")
+            label = label_of(who if who == HOST else ".".join(filter(None, names.get(part.name, ("", part.name)))))
+        inner = [child for child in part.children if part.kind == "message" or child.kind == "image"]
+        size = part.size - sum(child.size for child in inner)
+        tokens = part.tokens - sum(child.tokens for child in inner)
+        frames = [span for span in spans if part.start <= span[0] < part.end] if not inner else []
+        for (_, start), (end, _) in pairwise([*frames, (part.end, 0)]):  # results in a text
+            estimate = estimate_tokens(outline.body[start:end])
+            yield _Share(label_of(told.get(start, "the tools")), end - start, estimate)
+            size, tokens = size - (end - start), tokens - estimate
+        # What holds the pieces together counts for the role, or where there is no text for the first piece.
+        is_plain = any(child.kind in {"text", "message"} for child in inner) or not inner
+        yield _Share(label if is_plain else next(shares(inner[0], role)).label, size, max(tokens, 0))
+        for child in inner:
+            yield from shares(child, role)
+
     for group in outline.parts:
-        if group.kind in {"tools", "option"}:
-            continue
-        for message in group.children if group.kind == "messages" else (group,):
-            counted = set[str]()
-            for label, size, tokens in _kinds(message, message.label, names):
-                count, sizes, estimates = sums.get(label, (0, 0, 0))
-                sums[label] = count + (label not in counted), sizes + size, estimates + tokens
-                counted.add(label)
-    return _largest_first(
-        BillLine(label=label, count=count, size=size, tokens=tokens) for label, (count, size, tokens) in sums.items()
-    )
+        if group.kind not in {"tools", "option"}:
+            for message in group.children if group.kind == "messages" else (group,):
+                counted = set[str]()
+                for share in shares(message, message.label):
+                    yield _Share(share.label, share.size, share.tokens, int(share.label not in counted))
+                    counted.add(share.label)
 
 
-def _kinds(part: Part, role: str, names: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, int, int]]:
-    """Yield label, bytes and tokens of what a message consists of; what holds the pieces together counts for its role."""
-    if part.kind == "result":
-        label = f"result of {'.'.join(filter(None, names.get(part.name, ('', part.name))))}"
-    else:
-        label = {"thinking": "thinking", "image": "images", "call": "calls"}.get(part.kind, _ROLES.get(role, role))
-    inner = [child for child in part.children if part.kind == "message" or child.kind == "image"]
-    size = part.size - sum(child.size for child in inner)
-    tokens = part.tokens - sum(child.tokens for child in inner)
-    plain = any(child.kind in {"text", "message"} for child in inner) or not inner
-    frame = label if plain else next(iter(_kinds(inner[0], role, names)))[0]
-    yield frame, size, max(tokens, 0)
-    for child in inner:
-        yield from _kinds(child, role, names)
-
-
-def _put_in(wires: Wires, row: Row, body: Body, tools: Sequence[BillLine]) -> tuple[BillLine, ...]:
-    """Sum what the tool protocol put in, by purpose, its list by tools, and what each profile did."""
-    texts: dict[str, list[bytes]] = {}
+def _put_in(wires: Wires, row: Row, outline: Outline) -> Sequence[_Share]:
+    parts: list[_Share] = []
     for mark in marks_of(wires, row):
         if mark.relation in {"injected", "profile"}:
+            text = b"".join(mark.span.pieces(outline.body))
             label = f"{_BY}{mark.words}" if mark.relation == "injected" else mark.words
-            texts.setdefault(label, []).append(b"".join(mark.span.pieces(body.data)))
-    return _largest_first(
-        BillLine(
-            label=label,
-            count=len(pieces),
-            size=sum(map(len, pieces)),
-            tokens=sum(map(estimate_tokens, pieces)),
-            children=tuple(tools) if label == _LISTS else (),
-        )
-        for label, pieces in texts.items()
-    )
+            parts.append(_Share(label, len(text), estimate_tokens(text)))
+    return _summed(parts)
 
 
-def _sum(label: str, parts: Iterable[Part | BillLine]) -> BillLine:
-    parts = list(parts)
-    return BillLine(
-        label=label,
-        count=len(parts),
-        size=sum(part.size for part in parts),
-        tokens=sum(part.tokens for part in parts),
-        unused=sum(part.unused for part in parts if isinstance(part, BillLine)),
-    )
-
-
-def _largest_first(lines: Iterable[BillLine]) -> tuple[BillLine, ...]:
-    return tuple(sorted(lines, key=lambda entry: -entry.tokens))
+def _put_in_line(part: _Share, tools: Sequence[_Share], by_server: Sequence[SheetLine], whole: int) -> SheetLine:
+    """Return the line of a purpose; the list of tools has their shares below it, or says that they cannot be told."""
+    if part.label != f"{_BY}{LISTS}":
+        return part.line(whole)
+    if not tools:
+        return part.line(whole, note="the share of each tool cannot be told from this text")
+    rest = part.size - sum(tool.size for tool in tools), max(part.tokens - sum(tool.tokens for tool in tools), 0)
+    between = [_Share("headings and what is between the tools", *rest).line(whole)] * bool(rest[0])
+    return part.line(whole, [*by_server, *between], is_open=True)
 
 
 def usage_words(weight: RequestWeight) -> str:
     """Say what the provider counted, and what the estimate is: `provider 12,004 · estimate 11,404 (-5 %) · cached 8,064`."""
     usage = weight.usage
     words = [
-        f"provider {usage.input_total:,}" if usage.input_total is not None else "the provider reported no tokens",
         f"estimate {weight.estimate:,}{f' ({weight.off_by})' if weight.off_by else ''}",
         f"cached {usage.input_cached:,}" if usage.input_cached is not None else "",
         f"written to the cache {usage.cache_written:,}" if usage.cache_written else "",
@@ -191,80 +203,28 @@ def usage_words(weight: RequestWeight) -> str:
         f"cost {money(usage.cost)}" if usage.cost is not None else "",
         f"by your prices {money(weight.cost)}" if weight.cost is not None else "",
     ]
+    if weight.is_answered:
+        is_counted = usage.input_total is not None
+        words.insert(0, f"provider {usage.input_total:,}" if is_counted else "the provider reported no tokens")
     return " · ".join(filter(None, words))
 
 
-def _prefix_notes(wires: Wires, row: Row, outline: Outline) -> Steps[list[str]]:
-    """Return what is new since the request before, where the beginning that both share ends, and why."""
+def _prefix_notes(wires: Wires, row: Row, outline: Outline) -> list[str]:
     earlier = answered_before(wires, row)
-    changes = None if earlier is None else (yield from changes_of(wires, row, earlier))
+    changes = None if earlier is None else changes_of(wires, row, earlier)
     if not isinstance(changes, Changes):
         return []
     paths = {change.path for change in changes.changes if change.kind == "new"}
     messages = (part for group in outline.parts if group.kind == "messages" for part in group.children)
     new = [part.tokens for part in messages if path_of(part.key) in paths]
     words = f"new here +{len(new)} {'message' if len(new) == 1 else 'messages'}, ~{sum(new):,} tokens"
-    return [words, prefix_words(changes), *filter(None, (changes.cause,))]
+    return [words, changes.prefix_words, *filter(None, (changes.cause,))]
 
 
-def _request_lines(weights: Sequence[RequestWeight]) -> SheetLine:
-    children = tuple(
-        SheetLine(
-            key=f"{number}",
-            label=f"{weight.request}  {usage_words(weight)}",
-            figures=(f"{weight.size:,}", f"~{weight.estimate:,}", ""),
-            target=weight.row,
-        )
-        for number, weight in enumerate(weights)
-    )
-    return SheetLine(key="requests", label=f"requests ({len(weights)})", style="what", opened=True, children=children)
-
-
-def _by_server(tools: Sequence[BillLine], whole: int) -> list[SheetLine]:
-    servers: dict[str, list[BillLine]] = {}
-    for tool in tools:
-        servers.setdefault(tool.server, []).append(tool)
-    return [
-        _group(_sum(server or "of no known server", tools), whole, [_line(tool, whole) for tool in tools])
-        for server, tools in servers.items()
-    ]
-
-
-def _put_in_line(entry: BillLine, whole: int) -> SheetLine:
-    """Return the line of a purpose; the list of tools has their shares below it, or says that they cannot be told."""
-    tools = _sum("tools", entry.children)
-    if tools.count:
-        lines = _by_server(entry.children, whole)
-        if size := entry.size - tools.size:
-            rest = max(entry.tokens - tools.tokens, 0)
-            lines.append(_line(BillLine(label="headings and what is between the tools", size=size, tokens=rest), whole))
-        return replace(_line(entry, whole), children=tuple(lines), opened=True)
-    note = "the share of each tool cannot be told from this text" if entry.label == _LISTS else ""
-    return replace(_line(entry, whole), note=note)
-
-
-def _group(
-    total: BillLine, whole: int, children: Sequence[SheetLine], *, is_open: bool = False, is_counted: bool = True
-) -> SheetLine:
+def _request_line(weight: RequestWeight) -> SheetLine:
     return SheetLine(
-        key=total.label,
-        label=line(f"{total.label} ({total.count})" if is_counted else total.label, 120),
-        figures=_figures(total, whole),
-        mark=f"{total.unused} never called" if total.unused else "",
-        style="what" if is_open else "",
-        children=tuple(children),
-        opened=is_open,
+        key=weight.request,
+        label=f"{weight.request}  {usage_words(weight)}",
+        values={"bytes": weight.size, "tokens": weight.estimate, "share": None},
+        target=weight.row,
     )
-
-
-def _line(entry: BillLine, whole: int) -> SheetLine:
-    return SheetLine(
-        key=f"{entry.server}.{entry.label}",
-        label=line(f"{entry.label} ({entry.count})" if entry.count > 1 else entry.label, 120),
-        figures=_figures(entry, whole),
-        mark="never called" if entry.unused else "",
-    )
-
-
-def _figures(entry: BillLine, whole: int) -> tuple[str, ...]:
-    return f"{entry.size:,}", f"~{entry.tokens:,}", f"{100 * entry.tokens / whole:.0f} %" if whole else ""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tui_host.answers.masks import masked
-from tui_host.answers.steps import PIECE, Steps, made
 from tui_host.answers.wires import Wires
 from tui_host.capture.content_codings import CodingError, Decoder
 from tui_host.capture.ladder.row import Row
@@ -64,13 +63,9 @@ class Body:
             yield masked(text[place:end], self.redacted)
             place = end
 
-    def with_hidden(self) -> Steps[Body]:
+    def with_hidden(self) -> Body:
         """Add a note about hidden characters, if any."""
-        text = decode(self.data[:_NOTICED]) if self.is_text else ""
-        count = 0
-        for start in range(0, len(text), _PIECE):
-            count += hidden(text[start : start + _PIECE])
-            yield f"{start:,} characters looked through"
+        count = hidden(decode(self.data[:_NOTICED])) if self.is_text else 0
         note = f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as symbols"
         return replace(self, notes=(*self.notes, note)) if count else self
 
@@ -138,45 +133,28 @@ def own_pages(wires: Wires, row: Row) -> Iterator[Sequence[Record]]:
         yield [record for record in page if kinds is None or record.kind in kinds]
 
 
-def reading(wires: Wires, row: Row) -> Steps[Body]:
-    """The row's bytes, decoded and ready to be read. Linear in their length."""
-    kinds = _SHOWN.get(row.kind, _OF_ALL_OTHERS)
-    coded: list[bytes] = []
-    plain: list[bytes] = []
-    redacted: list[Redaction] = []
-    encoding: str | None = None
-    size = 0
-    for page in own_pages(wires, row):
-        for record in page:
-            redacted += record.redacted
-            encoding = encoding or record.encoding
-            if record.kind in kinds:
-                (coded if record.encoding is not None else plain).append(record.data)
-                size += len(record.data)
-        yield f"{size:,} of {row.size:,} bytes"
-    wire = b"".join((*coded, *plain))
-    data, decoding = (yield from _decoded(b"".join(coded), encoding, is_whole=not plain)) if coded else (b"", "")
-    data += b"".join(plain)
-    yield "read"
-    notes = tuple(_notes(wire, data, decoding, row, redacted))
-    return Body(wire=wire, data=data, notes=notes, redacted=tuple(redacted))
-
-
 def body_of(wires: Wires, row: Row) -> Body:
-    """Return the body in one go."""
-    return made(reading(wires, row))
+    """Return the row's bytes, decoded and ready to be read. Linear in their length."""
+    kinds = _SHOWN.get(row.kind, _OF_ALL_OTHERS)
+    records = [record for page in own_pages(wires, row) for record in page]
+    redacted = tuple(redaction for record in records for redaction in record.redacted)
+    encoding = next((record.encoding for record in records if record.encoding), None)
+    own = [record for record in records if record.kind in kinds]
+    coded = b"".join(record.data for record in own if record.encoding is not None)
+    plain = b"".join(record.data for record in own if record.encoding is None)
+    data, decoding = _decoded(coded, encoding, is_whole=not plain) if coded else (b"", "")
+    wire, data = coded + plain, data + plain
+    return Body(wire=wire, data=data, notes=tuple(_notes(wire, data, decoding, row, redacted)), redacted=redacted)
 
 
-def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> Steps[tuple[bytes, str]]:
+def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> tuple[bytes, str]:
     if encoding is None or encoding == "identity":
         return wire, ""
     name = line(encoding, 40)
     pieces: list[bytes] = []
     try:
         coding = Decoder(encoding)
-        for start in range(0, len(wire), PIECE):
-            pieces.append(coding.feed(wire[start : start + PIECE]))
-            yield f"{start:,} of {len(wire):,} bytes decoded"
+        pieces.extend(coding.feed(wire[start : start + _PIECE]) for start in range(0, len(wire), _PIECE))
         if is_whole:
             coding.finish()
     except CodingError as error:

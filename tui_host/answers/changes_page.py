@@ -1,34 +1,129 @@
-"""What changed between two requests: what is new, gone, moved and changed, and where the common beginning ends."""
+"""What changed between two requests: what is new, gone, moved and changed, and what breaks the beginning that both share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
-from tui_host.answers.changed_words import ChangedWords, changed_words, merged_text
+from tui_host.answers.bodies import body_of
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import taken_apart
 from tui_host.answers.sheet import Sheet, SheetLine, Style
-from tui_host.answers.wires import TakenRequest
+from tui_host.answers.wires import TakenRequest, partner_of
 from tui_host.capture.json.reading import read_json
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.visible import decode, line
 from tui_host.llm.layout import ROLES
-from tui_host.llm.outline import Comparison
+from tui_host.llm.outline import Comparison, common_prefix
 
 if TYPE_CHECKING:
-    from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Redaction
     from tui_host.llm.outline import Outline, Part
 
+_WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+(?:[:./-]\d+)*|\w+|\s+|.", re.DOTALL)
+"""A number, time or date, a word, a Chinese, Japanese or Korean character, blanks, or a sign."""
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+_MOST = 2000
+"""Words, else lines, of each text that are compared; of more, the whole middle counts as changed."""
+_CONTEXT = 24
+_TIME = re.compile(r"\d{1,2}:\d{2}|\d{4}-\d{2}|\b20\d{2}\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedWords:
+    """A place where a text changed."""
+
+    start: int  # where the new words stand in the later text, in characters
+    gone: str  # the words of the earlier text; empty if words were only added
+    come: str  # the words of the later text; empty if words were only removed
+    before: str  # some characters before, the same in both texts
+    after: str  # some characters behind
+
+    @property
+    def is_time(self) -> bool:
+        return bool(_TIME.search(self.before[-6:] + self.gone + self.after[:6]))
+
+
+def changed_words(old: str, new: str) -> Sequence[ChangedWords]:
+    """Return the places where two texts differ, in their order. Bounded: long texts are compared by lines, else as wholes."""
+    head = common_prefix(old, new)
+    head = max((match.start() for match in _WORDS.finditer(new, max(0, head - 80), head)), default=head) if head else 0
+    tail = common_prefix(old[head:][::-1], new[head:][::-1])
+    older, newer = old[head : len(old) - tail], new[head : len(new) - tail]
+    following = re.match(r"(?:[:./-]?\w)*", new[len(new) - tail :])
+    more = following.end() if following is not None and (older or newer) else 0  # whole words
+    if more:
+        older, newer = old[head : len(old) - tail + more], new[head : len(new) - tail + more]
+    return [
+        ChangedWords(
+            start=head + start,
+            gone=gone,
+            come=come,
+            before=new[max(0, head + start - _CONTEXT) : head + start],
+            after=new[head + start + len(come) : head + start + len(come) + _CONTEXT],
+        )
+        for start, gone, come in _differences(older, newer)
+    ]
+
+
+def marked(gone: str, come: str) -> str:
+    """Return words that are gone and words that came as `[-gone-]{+come+}`, without an empty half."""
+    return (f"[-{gone}-]" if gone else "") + (f"{{+{come}+}}" if come else "")
+
+
+def merged_text(new: str, changes: Sequence[ChangedWords]) -> str:
+    """Return the later text with the changes marked: `[-gone-]{+come+}`."""
+    pieces: list[str] = []
+    place = 0
+    for change in changes:
+        pieces.append(new[place : change.start])
+        pieces.append(marked(change.gone, change.come))
+        place = change.start + len(change.come)
+    return "".join((*pieces, new[place:]))
+
+
+def _differences(old: str, new: str) -> Iterator[tuple[int, str, str]]:
+    """Yield where the words stand in the later text, the words that are gone, and those that came."""
+    for pattern in (_WORDS, _LINES):
+        older, newer = pattern.findall(old[: 1 << 20]), pattern.findall(new[: 1 << 20])
+        if max(len(older), len(newer)) <= _MOST and max(len(old), len(new)) <= 1 << 20:
+            break
+    else:
+        older, newer = [old], [new]
+    place = done = 0
+    gone, come, since = "", "", 0
+    for tag, start, end, first, last in SequenceMatcher(None, older, newer).get_opcodes():
+        place += sum(map(len, newer[done:first]))
+        done = first
+        words = "".join(newer[first:last])
+        if tag != "equal":
+            since = since if gone or come else place
+            gone, come = gone + "".join(older[start:end]), come + words
+        elif (gone or come) and words.isspace() and last < len(newer) and end < len(older):
+            gone, come = gone + words, come + words  # blanks between two changed words belong to the change
+        elif gone or come:
+            yield since, gone, come
+            gone, come = "", ""
+    if gone or come:
+        yield since, gone, come
+
+
 ChangeKind: TypeAlias = Literal["new", "gone", "moved", "changed"]
-_SIGNS: Mapping[ChangeKind, str] = {"new": "+", "gone": "-", "moved": ">", "changed": "~"}
-_STYLES: Mapping[ChangeKind, Style] = {"new": "new", "gone": "note", "moved": "what", "changed": "what"}
+_SIGNS: Mapping[ChangeKind, tuple[str, Style]] = {
+    "new": ("+", "new"),
+    "gone": ("-", "note"),
+    "moved": (">", "what"),
+    "changed": ("~", "what"),
+}
 _SHORT = 60
+_ALSO = 2  # further causes of a break that are named
+_SHOWN = 50  # changed words that are shown
 WHOLE_TEXT = "text"
 """The key of a line that only opens a text."""
 EMPTY = "What changed since the request before stands here, from the second request of a conversation on."
@@ -64,43 +159,50 @@ class Changes:
     changes: tuple[Change, ...]  # all changes, in the order of bytes
     unchanged: int  # number of tools and messages that are the same
 
+    @property
+    def prefix_words(self) -> str:
+        """How much of the beginning is the same, and where it ends."""
+        if not self.breaks_at:
+            return f"all {self.size:,} bytes are the same"
+        same = f"the first {self.prefix:,} of {self.size:,} bytes are the same"
+        return f"{same}; {'it breaks' if self.is_broken else 'it goes on'} at {self.breaks_at}: {self.breaks_in}"
 
-def changes_page(wires: Wires, row: Row) -> Steps[Sheet]:
-    """Make the page `Changes` of a request."""
-    return (yield from changes_sheet(wires, row, wires.compared(row)))
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixBreak:
+    """A request whose beginning is not that of the request before, which is what providers cache."""
+
+    request: str  # its name: `LLM 7`
+    row: tuple[str, int]  # its row, by capture and number of its first record
+    cause: str  # why the beginning ends there: `tools.docs__search, tool docs.search, changed: …`
 
 
-def changes_sheet(wires: Wires, row: Row, earlier: Row | TakenRequest | None) -> Steps[Sheet]:
+_KNOWN: WeakKeyDictionary[Ladder, dict[tuple[str, int], PrefixBreak | None]] = WeakKeyDictionary()
+"""What was compared before, as long as the rows are kept: requests do not change."""
+
+
+def changes_page(wires: Wires, row: Row) -> Sheet:
     """Make the page of a request and the request that it is compared with."""
-    what = f"changes of {wires.called(row)}"
-    changes = EMPTY if earlier is None else (yield from changes_of(wires, row, earlier))
+    earlier, what = wires.compared(row), f"changes of {wires.called(row)}"
+    changes = EMPTY if earlier is None else changes_of(wires, row, earlier)
     if earlier is None or isinstance(changes, str):
         return Sheet(what=what, lines=(), empty=str(changes))
     which = ", the request before" if wires.before(row) == earlier else ""
-    if not which and wires.compared(row) == earlier:
+    if not which and row.number not in wires.chosen:
         which = ", which is marked"
     against = earlier.name if isinstance(earlier, TakenRequest) else wires.called(earlier)
     tokens = f"{changes.tokens:+,} tokens (estimate), {changes.unchanged:,} parts unchanged"
     return Sheet(
         what=f"{what} since {against}{which}",
-        lines=[_line(number, change) for number, change in enumerate(changes.changes)],
-        notes=[note for note in (prefix_words(changes), changes.cause, tokens) if note],
+        lines=[_line(number, change, changes.cause) for number, change in enumerate(changes.changes)],
+        notes=[note for note in (changes.prefix_words, changes.cause, tokens) if note],
         empty="Nothing changed: both requests have the same bytes.",
     )
 
 
-def prefix_words(changes: Changes) -> str:
-    """Say how much of the beginning is the same, and where it ends."""
-    kept = f"prefix kept {changes.prefix:,} of {changes.size:,} B"
-    if not changes.breaks_at:
-        return f"{kept}: the same bytes"
-    breaks = "breaks at" if changes.is_broken else "goes on at"
-    return f"{kept}; {breaks} {changes.breaks_at}: {changes.breaks_in}"
-
-
-def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Steps[Changes | str]:
+def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Changes | str:
     """Compare two requests; returns a sentence if one of them cannot be read."""
-    apart = yield from taken_apart(wires, row)
+    apart = taken_apart(wires, row)
     if isinstance(apart, str):
         return apart
     body, now = apart
@@ -109,13 +211,51 @@ def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Steps[Cha
         if before is None:
             return "The other request is not a JSON object."
     else:
-        apart = yield from taken_apart(wires, earlier)
+        apart = taken_apart(wires, earlier)
         if isinstance(apart, str):
             return apart
         hidden, before = apart[0].redacted, apart[1]
-    comparing = _Comparing(before, now, (*hidden, *body.redacted), wires.names(row))
-    yield "compared"
-    return (yield from comparing.result())
+    return _Comparing(before, now, (*hidden, *body.redacted), wires.names(row)).result()
+
+
+def answered_before(wires: Wires, row: Row) -> Row | None:
+    """Return the request before in the conversation that the provider did not refuse: what it could have cached."""
+    before = wires.before(row)
+    while before is not None and ((answer := partner_of(wires, before)) is None or answer.status >= 400):
+        before = wires.before(before)
+    return before
+
+
+def breaks_of(wires: Wires, rows: Iterable[Row]) -> Sequence[PrefixBreak]:
+    """Return the requests that break the prefix, those that are refused or without an answer left out."""
+    known, breaks = _KNOWN.setdefault(wires.ladder, {}), list[PrefixBreak]()
+    last: tuple[Row | None, bytes] = None, b""
+    for row in rows:
+        key, answer = (row.capture, row.seq), partner_of(wires, row)
+        if key not in known and not row.missing and answer is not None and answer.status < 400:
+            before, now = answered_before(wires, row), body_of(wires, row).data
+            known[key] = None
+            if before is not None and not before.missing:
+                earlier = last[1] if before == last[0] else body_of(wires, before).data
+                # Most requests have something put in at one place, as added messages are.
+                if len(now) < len(earlier) or not now.endswith(earlier[common_prefix(earlier, now) :]):
+                    known[key] = _break(wires, row, before)
+            last = row, now
+        if (broken := known.get(key)) is not None:
+            breaks.append(broken)
+    return breaks
+
+
+def _break(wires: Wires, row: Row, before: Row) -> PrefixBreak | None:
+    changes = changes_of(wires, row, before)
+    if not isinstance(changes, Changes) or not changes.is_broken:
+        return None
+    cause = changes.cause.removeprefix("broken because ")
+    others = {change.path: change.label for change in changes.changes if change.kind != "new"}
+    also = [f"{path}, {label}" for path, label in others.items() if path not in cause]
+    if also:
+        cause += f"; also {'; '.join(also[:_ALSO])}{f' and {len(also) - _ALSO} more' if len(also) > _ALSO else ''}"
+    return PrefixBreak(request=wires.called(row), row=(row.capture, row.seq), cause=cause)
 
 
 def path_of(key: str) -> str:
@@ -128,13 +268,10 @@ class _Comparing:
     def __init__(
         self, before: Outline, now: Outline, redacted: Sequence[Redaction], names: Mapping[str, tuple[str, str]]
     ) -> None:
-        self._before = before
-        self._now = now
+        self._before, self._now, self._redacted, self._names = before, now, redacted, names
         self._comparison = Comparison(before, now)
-        self._redacted = redacted
-        self._names = names
 
-    def result(self) -> Steps[Changes]:
+    def result(self) -> Changes:
         """Return all changes, moved parts once, with the place where the common beginning ends."""
         before, now, marks = self._before, self._now, self._comparison.marks
         gone = {before.bytes_of(part): part for part in self._comparison.removed}
@@ -146,9 +283,8 @@ class _Comparing:
                 changes.append(self._change("new", part))
             else:
                 changes.append(self._change("changed", part, self._comparison.earlier[part.key]))
-            yield f"{len(changes):,} changes"
         changes += self._moved_tools()
-        still_gone = [part for part in self._comparison.removed if gone.get(before.bytes_of(part)) is part]
+        still_gone = (part for part in self._comparison.removed if gone.get(before.bytes_of(part)) is part)
         changes += [self._change("gone", part) for part in still_gone]
         changes.sort(key=lambda change: change.start)
         # A new message behind all messages of the request before is no break.
@@ -178,20 +314,20 @@ class _Comparing:
         for part in parts:
             mark = self._comparison.marks.get(part.key, "=")
             inner = list(self._changed_parts(part.children)) if mark == "~" else []
-            if mark == "+" and part.kind in {"tools", "messages"}:
+            is_list = part.kind in {"tools", "messages"}
+            if mark == "+" and is_list:
                 yield from part.children
             elif inner:
                 yield from inner
-            elif mark == "+" or (mark == "~" and part.kind not in {"tools", "messages"}):
+            elif mark == "+" or (mark == "~" and not is_list):
                 yield part
 
     def _moved_tools(self) -> Iterator[Change]:
-        """Yield the tools that stand at another place among the tools of both requests."""
         old, new = ({part.key: part for part in _items(outline, "tools")} for outline in (self._before, self._now))
-        one, other = [key for key in old if key in new], [key for key in new if key in old]
-        for tag, *_, first, last in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        keys, new_keys = [key for key in old if key in new], [key for key in new if key in old]
+        for tag, *_, first, last in SequenceMatcher(None, keys, new_keys, autojunk=False).get_opcodes():
             if tag in {"insert", "replace"}:
-                yield from (self._change("moved", new[key], old[key]) for key in other[first:last])
+                yield from (self._change("moved", new[key], old[key]) for key in new_keys[first:last])
 
     def _change(self, kind: ChangeKind, part: Part, before: Part | None = None) -> Change:
         outline = self._before if kind == "gone" else self._now
@@ -224,10 +360,10 @@ class _Comparing:
             return line(f"{part.label} {called} of the {of}".replace("  ", " "), 120)
         if "system" in {part.label, group.label if above is None else ""}:
             return "system prompt"
-        whose, plain = "", "message of the" if part.children else "text of the"
+        whose, words = "", "message of the" if part.children else "text of the"
         if part.kind == "message" and part.origin != ROLES.get(part.label, part.origin):
-            whose, plain = f", from {part.origin}", "message of the role"  # images of results are in the user's
-        kinds = {"message": plain, "tool": "tool", "option": "option", "result": "result of"}
+            whose, words = f", from {part.origin}", "message of the role"  # images of results are in the user's
+        kinds = {"message": words, "tool": "tool", "option": "option", "result": "result of"}
         name = called or part.label or part.key.partition("/")[2]
         return line(f"{kinds.get(part.kind, '')} {name}{whose}".strip(), 120)
 
@@ -239,22 +375,22 @@ class _Comparing:
 def _cause(broken: Sequence[Change], prefix: int) -> str:
     if not broken:
         return "nothing that was sent before has changed: all of it is sent again, and more behind it"
-    sizes = [(change, max(change.size, change.size_before)) for change in broken]
-    around = [change for change, size in sizes if change.start <= prefix < change.start + size]
+    ends = ((change, change.start + max(change.size, change.size_before)) for change in broken)
+    around = [change for change, end in ends if change.start <= prefix < end]
     cause = max(around, key=lambda change: change.start, default=None)
     cause = cause or next((change for change in broken if change.start >= prefix), broken[0])
-    what = f"{cause.path}, {cause.label},"
+    what = f"broken because {cause.path}, {cause.label},"
     match cause.kind:
         case "new":
-            return f"broken because {what} is new there"
+            return f"{what} is new there"
         case "gone":
-            return f"broken because {what} is no longer sent"
+            return f"{what} is no longer sent"
         case "moved":
-            return f"broken because {what} stood elsewhere before: {cause.moved_from}"
+            return f"{what} stood elsewhere before: {cause.moved_from}"
         case "changed":
             words = f": {_brief(cause.words[0])}" if cause.words else ""
             time = " (a time: it changes with each request)" if any(each.is_time for each in cause.words[:3]) else ""
-            return f"broken because {what} changed{words}{time}"
+            return f"{what} changed{words}{time}"
 
 
 def _brief(words: ChangedWords) -> str:
@@ -262,14 +398,14 @@ def _brief(words: ChangedWords) -> str:
     return f"{gone} -> {come}"
 
 
-def _line(number: int, change: Change) -> SheetLine:
+def _line(number: int, change: Change, cause: str) -> SheetLine:
     places = [
         SheetLine(
             key=str(place),
             label=f"…{line(words.before, _SHORT)}  {_brief(words)}  {line(words.after, _SHORT)}…",
             style="new" if words.come else "note",
         )
-        for place, words in enumerate(change.words[:50])
+        for place, words in enumerate(change.words[:_SHOWN])
     ]
     if more := len(change.words) - len(places):
         places.append(SheetLine(key="more", label=f"and {more:,} more", style="note"))
@@ -277,16 +413,19 @@ def _line(number: int, change: Change) -> SheetLine:
         words = "the whole text, [-gone-] and {+new+} marked"
         places.append(SheetLine(key=WHOLE_TEXT, label=words, text=lambda: change.text, style="note"))
     moved = f"from {change.moved_from}" if change.moved_from else ""
+    note = "no longer sent" if change.kind == "gone" else moved
+    is_cause = cause.startswith(f"broken because {change.path}, {change.label},")
+    mark, style = _SIGNS[change.kind]
     return SheetLine(
         key=f"{number}",
-        label=f"{change.path}  {change.label}{f'  {change.preview}' if change.preview else ''}",
-        figures=(f"{change.size:,}" if change.size else "", f"{change.size - change.size_before:+,}"),
-        mark=_SIGNS[change.kind],
-        note="no longer sent" if change.kind == "gone" else moved,
+        label="  ".join(filter(None, (change.path, change.label, change.preview))),
+        values={"bytes": change.size or None, "change": change.size - change.size_before},
+        mark=mark,
+        note=f"it breaks the shared beginning{f', {note}' * bool(note)}" if is_cause else note,
         text=None if places else lambda: change.text,
         children=tuple(places),
         opened=bool(places),
-        style=_STYLES[change.kind],
+        style=style,
     )
 
 
@@ -310,10 +449,7 @@ def _part_at(outline: Outline, place: int) -> Part | None:
     """Return the innermost part that a byte stands in, else the next one behind it in the innermost group."""
     parts: Sequence[Part] = outline.parts
     inner: Part | None = None
-    while True:
-        at = next((part for part in parts if part.start <= place < part.end), None)
-        if at is None:
-            break
+    while (at := next((part for part in parts if part.start <= place < part.end), None)) is not None:
         inner, parts = at, at.children
     if inner is not None and inner.kind not in {"tools", "messages"}:
         return inner

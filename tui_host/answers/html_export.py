@@ -16,13 +16,10 @@ from itertools import groupby
 
 from markdown_it import MarkdownIt
 
-from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
-from tui_host.answers.recorded_wires import session_wires
+from tui_host.answers.pages import sheet_of, tabs_for, tabs_of_row
 from tui_host.answers.said_texts import RowText, RowTexts, SaidPiece
-from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
-from tui_host.answers.steps import made
-from tui_host.answers.wires import Wires
+from tui_host.answers.wires import Section, Wires, session_wires
 from tui_host.capture.exports.parts import Records, keyless
 from tui_host.capture.json.narrowing import number_or_zero
 from tui_host.capture.json.reading import read_object
@@ -110,12 +107,7 @@ def _line(text: str) -> str:
 
 
 def _pre(text: str, most: int = 0) -> str:
-    """Return a text with its images below it, JSON indented.
-
-    Args:
-        text: The text as it came.
-        most: The most characters that are shown; 0 for all.
-    """
+    """Return a text, or its beginning, with its images below it, JSON indented."""
     images: list[str] = []
 
     def taken_out(match: re.Match[str]) -> str:
@@ -187,7 +179,6 @@ def _call(words: Mapping[str, str], number: int | None) -> Iterator[str]:
 
 
 def _ladder(wires: Wires) -> Iterator[str]:
-    """Yield the rows of no turn, folded, then those of each turn, with its pages."""
     groups: dict[int, list[str]] = {0: []}
     pages: dict[int, str] = {}
     starts: dict[tuple[str, int], int] = {}
@@ -221,8 +212,9 @@ def _row(wires: Wires, text: RowText, start_ns: int) -> Iterator[str]:
         yield f'<p class="m">belongs to: {" · ".join(links)}</p>'
     for piece in text.pieces:
         yield from _piece(piece, is_open=len(text.pieces) == 1)
-    for label, page in ROW_PAGES.items():
-        yield from _sheet(wires, label, made(page(wires, row)), _OF_ROWS)
+    for name in tabs_of_row(row):
+        if name != "Bill":  # that of its turn stands above
+            yield from _sheet(wires, name, sheet_of(name, wires, row), _OF_ROWS)
     yield "</div></details>\n"
 
 
@@ -244,9 +236,9 @@ def _piece(piece: SaidPiece, *, is_open: bool) -> Iterator[str]:
 
 
 def _section_pages(wires: Wires, section: Section) -> Iterator[str]:
-    for name, page in SECTION_PAGES.items():
+    for name in tabs_for("session" if section.is_session else "turn"):
         if section.is_session or name not in _OF_SESSION:
-            yield from _sheet(wires, name, made(page(wires, section)), _OF_SECTIONS)
+            yield from _sheet(wires, name, sheet_of(name, wires, section), _OF_SECTIONS)
 
 
 def _sheet(wires: Wires, name: str, sheet: Sheet, most: int) -> Iterator[str]:

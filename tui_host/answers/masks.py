@@ -46,12 +46,7 @@ def _without_marks(text: str, lengths: Mapping[str, int], hide: str) -> str:
 
 
 class Mask:
-    """Hides the secrets known to the host.
-
-    Args:
-        redactor: Returns the redactor, which knows the secrets; None hides no secrets.
-        hide: The characters that stand for a secret.
-    """
+    """Hides the secrets that a redactor knows; without one nothing but vendors' keys."""
 
     def __init__(self, redactor: Callable[[], Redactor] | None = None, hide: str = HIDDEN) -> None:
         self._redactor = redactor

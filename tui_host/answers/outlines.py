@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
-from tui_host.answers.bodies import Body, body_of, head_of, missing_words, reading
-from tui_host.answers.steps import PIECE, Steps, in_thread
+from tui_host.answers.bodies import Body, body_of, head_of, missing_words
 from tui_host.answers.wires import TakenRequest, Wires
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, read_link
 from tui_host.llm.dialects.dialect import Dialect
@@ -16,23 +19,29 @@ from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
 from tui_host.llm.outline import Comparison, Outline
 
-T = TypeVar("T")
 _Names: TypeAlias = "Mapping[str, tuple[str, str]]"
 _Outlined: TypeAlias = "tuple[Dialect, _Names, bytes, Outline | None]"
 _LAST: deque[_Outlined] = deque(maxlen=6)
 """The requests taken apart last: several pages ask for the same ones, one after the other."""
-_LARGE = 1 << 19
-"""Bytes of a body from which taking it apart takes more than a few milliseconds."""
+_LOOK_BACK = 400
+"""Number of requests whose results are looked for in a later one."""
+HOST = "tui-host"
+FRAMES = "frames a result"
+"""What the links of a tool protocol of plain text say about the words around a result."""
+_NOTE = re.compile(
+    r"\[(?:The user stopped|No answer followed|The host ended|The connection broke off) |In your answer .{,200} stood behind a call"
+    r"|You have made the same call with the same arguments \d+ times"
+)
+"""How a message begins that the host itself writes into a conversation."""
+_TOLD: WeakKeyDictionary[Ladder, dict[int, list[Link]]] = WeakKeyDictionary()
+"""The results that each request tells for the first time, as long as the rows are kept."""
 MOST = 8 << 20
 """Bytes of a request that is taken apart for an answer."""
 
 
 def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline | None:
     """Take a request apart; None if it is no JSON object."""
-    return _outlined(wires.names(row), body, dialect)
-
-
-def _outlined(names: _Names, body: bytes, dialect: Dialect) -> Outline | None:
+    names = wires.names(row)
     for spoken, known, data, outline in _LAST.copy():
         if spoken is dialect and known is names and data == body:
             return outline
@@ -41,42 +50,27 @@ def _outlined(names: _Names, body: bytes, dialect: Dialect) -> Outline | None:
     return outline
 
 
-def outline_of(wires: Wires, row: Row, body: Body, dialect: Dialect) -> Steps[tuple[Outline | None, Comparison | None]]:
+def compared(wires: Wires, row: Row, body: Body, dialect: Dialect) -> tuple[Outline | None, Comparison | None]:
     """Return the request as a tree, compared with another request if readable."""
-    names = wires.names(row)
-    now = yield from _in_steps(lambda: _outlined(names, body.data, dialect), body.data)
-    before = wires.compared(row)
+    now, before = outlined(wires, row, body.data, dialect), wires.compared(row)
     if now is None or before is None:
         return now, None
-    old = before.data if isinstance(before, TakenRequest) else (yield from reading(wires, before)).data
-    earlier = yield from _in_steps(lambda: _outlined(names, old, dialect), old)
-    if earlier is None:
-        return now, None
-    return now, (yield from _in_steps(lambda: Comparison(earlier, now), now.body))
+    old = before.data if isinstance(before, TakenRequest) else body_of(wires, before).data
+    earlier = outlined(wires, row, old, dialect)
+    return now, None if earlier is None else Comparison(earlier, now)
 
 
-def _in_steps(work: Callable[[], T], data: bytes) -> Steps[T]:
-    """Do something with a body: at once, or in a thread where it is large."""
-    words = f"{len(data):,} bytes"
-    if len(data) > _LARGE:
-        return (yield from in_thread(work, words))
-    made = work()
-    yield words
-    return made
-
-
-def taken_apart(wires: Wires, row: Row) -> Steps[tuple[Body, Outline] | str]:
+def taken_apart(wires: Wires, row: Row) -> tuple[Body, Outline] | str:
     """Read a request and take it apart; returns a sentence if that cannot be done."""
     dialect = wires.dialect(row)
     if dialect is None:
         return "Unknown dialect; see Raw."
     if row.missing:
         return missing_words(row)
-    body = yield from reading(wires, row)
+    body = body_of(wires, row)
     if len(body.data) > MOST:
         return f"{len(body.data):,} bytes are too many to take apart; see Raw."
     outline = outlined(wires, row, body.data, dialect)
-    yield "taken apart"
     return "The body is not a JSON object; see Raw." if outline is None else (body, outline)
 
 
@@ -90,23 +84,15 @@ def taken(wires: Wires, row: Row, session: str) -> TakenRequest | None:
     return TakenRequest(name=name, data=body.data, redacted=body.redacted, dialect=dialect)
 
 
-def fold_of(
-    wires: Wires, row: Row, body: Body, dialect: Dialect, events: list[ModelEvent] | None = None
-) -> Steps[Fold]:
+def folded(wires: Wires, row: Row, body: Body, dialect: Dialect, events: list[ModelEvent] | None = None) -> Fold:
     """Assemble the response from its events, which are added to a list."""
     head = head_of(wires, row)
     decoder = dialect.decoder(head.value("content-type") if head is not None else "")
     fold = Fold(provider=row.peer, model="", call_id=str)
-    read = [] if events is None else events
-    for start in range(0, len(body.data), PIECE):
-        for event in decoder.feed(body.data[start : start + PIECE]):
-            fold.add(event)
-            read.append(event)
-        yield f"{start:,} of {len(body.data):,} bytes read"
-    if row.state != "open":
-        for event in decoder.finish():
-            fold.add(event)
-            read.append(event)
+    for event in (*decoder.feed(body.data), *(decoder.finish() if row.state != "open" else ())):
+        fold.add(event)
+        if events is not None:
+            events.append(event)
     return fold
 
 
@@ -116,6 +102,46 @@ def marks_of(wires: Wires, row: Row) -> list[Link]:
     records = filter(None, map(wires.record, wires.ladder.links(row)))
     links = filter(None, (read_link(record.data) for record in records))
     return sorted((link for link in links if link.span.side == side), key=lambda link: link.span.start)
+
+
+def told_until(wires: Wires, row: Row) -> Mapping[int, str]:
+    """Return where the requests up to one began to tell results, in bytes, and whose: `math.add`, or `HOST` for a call without one.
+
+    A result stands at its place in all later requests too, as long as what is before it does not change.
+    """
+    told: dict[int, str] = {}
+    whole = wires.whole
+    ladder, kept = whole.ladder, _TOLD.setdefault(whole.ladder, {})
+    numbers = ladder.numbers.requests
+    until = bisect_left(numbers, row.number) if whole is wires else len(numbers)
+    links: list[Link] = []
+    for number in numbers[max(0, until - _LOOK_BACK) : until]:
+        if number not in kept:
+            kept[number] = [mark for mark in marks_of(whole, ladder.rows[number]) if mark.relation == "told"]
+        links += kept[number]
+    for mark in (*links, *marks_of(wires, row)):
+        if mark.relation == "told":
+            frames = (ladder.rows[at] for at in ladder.rows_of_call(mark.call))
+            is_answered = any(frame.answer and not frame.outward for frame in frames)
+            is_other = (
+                wires.user != "you" or mark.known != "id"
+            )  # another host's call may have gone where nobody saw it
+            name = ".".join(filter(None, (mark.server, mark.tool)))
+            told[mark.span.start] = name if is_answered or is_other else HOST
+    return told
+
+
+def host_parts(wires: Wires, row: Row, outline: Outline) -> Mapping[str, str]:
+    """Return the parts of a request that the host itself wrote in the place of a result, or as a note, by their keys."""
+    told = [place for place, who in told_until(wires, row).items() if who == HOST]
+    parts: dict[str, str] = {}
+    for part in outline.walk() if wires.user == "you" else ():
+        is_note = part.kind in {"message", "text"} and _NOTE.match(part.preview)
+        is_told = part.kind in {"result", "message"} and any(part.start <= place < part.end for place in told)
+        has_more = part.kind == "message" and sum(child.kind != "text" for child in part.children) > 1
+        if is_note or (is_told and not has_more):
+            parts[part.key] = HOST
+    return parts
 
 
 def put_in(marks: Iterable[Link]) -> Iterator[str]:

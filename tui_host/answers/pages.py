@@ -1,32 +1,69 @@
-"""The pages by name: those of a heading, and those of a row."""
+"""The pages that answer questions. `Bill` is the function `bill_page` in the module `bill_page`, and one line of the table here.
+
+Tabs, palette, `/bill` in the prompt, `sessions show --bill`, the tools of `tui-host mcp` and the HTML export come from the table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
-
-from tui_host.answers.bill_page import bill_page
-from tui_host.answers.chain_page import chain_page
-from tui_host.answers.changes_page import changes_page
-from tui_host.answers.servers_page import servers_page
-from tui_host.answers.time_page import time_page
-from tui_host.answers.tools_page import tools_page
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from tui_host.answers.section import Section
     from tui_host.answers.sheet import Sheet
-    from tui_host.answers.steps import Steps
-    from tui_host.answers.wires import Wires
+    from tui_host.answers.wires import Section, Wires
     from tui_host.capture.ladder.row import Row
 
-SectionPage: TypeAlias = "Callable[[Wires, Section], Steps[Sheet]]"
-RowPage: TypeAlias = "Callable[[Wires, Row], Steps[Sheet]]"
+Subject: TypeAlias = "Section | Row"
+Takes: TypeAlias = Literal["", "TURN", "REQUEST", "REQUESTS", "CALL"]
+Holder: TypeAlias = Literal["session", "turn", "request", "call"]
 
-SECTION_PAGES: Mapping[str, SectionPage] = MappingProxyType(
-    {"Time": time_page, "Bill": bill_page, "Tools": tools_page, "Servers": servers_page}
+
+@dataclass(frozen=True, slots=True)
+class AnswerPage:
+    """A page that answers a question."""
+
+    name: str  # the tab's name
+    of: tuple[Holder, ...]  # the rows and headings that have the tab
+    takes: Takes  # what may be named behind `/bill`
+    help: str  # what it answers, for the help of the command line, the palette and other programs
+
+    @property
+    def command(self) -> str:
+        return self.name.lower()
+
+
+PAGES = (
+    AnswerPage("Look", ("session", "turn"), "TURN", "what deserves a look: errors, retries, edits, what was not told"),
+    AnswerPage("Time", ("session", "turn"), "TURN", "where the time of a turn, or of all turns, went"),
+    AnswerPage("Chain", ("call",), "CALL", "the steps of a call, as 1.1.2, lab #4 or its tool: from asked to said"),
+    AnswerPage("Changes", ("request",), "REQUESTS", "what changed in a request since the one before, or another one"),
+    AnswerPage("Bill", ("session", "turn", "request"), "REQUEST", "what a request consists of: the largest, or LLM 3"),
+    AnswerPage("Tools", ("session", "turn"), "TURN", "what each tool costs: its tokens, requests, calls and changes"),
+    AnswerPage("Servers", ("session", "turn"), "", "the servers as they were: versions, connections, ends, tools"),
 )
-"""The pages of a heading, in the order of their tabs."""
+"""All pages, in the order of their tabs."""
 
-ROW_PAGES: Mapping[str, RowPage] = MappingProxyType({"Chain": chain_page, "Changes": changes_page})
-"""The pages of a row that are answers."""
+
+def page_named(name: str) -> AnswerPage | None:
+    """Return the page of a tab, a command or an option; None if no page is called so."""
+    return next((page for page in PAGES if page.command == name.lower()), None)
+
+
+def tabs_for(*holders: Holder) -> tuple[str, ...]:
+    """Return the names of the pages that a row or heading has."""
+    return tuple(page.name for page in PAGES if not {*holders}.isdisjoint(page.of))
+
+
+def tabs_of_row(row: Row) -> tuple[str, ...]:
+    """Return the names of a row's pages."""
+    holders: list[Holder] = ["call"] if row.calls else []
+    return tabs_for(*holders, "request") if row.kind == "request" and row.lane == "llm" else tabs_for(*holders)
+
+
+def sheet_of(name: str, wires: Wires, subject: Subject) -> Sheet:
+    """Make a page. Its module is imported with the first one: the first frame of the app needs none of them."""
+    function = f"{name.lower()}_page"
+    make: Callable[[Wires, Subject], Sheet] = vars(import_module(f"tui_host.answers.{function}"))[function]
+    return make(wires, subject)

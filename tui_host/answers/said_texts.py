@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from tui_host.answers.bodies import body_of, unescaped
-from tui_host.answers.outlines import fold_of, marks_of, outlined
-from tui_host.answers.steps import made
+from tui_host.answers.outlines import folded, host_parts, marks_of, outlined
 from tui_host.answers.wires import Wires
 from tui_host.capture.exports.parts import keyless
 from tui_host.capture.http.exchange_end import EMPTY
@@ -24,8 +22,8 @@ _REFERRED_FROM = 60
 _TOGETHER = 8
 """Number of repeated messages from which they have one reference together."""
 _PUT_IN: Mapping[str, str] = {
-    "injected": "put in by the tool protocol",
-    "profile": "put in by the profile",
+    "injected": "added by the tool protocol",
+    "profile": "added by the profile",
     "given": "given by a server",
     "told": "the result of a call",
 }
@@ -33,13 +31,9 @@ _PUT_IN: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A stretch of text by one author.
+    """A stretch of text by one author."""
 
-    Attributes:
-        by: Who put the text into a message: `put in by the tool protocol: how to call tools`; empty for the message's own.
-    """
-
-    by: str = ""
+    by: str = ""  # who added it: `added by the tool protocol: how to call tools`; empty for the message's own text
     text: str = ""  # the text; empty where it is repeated
     same_as: str = ""  # what says the same before: `the answer of LLM 1`; empty for a new text
     at: int = 0  # the number of the piece that says it first
@@ -66,18 +60,13 @@ class RowText:
 
 
 class RowTexts:
-    """Takes the rows of a session apart, in order.
-
-    Args:
-        wires: The rows and records.
-    """
+    """Takes the rows of a session apart, in order."""
 
     def __init__(self, wires: Wires) -> None:
         self._wires = wires
         self._numbers = wires.ladder.numbers
         self._seen: dict[bytes, tuple[str, int]] = {}
         self._lists: dict[str, tuple[str, list[bytes], int]] = {}
-        self._answers: deque[str] = deque(maxlen=4)
         self._count = 0
 
     def all(self) -> Iterator[RowText]:
@@ -106,10 +95,13 @@ class RowTexts:
         outline = outlined(self._wires, row, body, dialect) if dialect is not None else None
         if outline is None:
             return self._whole(row, name, words, keyless(decode(body)))
-        pieces = tuple(self._parts(outline, marks_of(self._wires, row), name))
+        hosts = host_parts(self._wires, row, outline)
+        pieces = tuple(self._parts(outline, marks_of(self._wires, row), name, hosts))
         return RowText(row=row, name=name, words=words, pieces=pieces)
 
-    def _parts(self, outline: Outline, marks: Sequence[Link], name: str) -> Iterator[SaidPiece]:
+    def _parts(
+        self, outline: Outline, marks: Sequence[Link], name: str, hosts: Mapping[str, str]
+    ) -> Iterator[SaidPiece]:
         options = [part for part in outline.parts if part.kind == "option"]
         for part in outline.parts:
             if part.kind == "option":
@@ -119,6 +111,7 @@ class RowTexts:
             for number, child in enumerate(children[known:], known + 1):
                 label = " ".join(word for word in (child.label, child.name) if word)
                 label = f"message {number}, {child.label}" if part.kind == "messages" else label
+                label += f", from {hosts[child.key]}" if child.key in hosts else ""
                 whole = keyless(decode(outline.bytes_of(child)))
                 first = self._first(whole)
                 if first is not None:
@@ -147,7 +140,6 @@ class RowTexts:
         return count
 
     def _said(self, outline: Outline, part: Part, marks: Sequence[Link]) -> Iterator[Passage]:
-        """Yield the texts within a message, cut where somebody else put in some."""
         for leaf in part.walk():
             start, end = leaf.says
             if leaf.children or start == end:
@@ -165,7 +157,7 @@ class RowTexts:
         dialect = self._wires.dialect(row)
         if dialect is None or row.method == "GET" or row.status >= 400 or row.words == EMPTY:
             return self._whole(row, name, keyless(_words(row)), keyless(decode(body.data)))
-        fold = made(fold_of(self._wires, row, body, dialect))
+        fold = folded(self._wires, row, body, dialect)
         pieces = [
             self._piece(name, label, keyless(text))
             for label, text in (
@@ -175,7 +167,6 @@ class RowTexts:
             )
             if text
         ]
-        self._answers.extend(text for text in (fold.text, fold.thinking) if len(text) >= _REFERRED_FROM)
         pieces.append(self._piece(name, "as it came", keyless(decode(body.data))))
         words = said_words(fold, keyless) or row.words
         if fold.calls:
@@ -198,17 +189,8 @@ class RowTexts:
         return SaidPiece(number=self._count, label=label, size=size, passages=texts)
 
     def _passages(self, by: str, text: str) -> Iterator[Passage]:
-        """Yield a text; what the model has just answered, alone or among other words, as a reference."""
         first = self._first(text)
-        answer = next((answer for answer in self._answers if answer in text), "") if first is None else ""
-        if first is not None:
-            yield Passage(by=by, same_as=first[0], at=first[1])
-        elif answer:
-            before, _, after = text.partition(answer)
-            for piece in (before, answer, after):
-                yield from self._passages(by, piece) if piece else ()
-        else:
-            yield Passage(by=by, text=text)
+        yield Passage(by=by, text=text) if first is None else Passage(by=by, same_as=first[0], at=first[1])
 
     def _first(self, text: str) -> tuple[str, int] | None:
         return self._seen.get(_digest(text)) if len(text) >= _REFERRED_FROM else None
@@ -220,7 +202,6 @@ def _digest(text: str | bytes) -> bytes:
 
 
 def _cut(marks: Sequence[Link], start: int, end: int, *, is_result: bool) -> Iterator[tuple[str, int, int]]:
-    """Yield the stretches of a text with who put each in."""
     at = start
     for mark in marks:
         words = _PUT_IN.get(mark.relation, "")

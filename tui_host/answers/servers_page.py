@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.bodies import body_of
-from tui_host.answers.chain_values import parsed
-from tui_host.answers.recorded_tools import MOST
 from tui_host.answers.request_weights import requests_of, weigh
-from tui_host.answers.section import Section
 from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.values import parsed
+from tui_host.answers.wires import MOST, Section
 from tui_host.capture.connection_end import is_orderly
 from tui_host.capture.frames.frame_heads import introduced
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
@@ -20,7 +18,6 @@ from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.credential_places import in_url
 
 if TYPE_CHECKING:
-    from tui_host.answers.steps import Steps
     from tui_host.answers.wires import Wires
     from tui_host.capture.ladder.row import Row
 
@@ -33,16 +30,16 @@ _LAST = 5
 """Lines of standard error before an end that are shown."""
 
 
-def servers_page(wires: Wires, section: Section) -> Steps[Sheet]:  # noqa: ARG001 - as all pages of headings
+def servers_page(wires: Wires, section: Section) -> Sheet:  # noqa: ARG001 - as all pages of headings
     """Make the page `Servers`: of the whole session, from whichever heading."""
-    servers = yield from _servers(wires)
-    weighed = yield from weigh(wires, requests_of(wires, Section(is_session=True)))
+    servers = _servers(wires)
+    weighed = weigh(wires, requests_of(wires, Section(is_session=True)))
     lines: list[SheetLine] = []
     idle: list[SheetLine] = []
     for name, server in servers.items():
         connections = [_connection(wires, number, rows) for number, rows in enumerate(server.connections.values(), 1)]
         offered = [
-            (request.weight.request, tokens)
+            (request.request, tokens)
             for request in weighed
             if (tokens := sum(tool.tokens for tool in request.tools if tool.server == name))
         ]
@@ -54,17 +51,15 @@ def servers_page(wires: Wires, section: Section) -> Steps[Sheet]:  # noqa: ARG00
     return Sheet(what="servers of the session, as they were then", lines=lines, empty=EMPTY)
 
 
-@dataclass(slots=True)
 class _Server:
-    introduced: str = ""
-    protocol: str = ""
-    era: str = ""
-    tools: dict[str, int] = field(default_factory=dict[str, int])
-    calls: int = 0
-    connections: dict[tuple[str, str], list[Row]] = field(default_factory=dict[tuple[str, str], list["Row"]])
+    def __init__(self) -> None:
+        self.introduced = self.protocol = self.era = ""
+        self.tools: dict[str, int] = {}  # tokens by tool
+        self.calls = 0
+        self.connections: dict[tuple[str, str], list[Row]] = {}
 
 
-def _servers(wires: Wires) -> Steps[dict[str, _Server]]:
+def _servers(wires: Wires) -> dict[str, _Server]:
     servers: dict[str, _Server] = {}
     rows = wires.ladder.rows
     last = next((number for number in range(len(rows) - 1, -1, -1) if rows[number].turn), len(rows))
@@ -81,7 +76,6 @@ def _servers(wires: Wires) -> Steps[dict[str, _Server]]:
             server.calls += 1
         if row.kind == "frame" and row.answer and not row.outward and not row.error:
             _take(wires, server, row)
-            yield f"{row.number:,} of {len(wires.ladder.rows):,} rows"
     return servers
 
 
@@ -102,7 +96,6 @@ def _take(wires: Wires, server: _Server, row: Row) -> None:
 
 
 def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:
-    """Return a connection's line, how it ended, whether as hosts end connections, and whether a turn used it."""
     end = next((row.words for row in reversed(rows) if row.kind == "end"), "")
     is_fine = not end or is_orderly(end)
     url = next((row.url for row in rows if row.url), "")
@@ -143,11 +136,7 @@ def _line(
     return SheetLine(
         key=name,
         label=line("  ".join((name, " · ".join(filter(None, about)))), 200),
-        figures=(
-            f"{len(server.tools)} tool{'' if len(server.tools) == 1 else 's'}",
-            f"~{tokens:,}",
-            f"{server.calls} call{'' if server.calls == 1 else 's'}",
-        ),
+        values={"tools": len(server.tools), "tokens": tokens, "calls": server.calls},
         mark=line(failed[-1], 40) if failed else "",
         style="what",
         opened=True,

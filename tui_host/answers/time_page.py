@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tui_host.answers.bodies import first_data
-from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.sheet import Sheet, SheetLine, Value
 from tui_host.answers.wires import partner_of
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
@@ -17,9 +17,7 @@ from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
-    from tui_host.answers.section import Section
-    from tui_host.answers.steps import Steps
-    from tui_host.answers.wires import Wires
+    from tui_host.answers.wires import Section, Wires
     from tui_host.capture.ladder.row import Row
 
 Spender: TypeAlias = Literal["you", "first byte", "streaming", "servers", "retry", "host"]
@@ -27,7 +25,9 @@ _ORDER: tuple[Spender, ...] = ("you", "first byte", "streaming", "servers", "ret
 """Who counts where several wait at once: the first of these."""
 _NAMES = {"first byte": "model, to the first byte", "streaming": "model, streaming", "retry": "waiting to retry"}
 _BAR = 28
+_FORM = "elicitation/create"
 _CALLS = frozenset(("tools/call", "resources/read", "prompts/get"))
+_SINCE = "the time of a decision runs here from when the model had asked; on its row from when the question was shown"
 EMPTY = "The time of a turn stands here once the turn has begun: yours, the model's, the servers', and the host's."
 
 
@@ -79,10 +79,9 @@ def time_of(wires: Wires, section: Section) -> TurnTime | None:
     return TurnTime(nanoseconds=whole, spent=spent, intervals=tuple(intervals)) if turns else None
 
 
-def time_page(wires: Wires, section: Section) -> Steps[Sheet]:
+def time_page(wires: Wires, section: Section) -> Sheet:
     """Make the page `Time`."""
     time = time_of(wires, section)
-    yield "measured"
     if time is None:
         return Sheet(what=f"time of {section.words}", lines=(), empty=EMPTY)
     longest = max(time.spent.values(), default=0) or 1
@@ -93,11 +92,10 @@ def time_page(wires: Wires, section: Section) -> Steps[Sheet]:
         spent = time.spent.get(spender, 0)
         if intervals or spent:
             bar = "#" * max(1, round(_BAR * spent / longest)) if spent else ""
-            percent = f"{100 * spent / time.nanoseconds:.0f} %" if time.nanoseconds else ""
             entry = SheetLine(
                 key=spender,
                 label=f"{names.get(spender, spender):<25}{bar}",
-                figures=(short_time(spent / 1e6), percent),
+                values={"time": spent / 1e6, "share": spent / time.nanoseconds if time.nanoseconds else None},
                 style="what",
                 children=tuple(_step(number, interval.name, [interval]) for number, interval in enumerate(intervals)),
             )
@@ -114,16 +112,16 @@ def time_page(wires: Wires, section: Section) -> Steps[Sheet]:
         )
         steps = tuple(_step(number, name, list(intervals)) for number, (name, intervals) in enumerate(stations))
         lines.append(SheetLine(key="path", label="critical path", style="what", opened=True, children=steps))
-    return Sheet(what=f"time of {section.words}: {short_time(time.milliseconds)}", lines=lines)
+    notes = [_SINCE] if time.spent.get("you") else []
+    return Sheet(what=f"time of {section.words}: {short_time(time.milliseconds)}", notes=notes, lines=lines)
 
 
 def _step(number: int, name: str, intervals: Sequence[Interval]) -> SheetLine:
-    time = short_time(sum(interval.milliseconds for interval in intervals))
-    return SheetLine(key=str(number), label=line(name, 200), figures=(time,), target=intervals[0].row)
+    values: dict[str, Value] = {"time": sum(interval.milliseconds for interval in intervals), "share": None}
+    return SheetLine(key=str(number), label=line(name, 200), values=values, target=intervals[0].row)
 
 
 def _spent(intervals: Iterable[Interval], start: int, end: int) -> Counter[Spender]:
-    """Return each spender's nanoseconds: a moment counts for the first in the order who is waited for."""
     edges: list[tuple[int, int, Spender]] = []
     for interval in intervals:
         edges.append((interval.start_ns, 1, interval.spender))
@@ -174,6 +172,9 @@ def _intervals(wires: Wires, rows: Sequence[Row], last: int) -> Iterator[Interva
                 name = line(f"{row.peer}.{row.tool}: {verdict or row.words}", 120)
                 yield _wait(row, "you", name, max(since, decided), start)
                 decided = start
+        elif row.kind == "frame" and row.method == _FORM and not row.answer and not row.outward and other is not None:
+            answered = other.end_mono_ns or other.mono_ns or start
+            yield _wait(row, "you", f"{numbers.name(row)}: a question of the server", start, answered)
         elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward:
             name = f"{numbers.name(row)} {line(row.tool or row.method, 60)}"
             if other is None:

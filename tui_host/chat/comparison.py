@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from tui_host.answers.outlines import marks_of
-from tui_host.answers.request_weights import RequestWeight, requests_of, total_counted, total_of, weigh
-from tui_host.answers.section import Section
-from tui_host.answers.steps import made
+from tui_host.answers.request_weights import RequestWeight, requests_of, total_counted, weigh
 from tui_host.answers.time_page import time_of
+from tui_host.answers.wires import Section
 from tui_host.chat.call_arguments import canonical
 from tui_host.errors import JSON
 
@@ -49,7 +48,7 @@ class Figures:
     last, `model_seconds` counts the waits for responses; both are None if no request was sent.
     """
 
-    bill: RequestWeight = field(default_factory=lambda: total_of(()))
+    bill: RequestWeight = field(default_factory=lambda: total_counted(())[0])
     requests: int = 0
     received: int = 0
     cut: int = 0
@@ -81,7 +80,7 @@ class ComparedRun:
             "bytes": {
                 "sent": figures.bill.size,
                 "received": figures.received,
-                "tools": figures.bill.tools,
+                "tools": figures.bill.tools_size,
                 "injected": figures.injected_total,
                 "injected_for": dict(figures.bill.put_in),
                 "cut": figures.cut,
@@ -99,7 +98,7 @@ def figures_of(wires: Wires) -> Figures:
     """Measure the traffic of a session's only turn."""
     session = Section(is_session=True)
     rows = requests_of(wires, session)
-    weights, time = made(weigh(wires, rows)), time_of(wires, session)
+    weights, time = weigh(wires, rows), time_of(wires, session)
     responses = [row for row in wires.ladder.rows if row.lane == "llm" and row.kind == "response"]
     cuts = [mark.span.size for row in responses for mark in marks_of(wires, row) if mark.relation == "cut"]
     seconds = model_seconds = None
@@ -108,7 +107,7 @@ def figures_of(wires: Wires) -> Figures:
         model_seconds = sum(wait.milliseconds for wait in waits if wait.spender in _SPENT_ON_MODEL) / 1000
         seconds = time.milliseconds / 1000 if time is not None else None
     return Figures(
-        bill=total_counted([request.weight for request in weights])[0],
+        bill=total_counted(weights)[0],
         requests=len(rows),
         received=sum(row.size for row in responses),
         cut=sum(cuts),

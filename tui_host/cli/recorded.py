@@ -10,20 +10,11 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.answers.bill_page import bill_sheet
-from tui_host.answers.call_chain import chain_of
-from tui_host.answers.chain_page import sheet_of
-from tui_host.answers.changes_page import WHOLE_TEXT, changes_sheet
-from tui_host.answers.look import looks_sheet
-from tui_host.answers.outlines import taken
-from tui_host.answers.recorded_wires import RecordedWires
-from tui_host.answers.request_weights import requests_of
-from tui_host.answers.section import Section, turn_section
-from tui_host.answers.servers_page import servers_page
+from tui_host.answers.changes_page import WHOLE_TEXT
+from tui_host.answers.names import UnknownNameError, subject_named
+from tui_host.answers.pages import AnswerPage, sheet_of
 from tui_host.answers.sheet import Sheet, SheetLine
-from tui_host.answers.steps import made
-from tui_host.answers.time_page import time_page
-from tui_host.answers.tools_page import tools_page
+from tui_host.answers.wires import RecordedWires
 from tui_host.capture.ladder.row_filter import read_filter
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.store.database import OlderFormError
@@ -40,7 +31,6 @@ from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
     from tui_host.capture.exports.parts import Exported
-    from tui_host.capture.ladder.row import Row
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.settings.schema import Settings
 
@@ -197,77 +187,16 @@ def wires_of(store: Store, settings: Settings, name: str) -> tuple[RecordedWires
     """Find a session by its name, and read its records."""
     listed, source = chosen(store, name)
     records = (record for record, _ in source.session_records(listed.info.id))
-    return RecordedWires(records, settings.providers, user=listed.info.user), listed.info
+    return RecordedWires(records, settings.providers, user="the user" if listed.info.is_foreign else "you"), listed.info
 
 
-def page(read: WiresOf, session: str, name: str, given: Sequence[str] = ()) -> Sheet:
-    """Return a page about the turn, the call or the requests `given`; StoreError if one is not there."""
+def page(read: WiresOf, session: str, shown: AnswerPage, text: str = "") -> Sheet:
+    """Return a page about what is named by a text (`LLM 3`, `turn 2`, `math.add`); TuiHostError if nothing is."""
     wires, info = read(session)
-    whole = Section(is_session=True)
-    match name:
-        case "time":
-            return made(time_page(wires, _section(wires, info, given[0]) if given else whole))
-        case "changes":
-            asked = [_named_request(read, (wires, info), words) for words in given]
-            (its_wires, its_info, earlier), (wires, info, row) = asked[0], asked[-1]
-            if len(asked) == 1:
-                earlier = wires.before(row)
-            elif its_info.id != info.id:
-                earlier = taken(its_wires, earlier, its_info.id)
-            return made(changes_sheet(wires, row, earlier))
-        case "look":
-            return looks_sheet(wires)
-        case "bill":
-            return made(bill_sheet(wires, [_request(wires, info, given[0])] if given else requests_of(wires, whole)))
-        case "tools":
-            return made(tools_page(wires, whole))
-        case "servers":
-            return made(servers_page(wires, whole))
-        case _:
-            call = given[0] if wires.ladder.rows_of_call(given[0]) else _call_at(wires, given[0])
-            if not call:
-                calls = ", ".join(dict.fromkeys(call for row in wires.ladder.rows for call in sorted(row.calls)))
-                remedy = f"its calls are {line(calls, _LABEL_CHARACTERS)}" if calls else "it has no calls"
-                raise StoreError(f"has no call {line(given[0], 60)}", info.id, remedy)
-            chain = made(chain_of(wires, call))
-            return sheet_of(() if chain is None else (chain,))
-
-
-def _call_at(wires: RecordedWires, place: str) -> str:
-    """Return the key of another host's call by its turn, step and place in the answer (`1.1.2`); empty if there is none."""
-    for row in wires.ladder.rows:
-        for call in row.calls if row.kind == "response" else ():
-            number = call.rpartition(".")[2]
-            if number.isdecimal() and place == f"{row.turn}.{row.step}.{int(number) + 1}":
-                return call
-    return ""
-
-
-def _named_request(
-    read: WiresOf, session: tuple[RecordedWires, SessionInfo], words: str
-) -> tuple[RecordedWires, SessionInfo, Row]:
-    name, _, number = words.rpartition(":")
-    wires, info = read(name) if name else session
-    return wires, info, _request(wires, info, number)
-
-
-def _request(wires: RecordedWires, info: SessionInfo, words: str) -> Row:
-    """Return a request to a model by its number (`3` is LLM 3), or by the id of its exchange."""
-    numbers = wires.ladder.numbers
-    row = numbers.request(int(words)) if words.isdecimal() else None
-    row = row or next((row for row in wires.ladder.rows if row.kind == "request" and row.exchange == words), None)
-    if row is None:
-        count = len(numbers.requests)
-        remedy = f"its requests are 1 to {count}" if count else "it has no requests to a model"
-        raise StoreError(f"has no request {line(words, 40)}", info.id, remedy)
-    return row
-
-
-def _section(wires: RecordedWires, info: SessionInfo, turn: str) -> Section:
-    section = turn_section(wires.ladder, int(turn)) if turn.isdecimal() else None
-    if section is None:
-        raise StoreError(f"has no turn {line(turn, 40)}", info.id, f"its turns are 1 to {info.turns}")
-    return section
+    try:
+        return sheet_of(shown.name, wires, subject_named(wires, shown, text, lambda other: read(other)[0]))
+    except UnknownNameError as error:
+        raise StoreError(error.what, info.id, error.remedy) from error
 
 
 def sheet_text(sheet: Sheet) -> str:
@@ -277,7 +206,11 @@ def sheet_text(sheet: Sheet) -> str:
     room = min(max(map(output.cells, heads), default=0), _LABEL_CELLS)
     columns = zip_longest(*(entry.figures for _, entry in lines), fillvalue="")
     widths = [max(map(output.cells, column)) for column in columns]
+    names = [*sheet.heads, *[""] * (len(widths) - len(sheet.heads))]
+    widths = list(map(max, widths, map(len, names)))
     written = [line(sheet.what, _LABEL_CHARACTERS), *sheet.notes]
+    if sheet.heads:
+        written.append(" " * room + "  " + "  ".join(map(str.rjust, names, widths)))
     for (_, entry), head in zip(lines, heads, strict=True):
         figures = "  ".join(f"{figure:>{wide}}" for figure, wide in zip(entry.figures, widths, strict=False))
         rest = "  ".join(filter(None, (figures, entry.mark, entry.note)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from anyio import to_thread
 
-from tui_host.answers.recorded_wires import RecordedWires
+from tui_host.answers.wires import RecordedWires
 from tui_host.chat.comparison import ComparedRun, figures_of
 from tui_host.chat.conversation import NoteItem
 

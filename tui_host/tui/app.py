@@ -356,7 +356,11 @@ class TuiHost(App[int]):
     # Actions: by key, from the palette, or by `/name` in the prompt.
 
     def run_command(self, name: str) -> None:
-        """Run the action of a `/name`, or fill in a server's prompt by `/server:prompt`."""
+        """Run the action of a `/name`, fill in a server's prompt by `/server:prompt`, or show what is named: `/bill LLM 4`."""
+        command, _, words = name.partition(" ")
+        if words and self.main is not None:
+            self._to_main()
+            self.main.submissions.run_with(command, words, self.main.source, self.main.show_page)
         prompt = self.main.offers.prompt(name) if self.main is not None and ":" in name else None
         if prompt is not None and self.main is not None and self.main.submissions.is_own():
             from tui_host.tui.screens.prompt_screen import open_prompt
@@ -473,18 +477,9 @@ class TuiHost(App[int]):
             self.main.next_arrangement()
 
     def action_answer(self, tab: str) -> None:
-        from tui_host.tui.widgets.inspector.inspector_pane import Inspector
-
         self._to_main()
-        source = None if self.main is None else self.main.source
-        if self.main is None or source is None or not len(source.ladder.rows):
-            self.notify("Nothing is recorded yet.", markup=False, timeout=4)
-            return
-        inspector = self.main.query_one(Inspector)
-        inspector.ladder.action_first()
-        inspector.sync()
-        inspector.details[0].choose(tab)
-        self.main.show_details()
+        if self.main is not None:
+            self.main.submissions.run_with(tab.lower(), "", self.main.source, self.main.show_page)
 
     def action_copy(self) -> None:
         clipboard.send(self, *clipboard.current_source(self.focused))

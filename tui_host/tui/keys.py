@@ -10,6 +10,8 @@ from textual.binding import Binding
 from textual.keys import key_to_character
 from textual.screen import Screen
 
+from tui_host.answers.pages import PAGES
+
 SCREENS = "tui_host.tui.screens."
 
 
@@ -40,9 +42,11 @@ ACTIONS = (
         "Choose a profile: an agent of your configuration",
     ),
     Action("sessions", "open_screen('sessions_screen.SessionsScreen')", "Search and open earlier sessions", "f5"),
-    Action("time", "answer('Time')", "Where the time of this session went: you, the model, servers, waiting"),
-    Action("bill", "answer('Bill')", "What the tokens of this session were spent on, and where the prompt cache broke"),
-    Action("tools", "answer('Tools')", "What each tool of this session cost, and how often it was called"),
+    *(
+        Action(page.command, f"answer('{page.name}')", page.help[0].upper() + page.help[1:])
+        for page in PAGES
+        if page.command in {"look", "time", "bill", "tools"}  # others have a key of that name, or are a screen
+    ),
     Action("new", "new", "Begin a new session", "ctrl+n"),
     Action(
         "request",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.answers.token_prices import money
+from tui_host.answers.sheet import money
 from tui_host.capture.visible import tool_name
 from tui_host.chat.comparison import ComparedModel, ComparedRun, comparison_to_json
 from tui_host.chat.conversation import title_of
@@ -148,7 +148,7 @@ def _figures(runs: Sequence[ComparedRun]) -> dict[str, str]:
         "input": spread(lambda run: run.result.tokens("input_total"), tokens),
         "received": spread(lambda run: run.figures.received, size),
         "output": spread(lambda run: run.result.tokens("output_total"), tokens),
-        "tools": spread(lambda run: run.figures.bill.tools, size),
+        "tools": spread(lambda run: run.figures.bill.tools_size, size),
         "injected": spread(lambda run: run.figures.injected_total, size),
         "by your prices": spread(lambda run: run.figures.bill.cost, money),
         "left out": spread(lambda run: run.figures.cut or None, size),

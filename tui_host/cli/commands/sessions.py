@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_host.answers.pages import PAGES
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.answers.sheet import as_json
 from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
@@ -60,21 +61,6 @@ Delete the oldest sessions for good, by the limits keep and max of [store] or th
 }
 _IDS: dict[str, str | int] = {"show": 1, "export": 1, "join": 2, "part": 1, "link": 3, "delete": "+"}
 _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
-_PAGES = (
-    ("look", 0, "", "rows that deserve a look: errors, cut answers, retries, changes, edits, what was not told"),
-    ("time", "?", "TURN", "where the time of a turn, or of all turns, went"),
-    (
-        "changes",
-        "+",
-        "REQUEST",
-        "what changed in a request since the one before, or since another: LLM 3 is 3, of another session ID:3",
-    ),
-    ("bill", "?", "REQUEST", "what a request consists of, by tools and messages: the last one, or LLM 3 as 3"),
-    ("tools", 0, "", "what each tool costs: in how many requests, its tokens, its calls, its changes"),
-    ("servers", 0, "", "the servers as they were: versions, connections and their ends, tools and their tokens"),
-    ("chain", 1, "CALL", "the steps of a call, such as 1.1.2: asked, decided, sent, answered, told, said"),
-)
-"""The options that ask for a page: name, how many words follow and what they are, help."""
 _TRACES = "another process still reads the file, so traces may stay until it ends"
 _ELSEWHERE = "choose another file with -o"
 
@@ -91,12 +77,12 @@ def add(parser: options.CommandParser) -> None:
         case "show":
             parser.usage = "%(prog)s ID [OPTION ...]"
             pages = parser.add_argument_group("pages, in place of the conversation").add_mutually_exclusive_group()
-            for name, number, metavar, words in _PAGES:
-                if number == 0:
-                    pages.add_argument(f"--{name}", action="store_const", const=(), help=words)
+            for shown in PAGES:
+                metavar = "REQUEST" if shown.takes == "REQUESTS" else shown.takes
+                if not shown.takes:
+                    pages.add_argument(f"--{shown.command}", action="store_const", const=(), help=shown.help)
                 else:
-                    empty = () if number == "?" else None
-                    pages.add_argument(f"--{name}", nargs=number, const=empty, metavar=metavar, help=words)
+                    pages.add_argument(f"--{shown.command}", nargs="*", metavar=metavar, help=shown.help)
         case "search":
             parser.words("+", "TEXT", "words, or a filter as in the inspector", str)
             parser.flag("--all", "look at all records, however many there are")
@@ -166,8 +152,8 @@ def _list(listed: Sequence[ListedSession], *, as_json: bool) -> None:
 
 
 def _show(store: Store, args: Namespace, settings: Settings) -> None:
-    name = next((name for name, *_ in _PAGES if getattr(args, name) is not None), "")
-    if not name:
+    shown = next((page for page in PAGES if getattr(args, page.command) is not None), None)
+    if shown is None:
         listed, source = chosen(store, args.words[0])
         items = source.session_items(listed.info.id)
         if args.json:
@@ -175,11 +161,8 @@ def _show(store: Store, args: Namespace, settings: Settings) -> None:
         else:
             output.raw(markdown_pieces(listed.info, (), items))
         return
-    given: Sequence[str] = getattr(args, name)
-    given = [given] if isinstance(given, str) else given
-    if name == "changes" and len(given) > 2:
-        raise SettingsError("it compares two requests, not more", "sessions show --changes", "write two, such as 2 5")
-    sheet = page(lambda session: wires_of(store, settings, session), args.words[0], name, given)
+    text = " ".join(getattr(args, shown.command))
+    sheet = page(lambda session: wires_of(store, settings, session), args.words[0], shown, text)
     output.either(sheet_text(sheet), as_json(sheet), as_json=args.json)
 
 

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from typing_extensions import override
 
+from tui_host.answers.names import call_named, turn_named
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.visible import line
@@ -19,7 +20,7 @@ from tui_host.infer.story_reader import exported_session
 from tui_host.tui.screens.field_screen import SaveScreen
 
 if TYPE_CHECKING:
-    from tui_host.answers.section import Section
+    from tui_host.answers.wires import Section
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.store.store import Store
     from tui_host.host.host import Host
@@ -78,10 +79,12 @@ class ExportScreen(SaveScreen):
         Binding("shift+tab", "choose(0, -1)"),
     ]
 
-    def __init__(self, store: Store, session: str, parts: Sequence[ExportPart], saved: Callable[[Path], None]) -> None:
+    def __init__(
+        self, store: Store, session: str, parts: Sequence[ExportPart], saved: Callable[[Path], None], form: str
+    ) -> None:
         super().__init__("", "", b"", saved, "Export")
         self._store, self._session, self._parts = store, session, parts
-        self._part = self._form = 0
+        self._part, self._form = 0, FORMS.index(form)
         self._suggested = self._warned = ""
 
     def on_mount(self) -> None:
@@ -115,7 +118,21 @@ class ExportScreen(SaveScreen):
         return b"".join(form.export(source, info))
 
 
-def ask_for_export(screen: Screen[None], host: Host, session: str, parts: Sequence[ExportPart]) -> None:
+def parts_named(source: SessionSource, words: str) -> tuple[Sequence[ExportPart], str]:
+    """Return what is named for an export, and the form: `turn 5 html`, `call 1.1.2`, `lab #4 markdown`, `har`."""
+    forms = [word for word in words.split() if word in FORMS]
+    name = " ".join(word for word in words.split() if word not in FORMS)
+    form = forms[-1] if forms else FORMS[0]
+    if not name:
+        return (ExportPart(),), form
+    if name.startswith("turn"):
+        return parts_around(source, None, turn_named(source, name)), form
+    return parts_around(source, call_named(source, name), None), form
+
+
+def ask_for_export(
+    screen: Screen[None] | Screen[object], host: Host, session: str, parts: Sequence[ExportPart], form: str = FORMS[0]
+) -> None:
     """Open the screen over another one, and tell there where the file was written."""
 
     def saved(path: Path) -> None:
@@ -124,4 +141,4 @@ def ask_for_export(screen: Screen[None], host: Host, session: str, parts: Sequen
     if host.store is None:
         screen.notify("Nothing is saved here, so there is nothing to export.", severity="warning", markup=False)
     else:
-        screen.app.push_screen(ExportScreen(host.store, session, parts, saved))  # pyright: ignore[reportUnknownMemberType] - of any app
+        screen.app.push_screen(ExportScreen(host.store, session, parts, saved, form))  # pyright: ignore[reportUnknownMemberType] - of any app

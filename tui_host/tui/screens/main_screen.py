@@ -31,6 +31,8 @@ from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
 from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
 if TYPE_CHECKING:
+    from tui_host.answers.wires import Section
+    from tui_host.capture.ladder.row import Row
     from tui_host.chat.session import Session
     from tui_host.errors import JSON
     from tui_host.host.host import Host
@@ -510,6 +512,12 @@ class MainScreen(Covered, Screen[None]):
             self.notify("Nothing of this call was recorded.", markup=False, timeout=4)
             return
         self.show_details()
+
+    def show_page(self, subject: Row | Section, tab: str) -> None:
+        """Go to a page of a row or heading."""
+        if self._inspector is not None:
+            self._inspector.show_page(subject, tab)
+            self.show_details()
 
     def show_details(self) -> None:
         """Go to the details of the selected row."""

@@ -22,6 +22,7 @@ from tui_host.tui.widgets.details.detail_panel import Detail
 if TYPE_CHECKING:
     from typing import Self
 
+    from tui_host.answers.wires import TakenRequest
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
     from tui_host.chat.attachments import Attached
@@ -52,6 +53,11 @@ class ComingSource(SessionSource):
     @property
     def row(self) -> Row:
         return self.ladder.rows[len(self.ladder.rows) - 1]
+
+    @property
+    @override
+    def whole(self) -> SessionSource:
+        return self if self._wires is None else self._wires
 
     @override
     def record(self, key: tuple[str, int]) -> Record | None:
@@ -125,6 +131,7 @@ class RequestScreen(PageScreen):
         self._wires = wires
         self._without: Without | None = None
         self._whole = 0
+        self._full: TakenRequest | None = None  # what the request without a tool or server is compared with
         self._words = ""
         self.source: ComingSource | None = None  # the request to show, None while it is being made
 
@@ -156,6 +163,7 @@ class RequestScreen(PageScreen):
         self.start(self._make())
 
     async def _make(self) -> None:
+        from tui_host.answers.outlines import taken
         from tui_host.host.request_preview import preview_request
 
         try:
@@ -176,6 +184,11 @@ class RequestScreen(PageScreen):
         name = "The coming request" if self._without is None else f"The coming request without {_named(self._without)}"
         self.say(f"{name}   POST {line(masked(url, draft.redacted), 200)}   {size}")
         self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
+        if self._without is None:
+            whole = taken(source, source.row, "")
+            self._full = None if whole is None else replace(whole, name="the same request, whole")
+        elif self._full is not None:
+            source.chosen[source.row.number] = self._full
         detail = self.query_one(Detail)
         detail.show(source, source.row)
         detail.sync(now=True)

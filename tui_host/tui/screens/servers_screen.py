@@ -222,7 +222,6 @@ class ServersScreen(Browse):
         from anyio import to_thread
 
         from tui_host.answers.request_weights import weigh
-        from tui_host.answers.steps import made
         from tui_host.chat.conversation import Conversation
         from tui_host.chat.stored_messages import Messages
         from tui_host.host.request_preview import preview_request
@@ -232,7 +231,7 @@ class ServersScreen(Browse):
         tokens: dict[str, dict[str, int]] = {}
         try:
             source = ComingSource(self._host, blank, await preview_request(self._host, blank, ""), None)
-            weighed = await to_thread.run_sync(lambda: made(weigh(source, [source.row])))
+            weighed = await to_thread.run_sync(lambda: weigh(source, [source.row]))
         except TuiHostError:
             weighed = []  # such as without a key: then nothing is said of tokens
         for tool in weighed[0].tools if weighed else ():

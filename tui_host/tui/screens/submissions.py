@@ -6,13 +6,19 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tui_host.capture.visible import line
+from tui_host.errors import TuiHostError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tui_host.answers.wires import Section
+    from tui_host.capture.ladder.row import Row
     from tui_host.chat.attachments import Attached
     from tui_host.chat.filled_prompt import FilledPrompt
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 DRAFT_SECONDS = 1.0
@@ -68,6 +74,26 @@ class Submissions:
             what = "This is another host's session" if self.session.source == "tap" else "This was captured elsewhere"
             self.prompt.notify(f"{what}; ctrl+n begins a session of your own.", markup=False, timeout=6)
         return not self.session.is_foreign
+
+    def run_with(
+        self, command: str, words: str, source: SessionSource | None, show: Callable[[Row | Section, str], None]
+    ) -> None:
+        """Show the page of a command about what the words name, such as `LLM 4` or `turn 2`, or ask how to export it."""
+        from tui_host.answers.names import subject_named
+        from tui_host.answers.pages import page_named
+        from tui_host.tui.screens.export_screen import ask_for_export, parts_named
+
+        page, screen = page_named(command), self.prompt.screen
+        if source is None or not len(source.ladder.rows):
+            screen.notify("Nothing is recorded yet.", markup=False, timeout=4)
+            return
+        try:
+            if page is None:
+                ask_for_export(screen, self._host, source.session.id, *parts_named(source, words))
+            else:
+                show(subject_named(source, page, words), page.name)
+        except TuiHostError as error:
+            screen.notify(line(f"/{command}: {error}", 400), severity="warning", markup=False, timeout=8)
 
     def switch_to(self, session: Session) -> None:
         """Save the draft of the session shown so far, and restore the draft of the next one."""

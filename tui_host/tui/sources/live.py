@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from tui_host.answers.bodies import body_of
-from tui_host.answers.recorded_wires import RecordedWires, is_of
+from tui_host.answers.wires import RecordedWires, is_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.notes_of_people import RowMarks
 from tui_host.tui.host_mask import mask_of
@@ -177,7 +177,9 @@ class SessionSource(RecordedWires):
 
     @override
     def compared(self, row: Row) -> Row | TakenRequest | None:
-        """Return the request that a request is compared with: the one marked last in any session, else the previous one."""
+        """Return the request that a request is compared with: the chosen one, the one marked last, else the previous one."""
+        if (chosen := self.chosen.get(row.number)) is not None:
+            return chosen
         own = next((each for each in self._marked_requests() if each.number != row.number), None)
         is_newer = own is not None and self.row_marks.revision > 0
         return own if is_newer else self.elsewhere or own or self.before(row)

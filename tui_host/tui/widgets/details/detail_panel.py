@@ -24,7 +24,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from typing_extensions import override
 
-from tui_host.answers.section import Section
+from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tui_host.answers.section import Section
+from tui_host.answers.pages import sheet_of, tabs_for, tabs_of_row
+from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import lasted
 from tui_host.capture.short_units import short_time
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.pages.detail_page import Page
 
-OF_SECTIONS = ("Time", "Bill", "Tools", "Servers")
-"""The tabs of a heading: the keys of `answers.pages.SECTION_PAGES`, which is imported with the first page."""
+OF_SECTIONS = tabs_for("session", "turn")
+"""The tabs of a heading."""
 COMING = "coming"
 """Exchange of the coming request: `host.request_preview.PREVIEW`, which is imported late."""
-ANSWERS = frozenset({"Chain", "Changes"})
-"""The tabs of a row that depend on other rows: the keys of `answers.pages.ROW_PAGES`."""
+ANSWERS = frozenset(tabs_for("request", "call"))
+"""The tabs of a row that depend on other rows."""
 TEXTS = frozenset({"Raw", "Frame", "Decision", "Headers"})
 """The tabs whose pages are one text, in which places are found."""
 _OF_KINDS: Mapping[str, Sequence[str]] = MappingProxyType(
@@ -54,17 +55,10 @@ def tabs_of(row: Row | Section | None) -> Sequence[str]:
     if isinstance(row, Section):
         is_turn = row.is_session or row.turn  # what is of no turn has no time of its own
         return OF_SECTIONS if is_turn else ("Servers", *OF_SECTIONS[:-1])
-    is_of_model = row.lane == "llm"
     tabs = [*_OF_KINDS.get(row.lane if row.kind in {"request", "response"} else row.kind, ("Raw", "Timing"))]
     if row.exchange and row.kind in _OF_EXCHANGES:
         tabs.append(_OF_EXCHANGES[row.kind])
-    if row.calls:
-        tabs.append("Chain")
-    if row.kind == "request" and is_of_model:
-        tabs.append("Changes")
-        if row.exchange == COMING:  # a recorded request has its bill on its step's heading
-            tabs.append("Bill")
-    return tuple(tabs)
+    return (*tabs, *tabs_of_row(row))
 
 
 def about(row: Row | Section | None, source: SessionSource | None) -> str:
@@ -120,21 +114,16 @@ def page_of(
 
     The modules are imported with the first page.
     """
-    from tui_host.answers.bill_page import bill_sheet
     from tui_host.answers.bodies import heads_text
-    from tui_host.answers.pages import ROW_PAGES, SECTION_PAGES
-    from tui_host.answers.steps import made
     from tui_host.tui.widgets.details.events_tab import events_page
     from tui_host.tui.widgets.pages.parts_page import parts_page
     from tui_host.tui.widgets.pages.tree_page import TreePage
 
     if isinstance(row, Section):
-        return TreePage.of(made(SECTION_PAGES[tab](source, row)), flipped)
+        return TreePage.of(sheet_of(tab, source, row), flipped)
     match tab:
-        case "Bill":
-            return TreePage.of(made(bill_sheet(source, [row])), flipped)
         case "Parts":
-            return made(parts_page(source, row, flipped))
+            return parts_page(source, row, flipped)
         case "Events":
             return events_page(source, row, flipped)
         case "Headers":
@@ -144,17 +133,16 @@ def page_of(
         case "Raw" | "Frame" | "Decision":
             return _text_page(tab, source, row, begin)
         case _:
-            return TreePage.of(made(ROW_PAGES[tab](source, row)), flipped)
+            return TreePage.of(sheet_of(tab, source, row), flipped)
 
 
 def _text_page(tab: str, source: SessionSource, row: Row, begin: Callable[[Page], None]) -> Page:
     """Return the bytes as they are, or a frame or a decision indented; of a long one the beginning first."""
-    from tui_host.answers.bodies import missing_words, reading
-    from tui_host.answers.steps import made
+    from tui_host.answers.bodies import body_of, missing_words
 
     if row.missing:
         return TextPage(what_of(row), missing_words(row), form="plain")
-    body = made(reading(source, row))
+    body = body_of(source, row)
     is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
 
     def page(text: str, notes: Sequence[str]) -> Page:
@@ -171,7 +159,7 @@ def _text_page(tab: str, source: SessionSource, row: Row, begin: Callable[[Page]
         pieces.append(piece)
         if len(pieces) == 2:
             begin(page(pieces[0], (*body.notes, "reading on: this is the beginning")))
-    return page("".join(pieces), made(body.with_hidden()).notes)
+    return page("".join(pieces), body.with_hidden().notes)
 
 
 def _times(source: SessionSource, row: Row) -> Sequence[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
-from tui_host.answers.section import Section
+from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import FIRST_TEXTS, UNKNOWN_TIME, Row, RowTable
 from tui_host.capture.ladder.sections import Sections
 

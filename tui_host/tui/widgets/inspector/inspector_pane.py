@@ -12,7 +12,7 @@ from textual.containers import Container
 from textual.widgets import Input, Static
 from typing_extensions import override
 
-from tui_host.answers.section import Section
+from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.ladder.row_filter import terms
 from tui_host.capture.visible import line
@@ -27,7 +27,7 @@ from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 
 if TYPE_CHECKING:
-    from tui_host.answers.look import Looks
+    from tui_host.answers.look_page import Looks
 
 
 Arrangement: TypeAlias = Literal["side", "stacked", "one"]
@@ -205,7 +205,7 @@ class Inspector(Container):
     def _show_row(self, source: SessionSource) -> None:
         """Give the details the selected row or heading, and say why the row deserves a look."""
         if self._looks is None:
-            from tui_host.answers.look import Looks
+            from tui_host.answers.look_page import Looks
 
             self._looks = Looks(source)
         if not source.is_behind and self._looks.is_behind:
@@ -361,7 +361,7 @@ class Inspector(Container):
             return
         number = None if self._looks is None else self.ladder.next_of(self._looks.numbers, step)
         if number is None:
-            from tui_host.answers.look import EMPTY
+            from tui_host.answers.look_page import EMPTY
 
             self._tell(EMPTY)
             return
@@ -400,6 +400,20 @@ class Inspector(Container):
         self._is_flipped = False
         self.sync()
         return True
+
+    def show_page(self, subject: Row | Section, tab: str) -> None:
+        """Go to a row, a turn's heading or the session's, and to one of its pages."""
+        if isinstance(subject, Row):
+            self._go_to(subject.number)
+        elif subject.is_session or self._source is None:
+            self.ladder.action_first()
+        else:
+            self._go_to(next(row.number for row in self._source.ladder.rows if row.turn == subject.turn))
+            self.ladder.to_next(-1, is_heading=True)
+        self.sync()
+        self.details[0].choose(tab)
+        self._is_flipped = False
+        self.sync()
 
     def _go_to(self, number: int) -> None:
         if self.ladder.next_of((number,), 1) is None:  # the filter hides it

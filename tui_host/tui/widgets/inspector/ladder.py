@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.answers.section import Section
+from tui_host.answers.wires import Section
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.ladder.sections import Sections

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tui_host.answers.bodies import Body, head_of, missing_words, reading
+from tui_host.answers.bodies import Body, body_of, head_of, missing_words
 from tui_host.answers.event_words import usage_words
 from tui_host.answers.masks import masked
-from tui_host.answers.outlines import fold_of, marks_of, outline_of, put_in
+from tui_host.answers.outlines import compared, folded, host_parts, marks_of, put_in
 from tui_host.answers.sheet import BodyPlace, SheetLine
-from tui_host.answers.steps import Steps
 from tui_host.answers.wires import TakenRequest
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.ladder.row import Row
@@ -33,46 +32,40 @@ MOST = 64 << 20
 """Bytes of a body that is taken apart; a larger one is shown raw."""
 
 
-def parts_page(source: SessionSource, row: Row, flipped: set[str]) -> Steps[Page]:
+def parts_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
     """The parts of the row's body."""
     dialect = source.dialect(row)
     if dialect is None:
         return TextPage("parts", "Unknown dialect; see Raw.", form="plain")
     if row.missing:
         return TextPage("parts", missing_words(row), form="plain")
-    body = yield from reading(source, row)
+    body = body_of(source, row)
     if len(body.data) > MOST:
         return TextPage("parts", f"{len(body.data):,} bytes are too many to analyse; see Raw.", form="plain")
     if row.kind == "request":
-        return (yield from _request_page(source, row, body, dialect, flipped))
-    return (yield from _response_page(source, row, body, dialect, flipped))
+        return _request_page(source, row, body, dialect, flipped)
+    return _response_page(source, row, body, dialect, flipped)
 
 
 # A request.
 
 
-def _request_page(source: SessionSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
-    outline, comparison = yield from outline_of(source, row, body, dialect)
+def _request_page(source: SessionSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Page:
+    outline, comparison = compared(source, row, body, dialect)
     if outline is None:
         return TextPage("parts", "The body is not a JSON object; see Raw.", form="plain")
     marks = marks_of(source, row)
-    yield "marked"
-    results, asked = result_origins(source, row, outline), _asked(source, row)
+    results, asked = {**result_origins(source, row, outline), **host_parts(source, row, outline)}, _asked(source, row)
     drawing = _Drawing(outline, comparison, body, marks, source.user, results, asked)
-    entries: list[SheetLine] = []
-    for part in outline.parts:
-        children: list[SheetLine] = []
-        for child in part.children:
-            children.append(drawing.entry(child))
-            yield f"{len(children):,} of {len(part.children):,} {part.label}"
-        entries.append(drawing.entry(part, children))
+    entries = [drawing.entry(part) for part in outline.parts]
     if comparison is not None:
         entries += [_gone(part) for part in comparison.removed]
     first = "the first request of its conversation" if source.has_talks else "the first request"
     earlier = source.compared(row)
     against = "the previous request"
     if earlier is not None and earlier != source.before(row):
-        against = f"{earlier.name if isinstance(earlier, TakenRequest) else source.called(earlier)}, which is marked"
+        name = earlier.name if isinstance(earlier, TakenRequest) else source.called(earlier)
+        against = name if row.number in source.chosen else f"{name}, which is marked"
     since = f"since {against}: {comparison.words}" if comparison is not None else first
     tokens = estimate_tokens(body.data)
     size = f"{len(body.data):,} bytes, about {tokens:,} tokens (~ is an estimate)"
@@ -207,12 +200,12 @@ def _gone(part: Part) -> SheetLine:
 # A response.
 
 
-def _response_page(source: SessionSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Steps[Page]:
+def _response_page(source: SessionSource, row: Row, body: Body, dialect: Dialect, flipped: set[str]) -> Page:
     if row.status >= 400:
         return _refusal_page(source, row, body, dialect)
     if row.method == "GET":  # nobody asks a model so
         return _list_page(body, dialect)
-    fold = yield from fold_of(source, row, body, dialect)
+    fold = folded(source, row, body, dialect)
     entries = _content(fold, body, source.hide, is_open=row.state == "open")
     entries += read_out(marks_of(source, row), body, has_calls=bool(fold.calls))
     entries += _figures_of(fold.usage)

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.answers.pages import PAGES
 from tui_host.capture.visible import line, visible
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_attachments import LOOKING, Attaching, Offered
@@ -29,6 +30,8 @@ SHELL = re.compile(r"![A-Za-z]")
 NO_SHELL = (
     "No shell command runs here; /suspend goes back to the shell until its fg. A space before the ! sends it as text."
 )
+WITH_WORDS = frozenset((*(page.command for page in PAGES if page.takes), "export"))
+"""The commands behind which something may be named."""
 SIGNS: Mapping[Offered, str] = {"commands": "/", "files": "@", "drop": "", "ways": ""}
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
@@ -277,7 +280,7 @@ class Prompt(KeysInOrder, MarkedField):
         return dict((*self.own_commands, *(() if self._offers is None else self._offers.commands())))
 
     def _command(self) -> str | None:
-        """Return the command that the text names or begins; empty for other text, None after saying what may be meant."""
+        """Return the command that the text names or begins, with what it names; empty for other text, None after a hint."""
         typed = self.text.rstrip()
         if typed.startswith("/") and self._offers is not None and self._offers.prompt(typed[1:]) is not None:
             return typed[1:]  # servers name their prompts by any characters
@@ -294,6 +297,8 @@ class Prompt(KeysInOrder, MarkedField):
                 return name if name in names else names[0]
             self._offer_commands(name)
             return None
+        if name in names and name in WITH_WORDS:
+            return f"{name} {match[2].strip()}"
         from tui_host.tui.widgets.prompt.completion import hint_of
 
         self.notify(hint_of(name, commands), severity="warning", markup=False, timeout=8)
