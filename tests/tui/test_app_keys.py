@@ -342,7 +342,7 @@ async def test_the_first_click_after_a_while_without_input_gives_the_focus_and_n
     await app.until(lambda: ladder.cursor != number)
 
 
-async def test_code_of_an_answer_is_copied_by_name(app: Running) -> None:
+async def test_code_is_copied_by_name_and_the_chat_scrolls_from_the_prompt(app: Running) -> None:
     await app.send("show markdown")
     await app.until_idle()
     await app.until_shown("The end.")
@@ -350,6 +350,12 @@ async def test_code_of_an_answer_is_copied_by_name(app: Running) -> None:
     await app.press("enter")
     await app.until_told("code 1 of 2 (python): 181 characters sent to the terminal's clipboard")
     assert app.app.clipboard.startswith("def answer")
+    app.session.note("\n".join(f"line {number}" for number in range(100)))
+    await app.until_shown("line 99")
+    await app.press("pageup", "pageup")
+    await app.until(lambda: "line 99" not in app.text and app.focused is app.prompt)
+    await app.press("pagedown", "pagedown")
+    await app.until_shown("line 99")
 
 
 async def test_a_theme_is_kept_and_letters_outside_of_the_prompt_say_how_to_get_back(app: Running) -> None:

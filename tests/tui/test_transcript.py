@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import pytest
 
@@ -70,29 +69,34 @@ def many(count: int) -> list[Item]:
 
 
 @pytest.mark.parametrize(
-    ("state", "words"),
+    ("changes", "first", "others"),
     [
-        ("waiting", "◐ math.multiply {} waiting for you"),
-        ("running", "◐ math.multiply {} 3/10 loading"),
-        ("failed", "✗ math.multiply {} failed: boom"),
+        ({"state": "waiting", "words": ""}, '◐ math.multiply {"a":6,"b":5} waiting for you', []),
+        ({"state": "running", "progress": "3/10 loading"}, '◐ math.multiply {"a":6,"b":5} 3/10 loading', None),
+        ({"state": "failed", "result": "boom"}, '✗ math.multiply {"a":6,"b":5} failed: boom', None),
+        ({"tool": "查\x1b询\n"}, """✓ math.'查␛询␊' {"a":6,"b":5} 30""", None),  # nobody has to decide any more
+        ({"tool": "multіply", "state": "waiting"}, """◐ math.'mult\\u0456ply' {"a":6,"b":5} waiting for you""", None),
+        ({"decision": "edited", "words": ""}, '✓ math.multiply {"a":6,"b":5} 30', ['the model asked {"a": 6, "b": 5}', "ran 12 ms"]),
+        ({}, '✓ math.multiply {"a":6,"b":5} 30', ["approved once · you 2.5 s · ran 12 ms"]),
+        (
+            {"words": "session rule", "waited": 0.0, "notice": "3 equal calls in this turn"},
+            '✓ math.multiply {"a":6,"b":5} 30',
+            ["session rule · ran 12 ms", "! 3 equal calls in this turn"],
+        ),
+        (
+            {"misfits": "a: '6' is not of type 'number'\n'b' is a required property", "words": ""},
+            '✓ math.multiply {"a":6,"b":5} 30',
+            ["! does not fit the tool's schema: a: '6' is not of type …", "ran 12 ms"],
+        ),
     ],
-)
-async def test_a_call_says_its_state_in_a_mark_and_a_word(state: str, words: str) -> None:
-    progress = "3/10 loading" if state == "running" else ""
-    fields = {"turn": 1, "step": 1, "call": "c", "server": "math", "tool": "multiply", "asked": "{}"}
-    item = CallItem(**fields, state=state, result="boom", progress=progress)  # pyright: ignore[reportArgumentType]
-    async with at_work(Chat(Conversation([item])), (60, 5)) as (app, _):
-        assert " ".join(shown(app.view).split()) == words
-
-
-@pytest.mark.parametrize(
-    ("tool", "state", "shown"),
-    [("查\x1b询\n", "done", "math.'查␛询␊'"), ("multіply", "waiting", "math.'mult\\u0456ply'")],
-)
-def test_a_tools_name_can_be_read_in_whatever_script_once_nobody_has_to_decide(
-    tool: str, state: Literal["asked", "waiting", "done"], shown: str
+)  # fmt: skip
+def test_a_call_says_its_state_who_decided_and_what_is_wrong_with_it(
+    changes: dict[str, str | float], first: str, others: list[str] | None
 ) -> None:
-    assert rows(replace(MULTIPLY, tool=tool, state=state), 80)[0].split()[1] == shown
+    item = replace(MULTIPLY, **changes)
+    lines = [" ".join(line.split()) for line in rows(item, 60)]
+    assert lines[0] == first
+    assert others is None or lines[1:] == others
 
 
 async def test_enter_and_clicks_open_items_and_close_them_and_the_current_one_is_given_as_its_source() -> None:
@@ -115,29 +119,6 @@ async def test_enter_and_clicks_open_items_and_close_them_and_the_current_one_is
         assert "> ✓ math.multiply" in text or ">✓ math.multiply" in text
         await pilot.press("enter", "G")
         assert [line.lstrip(" >") for line in screen(app.view)] == [line.lstrip(" >") for line in closed]
-
-
-async def test_an_edited_call_shows_what_was_asked_and_what_was_sent() -> None:
-    edited = CallItem(
-        turn=1, step=1, call="c", server="s", tool="t", asked='{"a":1}', sent='{"a":2}', state="done", decision="edited"
-    )
-    async with at_work(Chat(Conversation([edited])), (40, 20)) as (app, pilot):
-        assert screen(app.view)[:2] == [' ✓ s.t {"a":2}', '   the model asked {"a":1}']
-        app.view.toggle(0)
-        await until(pilot, lambda: '"a": 2' in shown(app.view))
-        text = shown(app.view)
-        assert text.index("asked") < text.index('"a": 1') < text.index("sent instead") < text.index('"a": 2')
-
-
-async def test_what_does_not_fit_the_schema_or_repeats_is_marked_below_the_call() -> None:
-    unfit = replace(MULTIPLY, misfits="a: '6' is not of type 'number'\n'b' is a required property")
-    async with at_work(Chat(Conversation([replace(unfit, state="waiting", words="")])), (60, 20)) as (app, pilot):
-        assert screen(app.view)[1] == "   ! does not fit the tool's schema: a: '6' is not of type…"
-        app.view.toggle(0)
-        await until(pilot, lambda: "'b' is a required property" in " ".join(shown(app.view).split()))
-    assert len(rows(unfit, 60)) == 3
-    repeats = replace(MULTIPLY, words="session rule", waited=0.0, notice="3 equal calls in this turn")
-    assert rows(repeats, 60)[1:] == ["   session rule · ran 12 ms", "   ! 3 equal calls in this turn"]
 
 
 async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:

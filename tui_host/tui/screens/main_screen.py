@@ -430,6 +430,10 @@ class MainScreen(Covered, Screen[None]):
         if self._transcript is not None:
             self._transcript.action_copy_code()
 
+    def action_scroll_chat(self, pages: int) -> None:
+        if self._transcript is not None:
+            self._transcript.action_page(pages)
+
     # The questions over the chat.
 
     @property

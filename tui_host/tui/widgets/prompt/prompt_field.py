@@ -61,6 +61,8 @@ class Prompt(KeysInOrder, MarkedField):
             "files",
             tooltip="attach a file, or a server's resource by @server:uri; tab completes. It is read when you choose it",
         ),
+        Binding("pageup", "screen.scroll_chat(-1)", tooltip="scroll the chat by a page"),
+        Binding("pagedown", "screen.scroll_chat(1)"),
         Binding("ctrl+u", "clear_all", tooltip="delete everything that is written"),
         Binding("ctrl+z,ctrl+y", "", tooltip="undo and redo"),
         Binding("ctrl+t", "open_paste", tooltip="show the text of a large paste in place of its mark"),
