@@ -17,7 +17,6 @@ from tui_host.tui.sources.source_words import ARRIVING, reading_words
 
 if TYPE_CHECKING:
     from tui_host.capture.session_summary import SessionInfo
-    from tui_host.chat.session import Session
     from tui_host.settings.schema import Settings
     from tui_host.tui.app import TuiHost
 
@@ -57,7 +56,9 @@ class Incoming:
 
         An error ends the app if no row was shown yet; otherwise the rows stay and the error is shown beside them.
         """
-        app.begin = partial(self._session_until_then, app)
+        from tui_host.capture.session_summary import SessionInfo
+
+        app.begin = partial(app.host.sessions.foreign, SessionInfo(ARRIVING, self._names, "import"))
         app.reading = reading_words(self._names)
         async with asyncio.TaskGroup() as group:
             following = group.create_task(self._follow(app))
@@ -65,11 +66,6 @@ class Incoming:
                 yield
             finally:
                 following.cancel()
-
-    def _session_until_then(self, app: TuiHost) -> Session:
-        from tui_host.capture.session_summary import SessionInfo
-
-        return app.host.sessions.foreign(SessionInfo(ARRIVING, self._names, "import"))
 
     async def _follow(self, app: TuiHost) -> None:
         await app.complete.wait()
