@@ -60,6 +60,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     Attributes:
         at_tail: The reader is at the end, where a following view stays.
+        is_dragged: The current click ends a drag and has no other meaning.
 
     Textual composes borders, effects and filters for every line of a view that scrolls, and lays out the whole screen when
     a view grows by a line. Here a line that looks the same as before is the same strip to its end.
@@ -99,11 +100,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         view: LineView
         line: int
 
-        @property
-        @override
-        def control(self) -> LineView:
-            return self.view
-
     class CursorMoved(LineMessage):
         """Posted when a key or a click has moved the cursor."""
 
@@ -119,6 +115,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._is_moving_bar = False
         self._looks: dict[str, Style] = {}
         self.at_tail = self.FOLLOWS
+        self.is_dragged = False
         self._drawn_width = -1
         self._drawn_height = 0
 
@@ -163,11 +160,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def top(self) -> int:
         return self.scroll_offset.y
-
-    @property
-    def is_dragged(self) -> bool:
-        """Whether the current click ends a drag and has no other meaning."""
-        return False
 
     def look_of(self, component: str) -> Style:
         """Return a component class's own rules as opaque colours for this view's background.

@@ -118,7 +118,6 @@ class SelectingView(LineView):
         super().__init__(id=id, classes=classes)
         self.selection: tuple[Stretch, Stretch] | None = None
         self._drag: Offset | None = None  # the pointer, in cells of the view, while the button is down
-        self._was_drag = False
         self._press = (0.0, Offset(-1, -1))
         self._scrolling: Timer | None = None
 
@@ -182,11 +181,6 @@ class SelectingView(LineView):
 
     # The mouse.
 
-    @property
-    @override
-    def is_dragged(self) -> bool:
-        return self._was_drag
-
     def _under(self, at: Offset) -> tuple[int, int]:
         """Return the line and cell under the pointer, within the visible part."""
         line = max(0, min(at.y, self.view_height - 1)) + self.top
@@ -194,7 +188,7 @@ class SelectingView(LineView):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         content, at = self.selectable, event.get_content_offset_capture(self)
-        self._was_drag = False
+        self.is_dragged = False
         if content is None or event.button != 1 or not self.line_count() or not 0 <= at.x < self.view_width:
             return
         self._drag = at
@@ -202,14 +196,14 @@ class SelectingView(LineView):
         is_second = event.time - self._press[0] <= _DOUBLE_CLICK_SECONDS and self._press[1] == at
         self._press = (0.0 if is_second else event.time, at)
         if event.shift and self.selection is not None:
-            self._was_drag = True
+            self.is_dragged = True
             self._drag_on()
             return
         self.unselect()
         line, cell = self._under(at)
         word = word_at(content.letters(line), cell) if is_second and at.y + self.top < self.line_count() else None
         if word is not None:
-            self._was_drag = True
+            self.is_dragged = True
             self.select_text(word)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
@@ -218,8 +212,8 @@ class SelectingView(LineView):
         if self._drag is None or content is None:
             return
         event.stop()
-        if at != self._drag and not self._was_drag:
-            self._was_drag = True
+        if at != self._drag and not self.is_dragged:
+            self.is_dragged = True
             self.hold_still()
             line, cell = self._under(self._drag)
             self.select_text(stretch_at(content.letters(line), cell))
@@ -262,7 +256,7 @@ class SelectingView(LineView):
             self._end_drag()
 
     def _end_drag(self) -> None:
-        if self._drag is not None and self._was_drag:
+        if self._drag is not None and self.is_dragged:
             self.at_tail = self.top >= self.max_scroll_y
         self._drag = None
         self._stop_scrolling()
