@@ -222,7 +222,12 @@ def a_rejected_call(wires: Wires) -> Mapping[str, Row | Section]:
     data: JSON = {"server": "math", "tool": "multiply", "decision": "rejected", "by": "person"}
     place = Place(session="s", turn=1, step=1, call=CALL_ID)
     wires.append(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), 2.0)
-    return {"Tools with a rejection": SESSION}
+    said: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "The user rejected this call."}
+    body = request_body([*MESSAGES, {"role": "assistant", "tool_calls": [CALL]}, said])
+    again = wires.request(body, 3.0, exchange="x2", step=2)
+    start = body.index(b"The user rejected")
+    wires.link("told", Span(exchange="x2", side="request", start=start, end=start + 28), 3.0)
+    return {"Tools with a rejection": SESSION, "Parts with the host's own words": again}
 
 
 @scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,8 +29,6 @@ MOST_ROWS = 2000
 _LABEL = 400
 _BY_SIZE = "by size"
 """Stands among the flipped paths, which begin with `/`, while a tree is sorted."""
-_FIGURE = re.compile(r"[~+]?(-?[\d,.]+) ?(\S*)")
-_UNITS = {"µs": 1e-6, "ms": 1e-3, "min": 60.0, "h": 3600.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 _FIRST, _FURTHER = -1, -2
 
 
@@ -82,7 +80,7 @@ class TreePage(Page):
     def __init__(
         self,
         what: str,
-        entries: Iterable[SheetLine | None],
+        entries: Sequence[SheetLine],
         *,
         flipped: set[str],
         failed: str = "",
@@ -92,12 +90,12 @@ class TreePage(Page):
         is_sheet: bool = False,
     ) -> None:
         self._what = what
-        self._entries = [entry for entry in entries if entry is not None]
+        self._entries = entries
         self._flipped = flipped
         self._above = [
             (failed, "failed"),
             *((note, "note") for note in notes),
-            ("" if self._entries else empty, "note"),
+            ("" if entries else empty, "note"),
         ]
         self._heads = heads
         self._is_sheet = is_sheet
@@ -112,8 +110,8 @@ class TreePage(Page):
     @classmethod
     def of(cls, sheet: Sheet, flipped: set[str]) -> TreePage:
         """Return the sheet of an answer as a page."""
-        notes = [sheet.what, *sheet.notes]
-        return cls(sheet.what, sheet.lines, flipped=flipped, notes=notes, empty=sheet.empty, is_sheet=True)
+        notes, heads = [sheet.what, *sheet.notes], sheet.heads
+        return cls(sheet.what, sheet.lines, flipped=flipped, notes=notes, heads=heads, empty=sheet.empty, is_sheet=True)
 
     @property
     @override
@@ -128,7 +126,7 @@ class TreePage(Page):
         words = "sorted by size, the largest first; b: in order" if self.is_by_size else ""
         above = [(note, style) for note, style in ((words, "note"), *self._above) if note]
         self._notes = [[(note[start:end], style)] for note, style in above for start, end in fill(note, self._width)]
-        if self._heads and self._entries:
+        if self._heads and any(entry.figures for entry in self._entries):
             self._notes.append(())  # drawn with the columns as they are then
         self._lines, self._firsts = [], []
         self._coming = iter(self._sorted(self._entries))
@@ -387,11 +385,5 @@ def _places_in(entry: SheetLine, pattern: re.Pattern[str], above: tuple[str, ...
 
 
 def _size_of(entry: SheetLine) -> float:
-    """Return the first figure of a line as a number; lines without one are the smallest."""
-    match = _FIGURE.match(entry.figures[0].strip()) if entry.figures else None
-    if match is None:
-        return -1.0
-    try:
-        return float(match[1].replace(",", "")) * _UNITS.get(match[2], 1.0)
-    except ValueError:
-        return -1.0
+    """Return the first number of a line; lines without one are the smallest."""
+    return next((value for value in entry.values.values() if isinstance(value, int | float)), -1.0)
