@@ -260,6 +260,15 @@ def test_each_section_has_one_heading_and_its_rows_stand_in_the_order_in_which_t
     assert all(index.line_of(number) is not None for number in kept)
 
 
+def test_a_request_says_that_the_model_has_changed_since_the_turn_before() -> None:
+    wires = Wires()
+    asked = [
+        wires.request(to_json({"model": f"m{number}", "messages": []}), number, exchange=f"x{number}")
+        for number in (1, 2)
+    ]
+    assert [FactsReader(wires).read(row).words for row in asked] == ["", "changed: model demo/m2, was demo/m1"]
+
+
 def test_the_title_says_what_there_is_and_drops_the_least_first() -> None:
     words = ["turn 1", "following", "/ math", "12 of 240", "esc clears"]
     assert title_line(4, 4, words, 90, least=2).startswith(" 4 LLM ────┬── 4 MCP ──")

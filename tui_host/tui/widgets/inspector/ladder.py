@@ -57,12 +57,8 @@ class LadderView(PieceView, SelectingView):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "details", tooltip="go to the details; on a heading: fold or open its rows"),
-        Binding(
-            "left,h", "lane('llm')", tooltip="go to the related row in the LLM lane, else to the nearest row there"
-        ),
-        Binding(
-            "right,l", "lane('mcp')", tooltip="go to the related row in the MCP lane, else to the nearest row there"
-        ),
+        Binding("left,h", "lane('llm')", tooltip="go to the related row in the LLM lane, else to the nearest there"),
+        Binding("right,l", "lane('mcp')", tooltip="go to the related row in the MCP lane, else to the nearest there"),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name

@@ -46,6 +46,7 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
     An answer's events are put together, so that a wanted text may go over several of them.
     """
     from tui_host.answers.bodies import body_of, head_of
+    from tui_host.answers.look_page import setup_change
     from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
     from tui_host.llm.outline import estimate_tokens
 
@@ -61,6 +62,8 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
         is_of_turn = before is not None and before.turn == row.turn and before.clock == row.clock
         earlier = source.body(before) if before is not None and is_of_turn else None
         words = "" if is_too_large else request_words(data, earlier)
+        if row.turn and row.step <= 1:  # within a turn nothing changes
+            words = " · ".join(filter(None, (setup_change(source, row), words)))
         return RowFacts(words=words, tokens=f"~{short_size(count).removesuffix(' B')} tok", count=count, texts=texts)
     dialect = source.dialect(row)
     if dialect is None:
