@@ -102,7 +102,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     assert calls(app)[0].state == "waiting"
     await app.until_asked()
     await app.press("A")
-    await app.until_told("/rules takes it back")
+    await app.until_told("/rules ends it")
     await app.until_idle()
     await app.send('call math.add {"a": 2, "b": 2}')
     await app.until_shown("session rule")

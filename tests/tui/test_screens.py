@@ -36,7 +36,7 @@ from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
 from tui_host.tui.screens.server_sheet import ServerChoices, ServerSheets
 from tui_host.tui.screens.servers_screen import ServersScreen
-from tui_host.tui.screens.sessions_screen import HELD_SECONDS, SessionsScreen
+from tui_host.tui.screens.sessions_screen import HELD_SECONDS
 from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.status_lines import StatusLine
@@ -486,21 +486,40 @@ async def kept(folder: Path, text: str, *texts: str) -> dict[str, list[bytes]]:
     return sent
 
 
-async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp_path: Path, model_url: str) -> None:
+async def delete(app: Running, *told: str, times: int = 1) -> None:
+    pressed_at = time.monotonic()
+    await app.until(lambda: time.monotonic() - pressed_at > HELD_SECONDS)
+    await app.press_at_once(*["delete"] * times)
+    await app.until_shown(*told)
+
+
+async def test_a_session_is_found_opened_with_the_same_bytes_and_removed_by_the_second_delete(
+    tmp_path: Path, model_url: str
+) -> None:
     sent = await kept(tmp_path, fast(model_url) + MATH, "你好，请计算 6 × 5", "list tools")
     async with running(tmp_path, config=fast(model_url) + OFF, size=SMALL) as app:
+        await app.until(lambda: app.host.store is not None)
+        store = app.host.store
+        assert store is not None
         await opened(app, "f5")
         await app.until_shown("Sessions   2", time.strftime("> %m-%d "), "list tools", "你好，请计算", "1 turn")
-        await app.type("6 × 5")
-        await app.until_shown("Sessions   1 found")
-        await app.type(" and words that nobody said")
-        await app.until_shown("No title, message or body has all of these words")
-        shown(app).query_one(Input).value = 'method:tools/call "result"'
-        await app.until_shown("Sessions   1 found", "你好，请计算", "1 row: math")
-        shown(app).query_one(Input).value = "status:2"
-        await app.until_shown("status: is a number such as 429")
-        shown(app).query_one(Input).value = "计算"
-        await app.until_shown("Sessions   1 found", time.strftime("> %m-%d "))
+        await app.until_shown("servers  none", "asked    1 list tools")
+        for words, *found in (
+            ("6 × 5 and words that nobody said", "No title, message or body has all of these words"),
+            ('method:tools/call "result"', "Sessions   1 found", "你好，请计算", "1 row: math"),
+            ("status:2", "status: is a number such as 429"),
+            ("计算", "Sessions   1 found", time.strftime("> %m-%d ")),
+        ):
+            shown(app).query_one(Input).value = words
+            shown(app).query_one(Input).cursor_position = len(words)
+            await app.until_shown(*found)
+        first = store.sessions.list()[1].id
+        await app.until_shown(
+            f"session  {first} · ", "models   fast/openai native · 2 requests", "servers  math · 2 frames"
+        )
+        await delete(app, "delete again: remove «你好，请计算 6 × 5» for good.", times=3)  # as a key that is held down
+        await app.press("escape")
+        await app.until(lambda: "delete again" not in app.text)
         await app.press("enter")
         await app.until(lambda: app.app.screen is app.main)
         await app.until_shown("你好，请计算", "math.multiply", "30", "tools/call")
@@ -510,58 +529,30 @@ async def test_a_session_is_found_by_its_words_and_opens_with_the_same_bytes(tmp
         assert [source.body(row) for row in asked] == sent["llm"]
         called = [row for row in source.ladder.rows if row.method == "tools/call" and row.outward]
         assert [source.body(row) for row in called] == [data for data in sent["mcp"] if b'"tools/call"' in data]
-        assert len(asked) == 2
         await app.send("and now?")
         await app.until_idle()
         before = json.loads(sent["llm"][-1])["messages"]
         assert app.messages[: len(before)] == before
 
-
-async def test_a_session_is_looked_into_and_removed_by_the_second_delete(tmp_path: Path, model_url: str) -> None:
-    await kept(tmp_path, fast(model_url) + MATH, "你好，请计算 6 × 5", "list tools")
-    async with running(tmp_path, config=fast(model_url) + MATH, size=SMALL) as app:
-        await app.until(lambda: app.host.store is not None)
-        store = app.host.store
-        assert store is not None
-
-        async def delete(times: int = 1) -> None:
-            pressed_at = time.monotonic()
-            await app.until(lambda: time.monotonic() - pressed_at > HELD_SECONDS)
-            await app.press_at_once(*["delete"] * times)
-
-        await opened(app, "f5")
-        await app.until_shown("servers  none", "asked    1 list tools")
-        await app.press("down")
-        first = store.sessions.list()[1].id
-        await app.until_shown(
-            f"session  {first} · ", "1 turn", "models   fast/openai native · 2 requests", "servers  math · 2 frames"
-        )
-        await delete(3)  # as a key that is held down
-        await app.until_shown("delete again: remove «你好，请计算 6 × 5» for good.")
-        await app.press("escape")
-        await app.until(lambda: "delete again" not in app.text)
-        assert isinstance(app.app.screen, SessionsScreen)
-        await delete()
-        await app.until_shown("delete again")
-        await delete()
-        await app.until_shown("Sessions   1", "> ", "list tools")
-        assert [info.title for info in store.sessions.list()] == ["list tools"]
-        assert store.sessions.traffic(first) == []
-        await app.press("enter")
-        await app.until(lambda: app.app.screen is app.main)
         await opened(app, "f5")
         await app.until_shown("on screen")
-        await delete()
+        await delete(app)
         await app.until_told("This session is on the screen.")
-        other = Store.open(store.path)
         left, app.app.session = app.session, app.host.sessions.new()
-        assert app.host.sessions.leave(left)
-        await app.until(lambda: other.sessions.claim(left.id))
+        await app.until(lambda: app.host.sessions.leave(left))
+        await app.press("escape")
+        await opened(app, "f5")
+        await app.until_shown("2 turns")
+        await delete(app, "delete again")
+        await delete(app, "Sessions   1", "> ", "list tools")
+        assert [info.title for info in store.sessions.list()] == ["list tools"]
+        assert store.sessions.traffic(first) == []
+        other = Store.open(store.path)
+        await app.until(lambda: other.sessions.claim(store.sessions.list()[0].id))
         await app.until_shown("open elsewhere")
-        await delete()
+        await delete(app)
         await app.until_told("Another process is writing this session.")
         other.close()
-        assert len(store.sessions.list()) == 1
 
 
 CONTRACT = (
@@ -573,10 +564,13 @@ CONTRACT = (
 """The keys that people rely on, as the help prints them."""
 
 
-async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app: Running) -> None:
+async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document_by_its_number(app: Running) -> None:
+    names = shipped_documents()
     await opened(app, "f3")
     await opened(app, "f1")
-    await app.until_shown("Where you were", "connect, or reconnect")
+    await app.until_shown(
+        "Where you were", "connect, or reconnect", *(f"{n} {name}" for n, name in enumerate(names, 1))
+    )
     view = shown(app).query_one(DocumentView)
     wanted = {*places(), *CONTRACT, *(key.shown for kind in places().values() for key in keys_of(kind))}
     wanted |= {f" {action.shown} " for action in ACTIONS if action.shown}
@@ -586,28 +580,15 @@ async def test_help_begins_where_one_was_and_lists_every_key_of_every_place(app:
         return {words for words in wanted if words not in text}
 
     await app.until(lambda: not missing())
-    await app.press("f1")
-    await app.until(lambda: isinstance(app.app.screen, ServersScreen))
-    await app.press("escape")
-    await app.until(lambda: app.app.screen is app.main)
-    await app.press("question_mark")
-    await app.until_shown("Where you were", "bring back earlier messages")
-
-
-async def test_help_lists_the_documents_and_opens_each_by_its_number(app: Running) -> None:
-    names = shipped_documents()
-    assert {"architecture", "promises"} <= set(names)
-    await opened(app, "f1")
-    await app.until_shown("Documents", *(f"{number} {name}" for number, name in enumerate(names, 1)))
     await app.press("1")
     screen = shown(app)
     assert isinstance(screen, DocumentScreen)
-    view = screen.query_one(DocumentView)
-    await app.until(lambda: view.current_source()[1].startswith("# ") and view.line_count() > 10)
-    await app.until_shown(names[0])
-    await app.press("z", "end", "escape")
-    await app.press("f1")
-    await app.until(lambda: app.app.screen is app.main)
+    document = screen.query_one(DocumentView)
+    await app.until(lambda: document.current_source()[1].startswith("# ") and document.line_count() > 10)
+    await app.press("z", "end", "escape", "f1")
+    await app.until(lambda: isinstance(app.app.screen, ServersScreen))
+    await app.press("escape", "question_mark")
+    await app.until_shown("Where you were", "bring back earlier messages")
 
 
 async def test_with_ascii_asked_for_no_screen_draws_anything_else(tmp_path: Path) -> None:

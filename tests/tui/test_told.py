@@ -16,7 +16,7 @@ from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.servers.catalog import ServerStatus
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
-LONG = "math.multiply runs unasked in this session from now on. /rules takes it back."
+LONG = "math.multiply runs unasked in this session from now on. /rules ends it."
 
 
 async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path) -> None:
@@ -24,11 +24,11 @@ async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path)
         main = app.app.main
         assert main is not None
         app.app.notify(LONG, markup=False, timeout=BOUND_SECONDS)  # on a slow machine the approval takes longer than it
-        await app.until_shown("takes it back.")
+        await app.until_shown("/rules ends it.")
         assert not main.query_one(Toast).region.overlaps(main.query_one(Prompt).region)
         assert not main.query_one(Toast).region.overlaps(main.query_one("#header").region)
         app.a_question()
-        await app.until_shown("Approve 2 calls?", "takes it back.")
+        await app.until_shown("Approve 2 calls?", "/rules ends it.")
         assert main.question is not None
         assert not main.query_one(Toast).region.overlaps(main.question.region)
 

@@ -112,7 +112,7 @@ class QuestionOverlay:
 
         def grant(question: Question) -> None:
             session.grant(question)
-            words = f"{name_of(question.request.tool)} runs unasked in this session from now on. /rules takes it back."
+            words = f"{name_of(question.request.tool)} runs unasked in this session from now on. /rules ends it."
             self._screen.notify(words, markup=False)
 
         return Approval(

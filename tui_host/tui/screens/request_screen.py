@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tui_host.answers.wires import TakenRequest
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
-    from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.host.request_preview import Without
@@ -74,12 +73,9 @@ class ComingSource(SessionSource):
     def called(self, row: Row) -> str:
         if row.capture == COMING:
             return "the coming request"
-        number = None if self._wires is None else self._wires.ladder.row_of((row.capture, row.seq))
-        return (
-            super().called(row)
-            if self._wires is None or number is None
-            else self._wires.called(self._wires.ladder.rows[number])
-        )
+        wires = self._wires
+        number = None if wires is None else wires.ladder.row_of((row.capture, row.seq))
+        return super().called(row) if wires is None or number is None else wires.called(wires.ladder.rows[number])
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
@@ -91,11 +87,10 @@ def _named(without: Without) -> str:
 
 
 def _last_request(wires: SessionSource) -> Record | None:
-    for number in range(len(wires.ladder.rows) - 1, -1, -1):
-        row = wires.ladder.rows[number]
-        if row.kind == "request" and row.lane == "llm":
-            return wires.record((row.capture, row.seq))
-    return None
+    rows = (wires.ladder.rows[number] for number in range(len(wires.ladder.rows) - 1, -1, -1))
+    return next(
+        (wires.record((row.capture, row.seq)) for row in rows if (row.kind, row.lane) == ("request", "llm")), None
+    )
 
 
 class RequestScreen(PageScreen):
@@ -105,40 +100,24 @@ class RequestScreen(PageScreen):
     IS_OWN = True
     AUTO_FOCUS: ClassVar[str | None] = "PageLines"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "changes", "changes", tooltip="show what changes since the last request; again: all parts"),
         Binding(
-            "d",
-            "changes",
-            "changes",
-            tooltip="show what changes since the last request; again: everything, with the changes marked",
-        ),
-        Binding(
-            "w",
-            "without",
-            "without",
-            tooltip="show the request without the tool of the current line; again: without its server, each next one,"
-            " then whole",
+            "w", "without", "without", tooltip="leave out the tool of the current line; again: its server, the next"
         ),
     ]
 
-    def __init__(
-        self, host: Host, session: Session, unsent: str, wires: SessionSource | None, attached: Sequence[Attached] = ()
-    ) -> None:
+    def __init__(self, place: Surroundings) -> None:
         super().__init__()
-        self._host = host
-        self._session = session
-        self._unsent = unsent
-        self._attached = attached
-        self._wires = wires
+        self._place, self._host = place, place.host
         self._without: Without | None = None
         self._whole = 0
         self._full: TakenRequest | None = None  # what the request without a tool or server is compared with
-        self._words = ""
         self.source: ComingSource | None = None  # the request to show, None while it is being made
 
     @classmethod
     @override
     def over(cls, place: Surroundings, words: str = "") -> Self:
-        return cls(place.host, place.session, place.unsent, place.source, place.attached)
+        return cls(place)
 
     @override
     def body(self) -> Sequence[Widget]:
@@ -146,45 +125,44 @@ class RequestScreen(PageScreen):
 
     def on_mount(self) -> None:
         """Build the request; the demo model may have to start first."""
-        if self._session.busy:
+        if self._place.session.busy:
             self.note("A turn is running. Its next request is built when all calls have results; look again then.")
-            return
+        else:
+            self.start(self._make())
+
+    @property
+    def _words(self) -> str:
+        """What the request is, and what is not in it."""
         pool = self._host.pool
-        connecting = (
-            [status.name for status in pool.statuses() if status.state == "connecting"] if pool is not None else []
-        )
-        late = f" Not included: the tools of {', '.join(connecting)}, still connecting." if connecting else ""
-        self._words = (
-            "What would be sent if you sent the prompt now. Nothing is sent from here."
-            if self._unsent
-            else "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
-        ) + late
-        self.note(self._words)
-        self.start(self._make())
+        statuses = () if pool is None else pool.statuses()
+        connecting = ", ".join(status.name for status in statuses if status.state == "connecting")
+        late = f" Not included: the tools of {connecting}, still connecting." if connecting else ""
+        if self._place.unsent:
+            return f"What would be sent if you sent the prompt now. Nothing is sent from here.{late}"
+        return f"The prompt is empty: this is what would go before your next message. Nothing is sent from here.{late}"
 
     async def _make(self) -> None:
         from tui_host.answers.outlines import taken
         from tui_host.host.request_preview import preview_request
 
+        place, without = self._place, self._without
+        self.note(self._words)
         try:
-            drafts = await preview_request(
-                self._host, self._session, self._unsent, self._attached, without=self._without
-            )
+            drafts = await preview_request(self._host, place.session, place.unsent, place.attached, without=without)
         except TuiHostError as error:
             self.note(line(f"The request cannot be built: {mask_of(self._host)(str(error))}", 1000))
             return
-        draft = drafts[0]
-        url = draft.head.url if draft.head is not None and draft.head.url is not None else ""
-        size = f"{len(draft.data):,} bytes"
-        if self._without is None:
+        draft, name = drafts[0], self.HEADING
+        if without is None:
             self._whole = len(draft.data)
         else:
+            name += f" without {_named(without)}"
             less = f"{self._whole - len(draft.data):,} of {self._whole:,} bytes less"
-            self.note(f"Without {_named(self._without)}: {less}. Nothing is switched off. w: the next one")
-        name = "The coming request" if self._without is None else f"The coming request without {_named(self._without)}"
-        self.say(f"{name}   POST {line(masked(url, draft.redacted), 200)}   {size}")
-        self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
-        if self._without is None:
+            self.note(f"Without {_named(without)}: {less}. Nothing is switched off. w: the next one")
+        url = masked((draft.head.url if draft.head is not None else "") or "", draft.redacted)
+        self.say(f"{name}   POST {line(url, 200)}   {len(draft.data):,} bytes")
+        self.source = source = ComingSource(self._host, place.session, drafts, place.source)
+        if without is None:
             whole = taken(source, source.row, "")
             self._full = None if whole is None else replace(whole, name="the same request, whole")
         elif self._full is not None:
@@ -194,17 +172,14 @@ class RequestScreen(PageScreen):
         detail.sync(now=True)
 
     def action_changes(self) -> None:
-        """Show the changes since the last request; again: everything, with the changes marked."""
         detail = self.query_one(Detail)
         detail.choose("Parts" if detail.tab == "Changes" else "Changes")
 
     def action_without(self) -> None:
         """Show the request without the tool of the current line, then without its server and each next one, then whole."""
-        if self.source is None:
-            return
-        self._without = self._next_without(self.source)
-        self.note(self._words)
-        self.start(self._make(), exclusive=True)
+        if self.source is not None:
+            self._without = self._next_without(self.source)
+            self.start(self._make(), exclusive=True)
 
     def _next_without(self, source: ComingSource) -> Without | None:
         from tui_host.host.request_preview import Without
@@ -213,15 +188,13 @@ class RequestScreen(PageScreen):
         if without is not None and without.tool:
             return Without(without.server)
         servers = [] if pool is None else list(dict.fromkeys(tool.server for tool in pool.tools()))
-        if without is None:
-            item = self.query_one(Detail).view.item
-            path = () if item is None else item.keys
-            names = source.names(source.row)
-            for word in reversed([word for key in path for word in key.split("/")]):
-                if word in names:
-                    return Without(*names[word])
-                if word in servers:
-                    return Without(word)
+        item = self.query_one(Detail).view.item if without is None else None
+        names = source.names(source.row)
+        for word in reversed([word for key in (() if item is None else item.keys) for word in key.split("/")]):
+            if word in names:
+                return Without(*names[word])
+            if word in servers:
+                return Without(word)
         after = 0 if without is None or without.server not in servers else servers.index(without.server) + 1
         return Without(servers[after]) if after < len(servers) else None
 

@@ -29,7 +29,7 @@ ELSEWHERE: Mapping[str, str] = MappingProxyType(
         "history": _SESSIONS,
         "login": "/model asks for a provider's key",
         "mcp": _SERVERS,
-        "permissions": "/rules lists the rules of this session, and takes them back",
+        "permissions": "/rules lists the rules of this session, and ends them",
         "resume": _SESSIONS,
         "tools": _SERVERS,
     }
