@@ -207,7 +207,6 @@ class Approval(QuestionPanel):
         return next((question for question in around if question.open), None)
 
     def _turn_to(self, question: Question | None, words: str = "") -> None:
-        """Show a question, and words about the last key. Its quiet period begins after the next paint."""
         if question is not self._current:
             self._shows = ""
         self._current = question
@@ -403,7 +402,6 @@ class Approval(QuestionPanel):
             self._approve("approved once", question)
 
     def action_all(self) -> None:
-        """Approve all remaining calls if each was shown completely; otherwise show the first that was not."""
         if self._may_approve("Y") is None:
             return
         left = self._left
@@ -414,7 +412,6 @@ class Approval(QuestionPanel):
             self._turn_to(unseen, "This call was not shown whole yet. Read it, then press Y again.")
 
     def action_session(self) -> None:
-        """Approve the tool for the session: the first press shows the rule, the second press applies it."""
         question = self._may_approve("A")
         if question is None:
             return
@@ -485,7 +482,6 @@ class Approval(QuestionPanel):
                 self._complain(str(error))
 
     async def _check(self, question: Question, text: str, edited: Mapping[str, JSON]) -> None:
-        """Keep an edit that fits the tool's schema, to be shown and confirmed."""
         misfits = await self._misfits(question.request.tool.schema, edited)
         if self._current is not question or self._writes != "edit" or self._field.text != text:
             return  # it was left or changed meanwhile
@@ -503,7 +499,6 @@ class Approval(QuestionPanel):
         self._draw_words()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Replace a complaint once the text is changed."""
         event.stop()
         if self._words.startswith("!"):
             self._words = "press enter to check again"
