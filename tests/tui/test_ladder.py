@@ -221,24 +221,6 @@ def test_what_turns_out_to_be_of_a_turn_goes_there_and_its_heading_stays_for_wha
     assert index.counts["", 2] == [0, 3]
 
 
-def test_connections_before_the_first_turn_are_folded_and_any_section_opens_and_folds() -> None:
-    rows = rows_of((0, 0), (0, 0), (1, 1), (1, 1), (0, 0))
-    rows[2] = replace(REQUEST, number=2)
-    rows[3] = replace(RESPONSE, number=3, end_mono_ns=0)
-    index = index_of(rows, [])
-    index.folds_starts = True
-    index.extend(range(5))
-    assert (lines_of(index), index.kept) == (["#0", "#2", "2", "3", "#4", "4"], 5)
-    assert (index.hidden(0), index.hidden(2)) == (2, None)
-    assert (index.line_of(1), index.line_near(1)) == (None, 1)
-    index.fold(0)
-    index.fold(2)
-    assert lines_of(index) == ["#0", "0", "1", "#2", "#4", "4"]
-    index.clear()
-    index.extend([4, 3, 1])
-    assert (lines_of(index), index.hidden(3)) == (["#0", "1", "#2", "#4", "4"], 1)
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans(), st.booleans()), max_size=40), st.data())
 def test_each_section_has_one_heading_and_its_rows_stand_in_the_order_in_which_they_came(
     told: list[tuple[int, int, bool, bool]], data: st.DataObject
