@@ -443,12 +443,13 @@ async def test_models_protocols_and_options_are_one_list_that_tab_goes_through_b
         await app.until_shown("> ● demo/openai ", "demo/openai (in use): built in", "● native", "○ temperature")
         assert all(f"○ hub+{name} " in app.text for name in ("cline", "cherry", "json", "function", "react", "hermes"))
         assert "…" not in app.text
+        app.session.turn = 1  # as in a chat that has begun
         await app.type("hub+re")
         await app.until_shown("> ○ hub+react", "hub+react: three tools in place of all; asked for as in react")
         await app.press("left")
         assert app.app.screen.query_one(Input).cursor_position == len("hub+re") - 1
         await app.press("enter")
-        await app.until_shown("demo/openai · hub+react")
+        await app.until_shown("demo/openai · hub+react", "· the tool protocol is hub+react from here on")
         await app.pilot.resize_terminal(80, 24)
         await on_model_screen(app, "")
         for group, chosen in (

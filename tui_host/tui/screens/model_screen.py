@@ -187,16 +187,19 @@ class ModelScreen(Browse):
         field.cursor_position = len(text)
 
     def _take_model(self, model: ModelRef) -> None:
+        self._note("the model", str(self._session.model), str(model))
         self._session.model = self._host.sessions.model = model
         self._remember({"model": str(model)})
 
     def _take_protocol(self, name: str) -> None:
+        self._note("the tool protocol", self._session.protocol, name)
         self._session.protocol = self._host.sessions.protocol = name
         self._remember({"protocol": name})
 
     def _take_profile(self, name: str) -> None:
         """Use a profile; former choices for its settings are dropped."""
         host, session = self._host, self._session
+        self._note("the profile", session.profile or "none", name or "none")
         host.sessions.take_profile(session, name)
         new, profile = host.sessions, host.settings.profiles.get(name)
         new.profile, new.model, new.protocol = name, session.model, session.protocol
@@ -205,6 +208,11 @@ class ModelScreen(Browse):
             settings = {"model": profile.model, "protocol": profile.protocol}
             choices |= {name: None for name, value in settings.items() if value is not None}
         self._remember(choices)
+
+    def _note(self, what: str, before: str, now: str) -> None:
+        """Say in a chat that has begun what its next requests are made with."""
+        if self._session.turn and now != before:
+            self._session.note(f"{what} is {now} from here on; it was {before}")
 
     def _remember(self, choices: Mapping[str, str | None]) -> None:
         if self._session.turn:
