@@ -108,8 +108,10 @@ async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Runni
         stops.append(app.focused)
     selected, _ = app.inspector.details
     assert stops == [app.transcript, app.inspector.ladder, selected.view, app.prompt]
+    await app.until_shown("enter send  f1 help", "ctrl+q quit")
     await app.press("shift+tab", "shift+tab")
     assert app.focused is app.inspector.ladder
+    await app.until_shown("enter details  / filter  n N next  c chain  d changes  x export  ? signs")
     was = app.inspector.arrangement
     await app.press("|")
     await app.press("|")
@@ -364,8 +366,9 @@ async def test_a_theme_is_kept_and_letters_outside_of_the_prompt_say_how_to_get_
     assert 'theme = "textual-light"' in (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
     assert app.prompt.text == "x"
     await app.press("tab", "x")
-    await app.until_shown("escape: back to the prompt")
-    await app.press("escape", "y")
+    await app.until_shown("x works in: Inspector   escape: back to the prompt")
+    await app.press("escape", "y", "ctrl+s")
+    await app.until_shown("ctrl+s works in: Sessions")
     assert app.prompt.text == "xy"
     await app.press("f2", "u", "escape")
     assert app.focused is app.prompt

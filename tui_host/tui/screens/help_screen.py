@@ -161,8 +161,8 @@ def _cell(words: str) -> str:
 class TextScreen(PageScreen):
     """A screen with a Markdown text."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__()
+    def __init__(self, text: str, heading: str = "") -> None:
+        super().__init__(heading)
         self._text = text
 
     @override
@@ -205,14 +205,10 @@ class DocumentScreen(TextScreen):
     ]
 
     def __init__(self, name: str) -> None:
-        super().__init__((documents() / f"{name}.md").read_text(encoding="utf-8"))
-        self._document_name = name
-
-    def on_mount(self) -> None:
-        chinese = "   z 中文" if _CHINESE.search(self._text) else ""
-        name = self._document_name
-        self.say(f"{name}: {DOCUMENTS.get(name, name)}{chinese}")
+        text = (documents() / f"{name}.md").read_text(encoding="utf-8")
+        self._chinese = _CHINESE.search(text)
+        super().__init__(text, f"{name}: {DOCUMENTS.get(name, name)}{'   z 中文' if self._chinese else ''}")
 
     def action_chinese(self) -> None:
-        if heading := _CHINESE.search(self._text):
-            self.query_one(DocumentView).show_offset(heading.start())
+        if self._chinese:
+            self.query_one(DocumentView).show_offset(self._chinese.start())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.color import Color
@@ -47,25 +48,15 @@ class PictureView(LineView):
         picture = self._picture
         if picture is None:
             return Strip([])
-        segments: list[Segment] = []
-        last: tuple[bytes, bytes] | None = None
-        start = 0
-        for column in range(picture.width + 1):
-            cell = None if column == picture.width else self._cell(picture, column, number)
-            if cell != last:
-                if last is not None:
-                    segments.append(self._run(last, column - start))
-                last, start = cell, column
-        return Strip(segments)
+        width, start = picture.width, 6 * number * picture.width
+        row = picture.rgb[start : start + 6 * width]
+        upper = [row[at : at + 3] for at in range(0, 3 * width, 3)]
+        # A missing last line repeats the one above it.
+        lower = [row[at : at + 3] for at in range(3 * width, len(row), 3)] or upper
+        runs = [(colours, sum(1 for _ in run)) for colours, run in groupby(zip(upper, lower, strict=True))]
+        return Strip([Segment(HALF * cells, _style(*colours)) for colours, cells in runs])
 
-    @staticmethod
-    def _cell(picture: Picture, column: int, number: int) -> tuple[bytes, bytes]:
-        """Return the colours of the upper and the lower pixel; a missing last line repeats the one above it."""
-        at = 3 * (2 * number * picture.width + column)
-        upper = picture.rgb[at : at + 3]
-        lower = picture.rgb[at + 3 * picture.width : at + 3 * picture.width + 3]
-        return upper, lower or upper
 
-    def _run(self, colours: tuple[bytes, bytes], cells: int) -> Segment:
-        upper, lower = (Color.from_triplet(ColorTriplet(*colour)) for colour in colours)
-        return Segment(HALF * cells, Style(color=upper, bgcolor=lower))
+def _style(upper: bytes, lower: bytes) -> Style:
+    above, below = (Color.from_triplet(ColorTriplet(*colour)) for colour in (upper, lower))
+    return Style(color=above, bgcolor=below)
