@@ -558,7 +558,7 @@ async def test_a_session_is_found_opened_with_the_same_bytes_and_removed_by_the_
 
 CONTRACT = (
     *("enter", "ctrl+j", "escape", "tab", "f1", "?", "f2", "f3", "f4", "f5", "ctrl+n", "ctrl+o", "ctrl+p", "ctrl+q"),
-    *("ctrl+c", "y a", "Y", "A, twice", " e ", " n ", " r ", "escape, twice", "up down, k j", "[ ctrl+pageup ]", "g G"),
+    *("ctrl+c", "y a", "Y", " A ", " e ", " n ", " r ", "esc esc", "up down, k j", "[ ctrl+pageup ]", "g G"),
     *("n N", " / ", "1 to 9", " o ", " c ", " d ", " b ", " w ", " z ", " m ", " M ", " p ", " J ", " x ", " | "),
     *("ctrl+s", "ctrl+l", "delete, twice"),
 )
