@@ -74,7 +74,7 @@ def test_rows_are_looked_through_again_once_they_change() -> None:
     wires.end(wires.response(request, 1.1, b"no", status=500), 1.2)
     assert looks.is_behind
     assert looks.advance()
-    assert [looks.look(number).reason for number in looks.numbers] == ["it was refused with 500"]
+    assert [looks.look(wires.ladder.rows[number])[1] for number in looks.numbers] == ["it was refused with 500"]
 
 
 CALLS = ("1.1.1", "1.2.1")

@@ -404,7 +404,7 @@ def test_tools_in_the_prompt_have_their_shares(name: str) -> None:
     text = json.dumps(spoken.tool_list(tools))[1:-1].encode()
     listed = list(listed_tools(text, known))
     assert [(tool.server, tool.tool) for tool in listed] == [("math", "multiply"), ("math", "add")]
-    assert all(tool.tool.encode() in text[tool.start : tool.end] for tool in listed)
+    assert all(tool.tool.encode() in tool.definition for tool in listed)
     assert list(listed_tools(b"You can multiply and add.", {})) == []
     wires = Wires()
     body = (

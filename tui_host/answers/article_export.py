@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
-from tui_host.answers.said_texts import RowText, RowTexts
+from tui_host.answers.said_texts import SIGNS, RowText, RowTexts
+from tui_host.answers.values import parsed
 from tui_host.answers.wires import Wires, session_wires
 from tui_host.capture.exports.markdown_export import code, fence, words
 from tui_host.capture.exports.parts import Records, keyless
@@ -17,18 +18,11 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line
 from tui_host.errors import JSON
 
-_MOST = 600
-"""Characters of a text that are shown."""
-_IN_JSON = 160
-"""Characters of a string in JSON that are shown."""
+_MOST = 600  # characters of a text that are shown
+_IN_JSON = 160  # characters of a string in JSON that are shown
 _WIDE = 140
 _RAW = "as it came"
-_SIGNS: Mapping[tuple[str, bool], str] = {
-    ("llm", True): "<──┤   ",
-    ("llm", False): "──>┤   ",
-    ("mcp", True): "   ├──>",
-    ("mcp", False): "   ├<──",
-}
+_SIDES = {"llm": "<", "mcp": ">"}
 
 
 def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Iterator[bytes]:
@@ -60,7 +54,7 @@ def _ladder(texts: Sequence[RowText]) -> Iterator[str]:
         seconds = "" if row.mono_ns is None or start is None else f"{(row.mono_ns - start) / 1e9:.2f}"
         name = text.name if row.lane == "llm" and row.kind == "request" else ""
         said = text.words if row.lane != "mcp" else f"{text.name}  {text.words}"
-        sign = _SIGNS.get((row.lane, row.outward), "   ●   ")
+        sign = format(SIGNS.get((row.lane, row.outward), "●"), f"{_SIDES.get(row.lane, '^')}7")
         yield line(f"{seconds:>8}  {name:<{left}} {sign}  {keyless(said)}", _WIDE).rstrip()
 
 
@@ -87,10 +81,7 @@ def _said(text: RowText) -> Iterator[str]:
 
 
 def _fenced(text: str) -> str:
-    try:
-        value: JSON = json.loads(text) if text.lstrip().startswith(("{", "[")) else None
-    except (ValueError, RecursionError):
-        value = None
+    value = parsed(text) if text.lstrip().startswith(("{", "[")) else None
     if value is None:
         return fence(_cut(text, _MOST))
     return fence(_cut(json.dumps(_shortened(value), ensure_ascii=False, indent=2), 3 * _MOST), "json")

@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from tui_host.answers.changes_page import Changes, answered_before, breaks_of, changes_of, path_of
 from tui_host.answers.outlines import FRAMES, HOST, marks_of, taken_apart, told_until
 from tui_host.answers.request_weights import LISTS, RequestWeight, calls_of, requests_of, total_counted, weigh
 from tui_host.answers.sheet import Sheet, SheetLine, money
-from tui_host.answers.wires import Section
+from tui_host.answers.wires import Section, Wires
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
-from tui_host.llm.outline import estimate_tokens
-
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Wires
-    from tui_host.capture.ladder.row import Row
-    from tui_host.llm.outline import Outline, Part
+from tui_host.llm.outline import Outline, Part, estimate_tokens
 
 EMPTY = "What a request consists of stands here once a model was asked: tokens by tool, by kind of message, and what was put in."
 _BY = "tool protocol: "
-_FEW = 5
-"""Breaks that are listed from the start."""
+_FEW = 5  # breaks that are listed from the start
 _LABELS: Mapping[str, str] = {"developer": "system", "model": "assistant"}
 _KINDS: Mapping[str, str] = {"thinking": "thinking", "image": "images", "call": "calls"}
 
@@ -41,14 +35,13 @@ class _Share:
     @staticmethod
     def of(label: str, parts: Sequence[_Share]) -> _Share:
         size, tokens = sum(part.size for part in parts), sum(part.tokens for part in parts)
-        return _Share(label, size, tokens, len(parts), sum(part.unused for part in parts))
+        return _Share(label, size, tokens, sum(part.count for part in parts), sum(part.unused for part in parts))
 
     def line(
         self,
         whole: int,
         children: Sequence[SheetLine] = (),
         *,
-        key: str = "",
         is_counted: bool | None = None,
         is_open: bool = False,
         note: str = "",
@@ -57,7 +50,7 @@ class _Share:
         never = f"{self.unused} never called" if children else "never called"
         is_counted = self.count > 1 if is_counted is None else is_counted
         return SheetLine(
-            key=key or self.label,
+            key=self.label,
             label=line(f"{self.label} ({self.count})" if is_counted else self.label, 120),
             values={"bytes": self.size, "tokens": self.tokens, "share": self.tokens / whole if whole else None},
             mark=never if self.unused else "",
@@ -117,7 +110,15 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
         shares = _Share.of("added, counted above too", put_in)
         lines.append(shares.line(whole, purposes, is_counted=False, is_open=True))
     if len(weights) > 1:
-        requests = tuple(_request_line(weight) for weight in weights)
+        requests = tuple(
+            SheetLine(
+                key=weight.request,
+                label=f"{weight.request}  {usage_words(weight)}",
+                values={"bytes": weight.size, "tokens": weight.estimate, "share": None},
+                target=weight.row,
+            )
+            for weight in weights
+        )
         label = f"requests ({len(weights)})"
         lines.append(SheetLine(key="requests", label=label, style="what", opened=True, children=requests))
     step = f"step {row.step} of turn {row.turn}" if row.turn else "of no turn"
@@ -127,12 +128,10 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
 
 def _summed(parts: Iterable[_Share]) -> Sequence[_Share]:
     """Sum parts with the same label, the largest first."""
-    sums: dict[str, _Share] = {}
+    alike: dict[str, list[_Share]] = {}
     for part in parts:
-        before = sums.get(part.label, _Share(part.label, 0, 0, 0))
-        count, size, tokens = before.count + part.count, before.size + part.size, before.tokens + part.tokens
-        sums[part.label] = _Share(part.label, size, tokens, count)
-    return sorted(sums.values(), key=lambda part: -part.tokens)
+        alike.setdefault(part.label, []).append(part)
+    return sorted((_Share.of(label, shares) for label, shares in alike.items()), key=lambda part: -part.tokens)
 
 
 def _messages(wires: Wires, row: Row, outline: Outline) -> Iterator[_Share]:
@@ -219,12 +218,3 @@ def _prefix_notes(wires: Wires, row: Row, outline: Outline) -> list[str]:
     new = [part.tokens for part in messages if path_of(part.key) in paths]
     words = f"new here +{len(new)} {'message' if len(new) == 1 else 'messages'}, ~{sum(new):,} tokens"
     return [words, changes.prefix_words, *filter(None, (changes.cause,))]
-
-
-def _request_line(weight: RequestWeight) -> SheetLine:
-    return SheetLine(
-        key=weight.request,
-        label=f"{weight.request}  {usage_words(weight)}",
-        values={"bytes": weight.size, "tokens": weight.estimate, "share": None},
-        target=weight.row,
-    )

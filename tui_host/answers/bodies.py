@@ -11,15 +11,12 @@ from tui_host.answers.masks import masked
 from tui_host.answers.wires import Wires
 from tui_host.capture.content_codings import CodingError, Decoder
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.record import MISSING, Head, Record, Redaction
+from tui_host.capture.record import MISSING, Head, Redaction
 from tui_host.capture.visible import decode, hidden, line
 
-_NOTICED = 1 << 20
-"""Characters that are looked through for hidden ones."""
-_PIECE = 1 << 16
-"""Characters that are masked between two stops: a millisecond."""
-_BETWEEN = re.compile(r'[\s"+/,\\]')
-"""What stands in no key and in no mark of a secret."""
+_NOTICED = 1 << 20  # characters that are looked through for hidden ones
+_PIECE = 1 << 16  # characters that are masked between two stops: a millisecond
+_BETWEEN = re.compile(r'[\s"+/,\\]')  # what stands in no key and in no mark of a secret
 _OF_RESPONSE = frozenset(("response", "chunk", "end", "error"))
 _OF_ONE_RECORD = frozenset(("request", "frame", "decision", "vendor"))
 _SAID = frozenset(("chunk",))
@@ -116,27 +113,18 @@ def unescaped(piece: bytes) -> str:
     return str(value)
 
 
-def own_pages(wires: Wires, row: Row) -> Iterator[Sequence[Record]]:
-    """Yield the row's own records page by page: one direction of an exchange, or all.
-
-    What broke in an exchange is a frame, what the other side said instead of one, or how it ended, where nothing was said.
-    """
-    is_fault = row.kind == "fault" and bool(row.exchange)
-    first = wires.record((row.capture, row.seq)) if is_fault or row.kind in _OF_ONE_RECORD else None
-    if first is not None and not (is_fault and row.size and first.kind != "frame"):
-        yield [first]
-        return
-    kinds = _SAID if is_fault else None
-    if row.kind == "response":
-        kinds = _OF_RESPONSE
-    for page in wires.pages_of(row):
-        yield [record for record in page if kinds is None or record.kind in kinds]
-
-
 def body_of(wires: Wires, row: Row) -> Body:
     """Return the row's bytes, decoded and ready to be read. Linear in their length."""
     kinds = _SHOWN.get(row.kind, _OF_ALL_OTHERS)
-    records = [record for page in own_pages(wires, row) for record in page]
+    # What broke in an exchange is a frame, what the other side said instead of one, or how it ended, where nothing was said.
+    is_fault = row.kind == "fault" and bool(row.exchange)
+    first = wires.record((row.capture, row.seq)) if is_fault or row.kind in _OF_ONE_RECORD else None
+    if first is not None and not (is_fault and row.size and first.kind != "frame"):
+        records = [first]
+    else:
+        own_kinds = {"fault": _SAID if is_fault else None, "response": _OF_RESPONSE}.get(row.kind)
+        pages = wires.pages_of(row)
+        records = [record for page in pages for record in page if own_kinds is None or record.kind in own_kinds]
     redacted = tuple(redaction for record in records for redaction in record.redacted)
     encoding = next((record.encoding for record in records if record.encoding), None)
     own = [record for record in records if record.kind in kinds]

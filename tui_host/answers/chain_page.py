@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_host.answers.bodies import Body, body_of, first_data
 from tui_host.answers.masks import masked
@@ -27,19 +27,16 @@ from tui_host.answers.values import (
     told_in_part,
     words_in,
 )
+from tui_host.answers.wires import Wires
 from tui_host.capture.json.narrowing import items, mapping, short, text_or_empty
 from tui_host.capture.json.reading import read_object
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.link import Link
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import decode, line, tool_called
+from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta
-
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Wires
-    from tui_host.capture.ladder.row import Row
-    from tui_host.capture.link import Link
-    from tui_host.errors import JSON
-    from tui_host.llm.events import ModelEvent
-    from tui_host.llm.fold import Fold, Range
+from tui_host.llm.fold import Fold, Range
 
 _LITERAL = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
@@ -105,8 +102,7 @@ def _characters(part: str, data: bytes, place: Range, text: str) -> Sequence[Ste
 Happened: TypeAlias = Literal["asked", "decided", "sent", "during", "answered", "told", "said", "again"]
 ORDER: tuple[Happened, ...] = ("asked", "decided", "sent", "answered", "told", "said")
 """The steps of a call that took its usual way."""
-UNSENT = frozenset(("rejected", "invalid", "stopped"))
-"""The decisions with which a call is not sent."""
+UNSENT = frozenset(("rejected", "invalid", "stopped"))  # the decisions with which a call is not sent
 _BY_ORDER = "maybe: by order · "
 _SHOWN = 64 << 10  # bytes of a piece that are shown
 _DURING = 2000  # rows between a call and its answer that are looked at
@@ -148,23 +144,18 @@ def chain_page(wires: Wires, row: Row) -> Sheet:
     def order(call: str) -> tuple[int, Sequence[int]]:
         return wires.ladder.rows_of_call(call)[0], [int(part) if part.isdecimal() else 0 for part in call.split(".")]
 
-    chains: list[CallChain] = []
-    for call in sorted(row.calls, key=order)[:_MOST_CALLS]:
-        chain = chain_of(wires, call)
-        chains += [chain] if chain is not None else []
+    chains = [*filter(None, (chain_of(wires, call) for call in sorted(row.calls, key=order)[:_MOST_CALLS]))]
+    if not chains:
+        return Sheet(what="chain", lines=(), empty=EMPTY)
     more = len(row.calls) - _MOST_CALLS
     notes = (KEYS, f"{more} more calls are not shown") if more > 0 else (KEYS,)
-    return replace(_sheet(chains), notes=notes if chains else ())
-
-
-def _sheet(chains: Sequence[CallChain]) -> Sheet:
     if len(chains) == 1:
-        return Sheet(what=chains[0].title, lines=_lines(chains[0]))
+        return Sheet(what=chains[0].title, lines=_lines(chains[0]), notes=notes)
     lines = [
         SheetLine(key=chain.call, label=chain.title, style="heading", children=_lines(chain), opened=chain is chains[0])
         for chain in chains
     ]
-    return Sheet(what=f"chains of {len(chains)} calls" if chains else "chain", lines=lines, empty=EMPTY)
+    return Sheet(what=f"chains of {len(chains)} calls", lines=lines, notes=notes)
 
 
 def _lines(chain: CallChain) -> tuple[SheetLine, ...]:
@@ -234,11 +225,8 @@ class _Chain:
         for row in self._with_during():
             step = self._step(row)
             happened += [self._placed(step, row)] if step is not None else []
-            partner = ladder.partner(row.number) if step is not None and step.happened == "told" else None
-            if partner is not None:
-                answer = ladder.rows[partner]
-                happened.append(self._placed((self._said(answer)), answer))
-
+            answer = ladder.partner_of(row) if step is not None and step.happened == "told" else None
+            happened += [self._placed(self._said(answer), answer)] if answer is not None else []
         steps = [replace(step, repeats=tuple(self._repeats(step))) for step in self._with_missing(happened)]
 
         sent = self._sent
@@ -374,7 +362,7 @@ class _Chain:
         state = ""
         if self._edited is not None:
             edited = changes(self._arguments, self._edited)
-            state = f"edited {edited}" if edited else "as asked"
+            state = f"edited {edited}" if edited else "unchanged"
         for number in map(mapping, items(value.get("changed_numbers"))):
             state += f" · the number {number.get('written')} becomes {number.get('sent')}"
         person = self._wires.user.lower() if value.get("by") == "person" else ""
@@ -389,11 +377,11 @@ class _Chain:
         written = data[slice(*span)] if span is not None else b""
         value = parsed(written)
         before = self._arguments if self._edited is None else self._edited
-        state = "" if before is None or span is None else "as asked"
+        state = "" if before is None or span is None else "unchanged"
         if state and (changed := changes(before, {"uri": value} if is_read else value)):
             state = f"changed {changed}"
         elif state:
-            state = "as asked" if self._edited is None else "as decided"
+            state = "unchanged" if self._edited is None else "as decided"
             if self._written and not is_read and self._edited in (None, self._arguments):
                 is_same = self._written.encode(errors="replace") == written
                 spelled = "; white space or spelling differs from what the model wrote"

@@ -6,31 +6,26 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import body_of
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import taken_apart
 from tui_host.answers.sheet import Sheet, SheetLine, Style
-from tui_host.answers.wires import TakenRequest, partner_of
-from tui_host.capture.json.reading import read_json
+from tui_host.answers.values import parsed
+from tui_host.answers.wires import TakenRequest, Wires
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import Redaction
 from tui_host.capture.visible import decode, line
 from tui_host.llm.layout import ROLES
-from tui_host.llm.outline import Comparison, common_prefix
-
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Wires
-    from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Redaction
-    from tui_host.llm.outline import Outline, Part
+from tui_host.llm.outline import Comparison, Outline, Part, common_prefix
 
 _WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\d+(?:[:./-]\d+)*|\w+|\s+|.", re.DOTALL)
 """A number, time or date, a word, a Chinese, Japanese or Korean character, blanks, or a sign."""
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_MOST = 2000
-"""Words, else lines, of each text that are compared; of more, the whole middle counts as changed."""
+_MOST = 2000  # words, else lines, of each text that are compared; of more, the whole middle counts as changed
 _CONTEXT = 24
 _TIME = re.compile(r"\d{1,2}:\d{2}|\d{4}-\d{2}|\b20\d{2}\b")
 
@@ -124,8 +119,7 @@ _SIGNS: Mapping[ChangeKind, tuple[str, Style]] = {
 _SHORT = 60
 _ALSO = 2  # further causes of a break that are named
 _SHOWN = 50  # changed words that are shown
-WHOLE_TEXT = "text"
-"""The key of a line that only opens a text."""
+WHOLE_TEXT = "text"  # the key of a line that only opens a text
 EMPTY = "What changed since the request before stands here, from the second request of a conversation on."
 
 
@@ -221,7 +215,7 @@ def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Changes |
 def answered_before(wires: Wires, row: Row) -> Row | None:
     """Return the request before in the conversation that the provider did not refuse: what it could have cached."""
     before = wires.before(row)
-    while before is not None and ((answer := partner_of(wires, before)) is None or answer.status >= 400):
+    while before is not None and ((answer := wires.ladder.partner_of(before)) is None or answer.status >= 400):
         before = wires.before(before)
     return before
 
@@ -231,7 +225,7 @@ def breaks_of(wires: Wires, rows: Iterable[Row]) -> Sequence[PrefixBreak]:
     known, breaks = _KNOWN.setdefault(wires.ladder, {}), list[PrefixBreak]()
     last: tuple[Row | None, bytes] = None, b""
     for row in rows:
-        key, answer = (row.capture, row.seq), partner_of(wires, row)
+        key, answer = (row.capture, row.seq), wires.ladder.partner_of(row)
         if key not in known and not row.missing and answer is not None and answer.status < 400:
             before, now = answered_before(wires, row), body_of(wires, row).data
             known[key] = None
@@ -434,10 +428,7 @@ def _text(outline: Outline, part: Part, kind: ChangeKind) -> str:
     is_said = part.says[1] and not (kind == "changed" and part.kind == "tool")
     start, end = part.says if is_said else (part.start, part.end)
     text = decode(outline.body[start:end])
-    try:
-        value = read_json(text) if text.startswith('"') else text
-    except ValueError:
-        return text
+    value = parsed(text) if text.startswith('"') else text
     return value if isinstance(value, str) else text
 
 

@@ -17,19 +17,18 @@ from itertools import groupby
 from markdown_it import MarkdownIt
 
 from tui_host.answers.pages import sheet_of, tabs_for, tabs_of_row
-from tui_host.answers.said_texts import RowText, RowTexts, SaidPiece
+from tui_host.answers.said_texts import SIGNS, RowText, RowTexts, SaidPiece
 from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.values import parsed
 from tui_host.answers.wires import Section, Wires, session_wires
 from tui_host.capture.exports.parts import Records, keyless
 from tui_host.capture.json.narrowing import number_or_zero
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.visible import line, visible
-from tui_host.errors import JSON
 
 _WIDE = 200
-_INDENTED = 20_000
-"""Characters of JSON up to which each member stands on a line of its own."""
+_INDENTED = 20_000  # characters of JSON up to which each member stands on a line of its own
 _OF_SECTIONS, _OF_ROWS = 4000, 300
 """Characters of a text on the pages of a turn and of a row that are shown: the ladder has all of them."""
 _IMAGE = re.compile(
@@ -39,14 +38,7 @@ _IMAGE = re.compile(
 _MARKDOWN = (
     MarkdownIt("commonmark", {"html": False}).enable("table").disable(["link", "image", "autolink", "reference"])
 )
-_OF_SESSION = ("Servers",)
-"""The pages that are the same from every heading."""
-_SIGNS: Mapping[tuple[str, bool], str] = {
-    ("llm", True): "&lt;──┤",
-    ("llm", False): "──&gt;┤",
-    ("mcp", True): "├──&gt;",
-    ("mcp", False): "├&lt;──",
-}
+_OF_SESSION = ("Servers",)  # the pages that are the same from every heading
 _STYLE = """
 :root{color-scheme:light dark;--b:#fff;--f:#1d2126;--m:#5f6873;--l:#dfe3e8;--p:#f4f6f8;--a:#0b62c4;--llm:#8250df;--mcp:#1a7f37;--put:#fff3d1;--e:#c62828}
 @media(prefers-color-scheme:dark){:root{--b:#15181c;--f:#dde2e8;--m:#96a0ab;--l:#333a42;--p:#1e2329;--a:#6cb2ff;--llm:#c297ff;--mcp:#6fd08a;--put:#3d3317;--e:#ff8a80}}
@@ -115,20 +107,12 @@ def _pre(text: str, most: int = 0) -> str:
         return f"(image {len(images)} below, {len(match[0]):,} characters)"
 
     text = _IMAGE.sub(taken_out, text)
-    if len(text) <= _INDENTED and text.lstrip().startswith(("{", "[")):
-        try:
-            value: JSON = json.loads(text)
-            text = json.dumps(value, ensure_ascii=False, indent=1)
-        except (ValueError, RecursionError):
-            pass
+    is_json = len(text) <= _INDENTED and text.lstrip().startswith(("{", "["))
+    if is_json and (value := parsed(text)) is not None:
+        text = json.dumps(value, ensure_ascii=False, indent=1)
     if most and len(text) > most:
         text = f"{text[:most]}… ({len(text) - most:,} more characters)"
     return f"<pre>{_text(text)}</pre>{''.join(images)}"
-
-
-def _markdown(text: str) -> str:
-    """Return Markdown for HTML; links and images stay as they are written, and what hides is shown."""
-    return _MARKDOWN.render(visible(keyless(text)))
 
 
 # The chat.
@@ -153,7 +137,8 @@ def _chat(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[
                 if words["thinking"]:
                     yield f'<details><summary class="m">thinking</summary>{_pre(words["thinking"])}</details>\n'
                 if words["text"].strip():
-                    yield f'<div class="say md">{_markdown(words["text"])}</div>\n'
+                    # Links and images stay as they are written, and what hides is shown.
+                    yield f'<div class="say md">{_MARKDOWN.render(visible(keyless(words["text"])))}</div>\n'
             case "call":
                 yield from _call(words, rows.get(words["call"]))
             case "note":
@@ -203,7 +188,7 @@ def _row(wires: Wires, text: RowText, start_ns: int) -> Iterator[str]:
     seconds = "" if row.mono_ns is None else f"{(row.mono_ns - start_ns) / 1e9:.2f}"
     name = _line(text.name) if row.lane != "host" else ""
     before, behind = ("<b></b>", f"<b>{name}</b>") if row.lane == "mcp" else (f"<b>{name}</b>", "")
-    sign = _SIGNS.get((row.lane, row.outward), "●")
+    sign = escape(SIGNS.get((row.lane, row.outward), "●"))
     yield f'<details class="row {row.lane}{" e" if row.error else ""}" id="r{row.number}"><summary>'
     yield f"<time>{seconds}</time>{before}<i>{sign}</i>{behind}<span>{_line(text.words)}</span></summary><div>"
     relatives = [rows[number] for number in sorted(wires.ladder.relatives(row.number)[:8])]

@@ -6,10 +6,9 @@ import json
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import body_of, first_data
@@ -18,27 +17,21 @@ from tui_host.answers.outlines import folded, marks_of
 from tui_host.answers.request_weights import weigh
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.values import contents_of, names_of, not_told, parsed, told_in_part, words_in
-from tui_host.answers.wires import Section, partner_of
+from tui_host.answers.wires import Section, Wires
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
-from tui_host.errors import TuiHostError
+from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.outline import estimate_tokens, size_words
 from tui_host.llm.unread_calls import unread_call
 
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Wires
-    from tui_host.capture.ladder.row import Row
-    from tui_host.errors import JSON
-
-MOST = 2 << 20
-"""Bytes of a body that is compared with another one."""
+MOST = 2 << 20  # bytes of a body that is compared with another one
 _MARKERS = re.compile(rb"tool_|TOOL_|[|]>|\xef\xbd\x9c|uff5c|function|[Aa]ction|arguments|parameters")
 """What every form of a call holds: most responses hold nothing of it and are not read."""
-_PROBE = "server/discover"
-"""What this host asks each server first, to learn its era."""
+_PROBE = "server/discover"  # what this host asks each server first, to learn its era
 _INTRODUCTIONS = frozenset(("initialize", _PROBE))
 _LARGE, _COSTLY, _OFTEN = 1000, 2000, 3
 """Bytes of a result whose repeats are counted; tokens that its repeats cost, and how often it is sent, until they are told."""
@@ -48,16 +41,6 @@ EMPTY = (
     "Nothing here needs a look: no errors, cut answers, retries, edited or rejected calls, changed definitions, broken prefixes,"
     " made-up text, or results that the model was not told."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """A row to look at, by capture and number of its first record: its name (`LLM 3`), its turn, and why."""
-
-    row: tuple[str, int]
-    name: str
-    turn: int  # 0 without one
-    reason: str
 
 
 class _Sent(NamedTuple):
@@ -127,11 +110,10 @@ class Looks:
             kept.lock.release()
         return True
 
-    def look(self, number: int) -> Look:
-        """Return a row to look at."""
-        row = self._wires.ladder.rows[number]
+    def look(self, row: Row) -> tuple[str, str]:
+        """Return how a row is called, and why it deserves a look; no reason if it does not."""
         name = self._wires.called(row) if row.kind != "decision" else f"{row.peer}.{row.tool}"
-        return Look(row=(row.capture, row.seq), name=name, turn=row.turn, reason=self._words(number))
+        return name, self._words(row.number)
 
     def _set(self, number: int) -> None:
         numbers = self._kept.numbers
@@ -161,9 +143,8 @@ class Looks:
         before = self._wires.before(row)
         reasons: list[str] = [setup_change(self._wires, row)]
         if row.turn and before is not None and (before.turn, before.step) == (row.turn, row.step):
-            response = partner_of(self._wires, before)
-            has_failed = response is None or response.status >= 400 or response.state in {"cut", "failed"}
-            if has_failed:
+            response = self._wires.ladder.partner_of(before)
+            if response is None or response.status >= 400 or response.state in {"cut", "failed"}:
                 reasons.append(f"the request was sent again after {self._wires.ladder.numbers.name(before)} had failed")
         elif row.size <= MOST and (breaks := breaks_of(self._wires, [row])):
             reasons.append(line(f"the cached beginning breaks: {breaks[0].cause}", 240))
@@ -177,7 +158,7 @@ class Looks:
 
     def _unread(self, row: Row) -> str:
         """Return in which form a response holds a call that nobody read; empty where text may be the agreed form."""
-        request, dialect = partner_of(self._wires, row), self._wires.dialect(row)
+        request, dialect = self._wires.ladder.partner_of(row), self._wires.dialect(row)
         if request is None or dialect is None or row.missing or row.size > MOST:
             return ""
         body = body_of(self._wires, row)
@@ -231,10 +212,13 @@ class Looks:
         kept.called.update(weight.calls)
         self._note_unused()
         for mark in marks_of(self._wires, row):
-            for answer in self._answers_of(mark.call) if mark.relation == "told" else ():
-                self._later(answer.number, self._untold(answer))
+            for number in self._wires.ladder.rows_of_call(mark.call) if mark.relation == "told" else ():
+                answer = self._wires.ladder.rows[number]
+                if not answer.answer or answer.method != "tools/call" or answer.outward:
+                    continue
+                self._later(number, self._untold(answer))
                 if mark.span.size >= _LARGE and mark.call not in kept.sent:
-                    kept.sent[mark.call] = _Sent(answer.number, b"".join(mark.span.pieces(body)), set())
+                    kept.sent[mark.call] = _Sent(number, b"".join(mark.span.pieces(body)), set())
         for sent in kept.sent.values():
             if sent.data in body:
                 sent.requests.add(row.number)
@@ -265,10 +249,6 @@ class Looks:
     def _later(self, number: int, words: str) -> None:
         self._kept.later[number] = words
         self._set(number)
-
-    def _answers_of(self, call: str) -> Iterator[Row]:
-        rows = (self._wires.ladder.rows[number] for number in self._wires.ladder.rows_of_call(call))
-        return (row for row in rows if row.answer and row.method == "tools/call" and not row.outward)
 
     def _untold(self, row: Row) -> str:
         ladder = self._wires.ladder
@@ -338,12 +318,12 @@ def look_page(wires: Wires, section: Section) -> Sheet:
     numbers = [number for number in looks.numbers if section.is_session or turn_of(number) == section.turn]
     lines = [
         SheetLine(
-            key=f"{look.row[0]} {look.row[1]}",
-            label=f"{look.name}  {look.reason}",
-            values={"turn": look.turn or None},
-            target=look.row,
+            key=f"{row.capture} {row.seq}",
+            label="  ".join(looks.look(row)),
+            values={"turn": row.turn or None},
+            target=(row.capture, row.seq),
             is_wrapped=True,
         )
-        for look in map(looks.look, numbers)
+        for row in map(wires.ladder.rows.__getitem__, numbers)
     ]
     return Sheet(what=f"{len(lines)} to look at in {section.words}", lines=lines, empty=EMPTY)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from tui_host.answers.outlines import taken
-from tui_host.answers.wires import Section, turn_section
+from tui_host.answers.pages import AnswerPage, Subject
+from tui_host.answers.wires import Section, Wires
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.errors import SettingsError, TuiHostError
 
-if TYPE_CHECKING:
-    from tui_host.answers.pages import AnswerPage, Subject
-    from tui_host.answers.wires import Wires
-    from tui_host.capture.ladder.row import Row
-
-_NAME = re.compile(r"(?:(?:llm|turn|call|row)\b[ :]*)?\S+(?:\s+#\S+)?", re.IGNORECASE)
+_NAME = re.compile(r"(?:(?:llm|turn|call|row)\b[ :]*)?\S+(?:\s+#\S+)?", re.IGNORECASE)  # `LLM 3 lab #4` are two
 _NUMBER = re.compile(r"(?:(?P<what>llm|turn|row)[ :]*)?(?P<number>\d{1,9})", re.IGNORECASE)
 _MOST = {"": 0, "REQUESTS": 2}  # names that a page takes; all others take one
 _SHOWN = 400
@@ -25,11 +21,6 @@ _SHOWN = 400
 
 class UnknownNameError(TuiHostError):
     """Nothing in a session is called so."""
-
-
-def names_in(text: str) -> list[str]:
-    """Cut what was written behind a command into names: `LLM 3 lab #4` are two."""
-    return _NAME.findall(text)
 
 
 def _number(name: str, what: str) -> int | None:
@@ -41,11 +32,11 @@ def _number(name: str, what: str) -> int | None:
 def turn_named(wires: Wires, name: str) -> Section:
     """Return the turn that is called `2` or `turn 2`."""
     number = _number(name, "turn")
-    section = None if number is None else turn_section(wires.ladder, number)
-    if section is None:
+    row = next((row for row in wires.ladder.rows if row.turn == number), None)
+    if row is None:
         turns = max(wires.ladder.sections.turns.values(), default=0)
         raise _unknown("turn", name, f"its turns are 1 to {turns}" if turns else "it has no turns")
-    return section
+    return Section(clock=row.clock, turn=row.turn)
 
 
 def request_named(wires: Wires, name: str) -> Row:
@@ -101,7 +92,7 @@ def subject_named(
 
     `elsewhere` reads another session, for a request that is called `SESSION:3`.
     """
-    names = names_in(text)
+    names = _NAME.findall(text)
     most = _MOST.get(page.takes, 1)
     if len(names) > most:
         takes = f"{most} name{'s' * (most > 1)}, not {len(names)}" if most else "no names"

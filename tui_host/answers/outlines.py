@@ -19,15 +19,12 @@ from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
 from tui_host.llm.outline import Comparison, Outline
 
-_Names: TypeAlias = "Mapping[str, tuple[str, str]]"
-_Outlined: TypeAlias = "tuple[Dialect, _Names, bytes, Outline | None]"
+_Outlined: TypeAlias = "tuple[Dialect, Mapping[str, tuple[str, str]], bytes, Outline | None]"
 _LAST: deque[_Outlined] = deque(maxlen=6)
 """The requests taken apart last: several pages ask for the same ones, one after the other."""
-_LOOK_BACK = 400
-"""Number of requests whose results are looked for in a later one."""
+_LOOK_BACK = 400  # number of requests whose results are looked for in a later one
 HOST = "tui-host"
-FRAMES = "frames a result"
-"""What the links of a tool protocol of plain text say about the words around a result."""
+FRAMES = "frames a result"  # what the links of a tool protocol of plain text say about the words around a result
 _NOTE = re.compile(
     r"\[(?:The user stopped|No answer followed|The host ended|The connection broke off) |In your answer .{,200} stood behind a call"
     r"|You have made the same call with the same arguments \d+ times"
@@ -35,8 +32,7 @@ _NOTE = re.compile(
 """How a message begins that the host itself writes into a conversation."""
 _TOLD: WeakKeyDictionary[Ladder, dict[int, list[Link]]] = WeakKeyDictionary()
 """The results that each request tells for the first time, as long as the rows are kept."""
-MOST = 8 << 20
-"""Bytes of a request that is taken apart for an answer."""
+MOST = 8 << 20  # bytes of a request that is taken apart for an answer
 
 
 def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline | None:

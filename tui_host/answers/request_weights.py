@@ -6,26 +6,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import body_of, unescaped
-from tui_host.answers.outlines import folded, marks_of
-from tui_host.answers.wires import cost_of, facts_of, partner_of
+from tui_host.answers.outlines import MOST, folded, marks_of
+from tui_host.answers.wires import Section, Wires, cost_of, facts_of
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.link import Link
 from tui_host.capture.visible import decode
+from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import estimate_tokens
 
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Section, Wires
-    from tui_host.capture.ladder.row import Row
-    from tui_host.capture.link import Link
-    from tui_host.llm.dialects.dialect import Dialect
-
-LISTS = "lists the tools"
-"""The purpose of the text that is such a list, in the words of the links that tell it."""
+LISTS = "lists the tools"  # the purpose of the text that is such a list, in the words of the links that tell it
 _LINE = rb"(?:^|\\n|<tools>)\s*"
 _ENTRY = re.compile(
     _LINE + rb"(?P<form>- |\d+\. |Tool: |<tool>(?:\\n|\s)*<name>|\{(?:[^{}]{0,60}\{)?\s*\\\"name\\\":\s*\\\")"
@@ -36,37 +32,7 @@ _HEADING = re.compile(_LINE + rb"##(?P<deep>#?) (?P<words>[^\\]*)")
 """A heading of `cline`, which names a server unless it is a deep one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedTool:
-    """A tool in such a list."""
-
-    name: str  # the name that the model sees
-    server: str  # its server; empty for a tool of nobody that is known
-    tool: str  # the name that the server gave it
-    start: int  # its first byte in the list
-    end: int  # one past its last
-
-
-def listed_tools(text: bytes, names: Mapping[str, tuple[str, str]]) -> Iterator[ListedTool]:
-    """Yield the tools of a list that stands, escaped, in a JSON string; none if its form is not known."""
-    entries = list(_ENTRY.finditer(text))
-    entries = [entry for entry in entries if entry["form"] == entries[0]["form"]]
-    headings = list(_HEADING.finditer(text)) if entries and entries[0]["form"] == b"- " else []
-    ends = sorted((*(match.start() for match in (*entries, *headings)), len(text)))
-    known = {*names.values()}
-    for entry in entries:
-        above = (each["words"] for each in headings if not each["deep"] and each.start() < entry.start())
-        server = decode(next(reversed(list(above)), b"")).partition(" (")[0]
-        name = decode(entry["name"])
-        place = (server, name) if server else names.get(name, ("", name))
-        if server or place in known or not known:
-            end = next(end for end in ends if end > entry.start())
-            yield ListedTool(name=name, server=place[0], tool=place[1], start=entry.start(), end=end)
-
-
 _Number = TypeVar("_Number", int, float)
-MOST = 8 << 20
-"""Bytes of a body that is weighed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +88,31 @@ class _Weighed:
 _WEIGHED: WeakKeyDictionary[Ladder, _Weighed] = WeakKeyDictionary()
 
 
+def listed_tools(text: bytes, names: Mapping[str, tuple[str, str]]) -> Iterator[ToolWeight]:
+    """Yield the tools of a list that stands, escaped, in a JSON string; none if its form is not known."""
+    entries = list(_ENTRY.finditer(text))
+    entries = [entry for entry in entries if entry["form"] == entries[0]["form"]]
+    headings = list(_HEADING.finditer(text)) if entries and entries[0]["form"] == b"- " else []
+    ends = sorted((*(match.start() for match in (*entries, *headings)), len(text)))
+    known = {*names.values()}
+    for entry in entries:
+        above = (each["words"] for each in headings if not each["deep"] and each.start() < entry.start())
+        server = decode(next(reversed(list(above)), b"")).partition(" (")[0]
+        name = decode(entry["name"])
+        place = (server, name) if server else names.get(name, ("", name))
+        if server or place in known or not known:
+            written = text[entry.start() : next(end for end in ends if end > entry.start())]
+            yield ToolWeight(
+                name=name,
+                server=place[0],
+                tool=place[1],
+                size=len(written),
+                tokens=estimate_tokens(written),
+                definition=unescaped(written).strip().encode("utf-8", "surrogatepass"),
+                in_text=True,
+            )
+
+
 def requests_of(wires: Wires, section: Section) -> Sequence[Row]:
     """Return the requests to models of a section: those of its step, its turn, or the session."""
     rows, turn_of = wires.ladder.rows, wires.ladder.sections.turn_of
@@ -137,7 +128,7 @@ def weigh(wires: Wires, rows: Iterable[Row]) -> list[RequestWeight]:
     for row in rows:
         key = row.capture, row.seq
         weight = weighed.requests.get(key) or _weight(wires, row, weighed)
-        if (partner_of(wires, row) or row).state != "open":
+        if (wires.ladder.partner_of(row) or row).state != "open":
             weighed.requests[key] = weight
         weights.append(weight)
     return weights
@@ -149,10 +140,8 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
         return RequestWeight(request=name, row=key, size=row.size)
     facts = wires.recorded.request(row) or facts_of(body_of(wires, row).data)
     marks = marks_of(wires, row)
-    tools = _declared(wires, row, facts.tools, weighed)
-    if not tools and any(mark.words == LISTS for mark in marks):
-        tools = _written(wires, row, body_of(wires, row).data, marks, weighed)
-    response = partner_of(wires, row)
+    tools = _tools(wires, row, facts.tools, marks, weighed)
+    response = wires.ladder.partner_of(row)
     usage, calls = Usage(), ()
     if response is not None and dialect is not None and response.status < 400 and not response.missing:
         usage = _usage(wires, response, dialect)
@@ -188,47 +177,33 @@ def _usage(wires: Wires, response: Row, dialect: Dialect) -> Usage:
     return folded(wires, response, body_of(wires, response), dialect).usage
 
 
-def _declared(wires: Wires, row: Row, offered: bytes, weighed: _Weighed) -> tuple[ToolWeight, ...]:
-    dialect = wires.dialect(row)
-    if not offered or dialect is None:
-        return ()
-    key = row.capture, dialect.name, offered
-    if key not in weighed.lists:
-        names = wires.names(row)
-        outline = dialect.outline(b'{"tools":%s}' % offered, names)
-        weighed.lists[key] = tuple(
-            ToolWeight(
-                name=part.name,
-                server=names.get(part.name, ("", ""))[0],
-                tool=names.get(part.name, ("", part.name))[1],
-                size=part.size,
-                tokens=part.tokens,
-                definition=outline.bytes_of(part),
+def _tools(wires: Wires, row: Row, offered: bytes, marks: Sequence[Link], weighed: _Weighed) -> tuple[ToolWeight, ...]:
+    """Return the declared tools, else those that a tool protocol wrote into the prompt, as far as these can be told apart."""
+    dialect, names, lists = wires.dialect(row), wires.names(row), weighed.lists
+    if offered and dialect is not None:
+        key = row.capture, dialect.name, offered
+        if key not in lists:
+            outline = dialect.outline(b'{"tools":%s}' % offered, names)
+            lists[key] = tuple(
+                ToolWeight(
+                    name=part.name,
+                    server=names.get(part.name, ("", ""))[0],
+                    tool=names.get(part.name, ("", part.name))[1],
+                    size=part.size,
+                    tokens=part.tokens,
+                    definition=outline.bytes_of(part),
+                )
+                for part in (() if outline is None else outline.walk())
+                if part.kind == "tool" and outline is not None
             )
-            for part in (() if outline is None else outline.walk())
-            if part.kind == "tool" and outline is not None
-        )
-    return weighed.lists[key]
-
-
-def _written(wires: Wires, row: Row, body: bytes, marks: Sequence[Link], weighed: _Weighed) -> tuple[ToolWeight, ...]:
-    """Return the tools that a tool protocol wrote into the prompt of a request, as far as its list can be told apart."""
-    text = b"".join(piece for mark in marks if mark.words == LISTS for piece in mark.span.pieces(body))
-    key = row.capture, LISTS, text
-    if text and key not in weighed.lists:
-        weighed.lists[key] = tuple(
-            ToolWeight(
-                name=tool.name,
-                server=tool.server,
-                tool=tool.tool,
-                size=tool.end - tool.start,
-                tokens=estimate_tokens(text[tool.start : tool.end]),
-                definition=unescaped(text[tool.start : tool.end]).strip().encode("utf-8", "surrogatepass"),
-                in_text=True,
-            )
-            for tool in listed_tools(text, wires.names(row))
-        )
-    return weighed.lists.get(key, ())
+        if lists[key]:
+            return lists[key]
+    marks = [mark for mark in marks if mark.words == LISTS]
+    body = body_of(wires, row).data if marks else b""
+    key = row.capture, LISTS, b"".join(piece for mark in marks for piece in mark.span.pieces(body))
+    if key not in lists:
+        lists[key] = tuple(listed_tools(key[2], names))
+    return lists[key]
 
 
 def total_counted(weights: Sequence[RequestWeight]) -> tuple[RequestWeight, int]:

@@ -17,10 +17,14 @@ from tui_host.capture.visible import decode
 from tui_host.llm.exchange_summary import call_words, request_words, said_words
 from tui_host.llm.outline import Outline, Part
 
-_REFERRED_FROM = 60
-"""Characters from which a repeated text is worth a reference."""
-_TOGETHER = 8
-"""Number of repeated messages from which they have one reference together."""
+_REFERRED_FROM = 60  # characters from which a repeated text is worth a reference
+_TOGETHER = 8  # number of repeated messages from which they have one reference together
+SIGNS: Mapping[tuple[str, bool], str] = {
+    ("llm", True): "<──┤",
+    ("llm", False): "──>┤",
+    ("mcp", True): "├──>",
+    ("mcp", False): "├<──",
+}
 _PUT_IN: Mapping[str, str] = {
     "injected": "added by the tool protocol",
     "profile": "added by the profile",

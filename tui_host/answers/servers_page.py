@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from tui_host.answers.bodies import body_of
 from tui_host.answers.request_weights import requests_of, weigh
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.values import parsed
-from tui_host.answers.wires import MOST, Section
+from tui_host.answers.wires import MOST, Section, Wires
 from tui_host.capture.connection_end import is_orderly
 from tui_host.capture.frames.frame_heads import introduced
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.credential_places import in_url
 
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Wires
-    from tui_host.capture.ladder.row import Row
-
 EMPTY = "The servers of the session stand here once one has begun: version, connections with their ends, tools and what they cost."
 _ERAS: Mapping[str, str] = {"initialize": "stateful", "server/discover": "stateless"}
 _Connection: TypeAlias = tuple[SheetLine, str, bool, bool]
-_FEW = 2
-"""Connections without calls that are folded into one line."""
-_LAST = 5
-"""Lines of standard error before an end that are shown."""
+_FEW = 2  # connections without calls that are folded into one line
+_LAST = 5  # lines of standard error before an end that are shown
 
 
 def servers_page(wires: Wires, section: Section) -> Sheet:  # noqa: ARG001 - as all pages of headings
@@ -107,7 +102,12 @@ def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:
             errors = [*body_of(wires, row).text.splitlines(), *errors]
     shown = SheetLine(
         key=f"{number}",
-        label=line("  ".join(filter(None, (f"connection {number}", wires.hide(url), end or "no end recorded"))), 300),
+        label=line(
+            "  ".join(
+                filter(None, (f"connection {number}", wires.hide(url), end or "still connected when the record ends"))
+            ),
+            300,
+        ),
         style="" if is_fine else "failed",
         target=(rows[0].capture, rows[0].seq),
         opened=not is_fine,

@@ -6,19 +6,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_host.answers.bodies import first_data
 from tui_host.answers.sheet import Sheet, SheetLine, Value
-from tui_host.answers.wires import partner_of
+from tui_host.answers.wires import Section, Wires
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import line
-
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Section, Wires
-    from tui_host.capture.ladder.row import Row
 
 Spender: TypeAlias = Literal["you", "first byte", "streaming", "servers", "retry", "host"]
 _ORDER: tuple[Spender, ...] = ("you", "first byte", "streaming", "servers", "retry", "host")
@@ -151,7 +148,7 @@ def _intervals(wires: Wires, rows: Sequence[Row], last: int) -> Iterator[Interva
     decided = 0  # when the person had last decided, and saw the next call
     failed: dict[int, tuple[Row, int]] = {}  # of each step, an exchange that failed, and when
     for row in rows:
-        start, other = row.mono_ns or 0, partner_of(wires, row)
+        start, other = row.mono_ns or 0, wires.ladder.partner_of(row)
         if row.kind == "request" and row.lane == "llm":
             name = numbers.name(row)
             if row.step in failed:

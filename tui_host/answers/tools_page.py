@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from tui_host.answers.bodies import first_data
 from tui_host.answers.chain_page import UNSENT
 from tui_host.answers.changes_page import changed_words, marked
 from tui_host.answers.request_weights import RequestWeight, ToolWeight, calls_of, requests_of, weigh
 from tui_host.answers.sheet import Sheet, SheetLine, Value, money
-from tui_host.answers.wires import Section
+from tui_host.answers.wires import Section, Wires
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.visible import decode, line
-
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Wires
 
 EMPTY = (
     "What each tool costs stands here once a request lists tools: its tokens, in how many requests, and how often it was "
@@ -26,17 +23,13 @@ EMPTY = (
 _Offer: TypeAlias = tuple[RequestWeight, ToolWeight]
 """A request that offers a tool, and the tool in it."""
 _WORDS = 60
-_MOST = 20
-"""The most changed words of a definition that are shown."""
+_MOST = 20  # the most changed words of a definition that are shown
 
 
 def tools_page(wires: Wires, section: Section) -> Sheet:
     """Make the page `Tools` of a heading: each tool, the most expensive first."""
-    weighed, calls, unsent = (
-        weigh(wires, requests_of(wires, section)),
-        calls_of(wires, section),
-        _unsent(wires, section),
-    )
+    weighed, calls = weigh(wires, requests_of(wires, section)), calls_of(wires, section)
+    unsent = _unsent(wires, section)
     whole_session = calls_of(wires, Section(is_session=True))
     offers: dict[tuple[str, str], list[_Offer]] = {}
     for request in weighed:
@@ -67,7 +60,7 @@ def tools_page(wires: Wires, section: Section) -> Sheet:
         marks = [f"{calls[name]:,} asked"] if failed else ["never called"] * (not whole_session[name])
         marks += [*(f"{count:,} {verdict}" for verdict, count in failed.items()), *["changed"] * bool(changes)]
         title = ".".join(filter(None, name))
-        line_of_tool = SheetLine(
+        tool_line = SheetLine(
             key=title,
             label=line(title, 120),
             values=values,
@@ -76,7 +69,7 @@ def tools_page(wires: Wires, section: Section) -> Sheet:
             opened=bool(changes),
             children=changes,
         )
-        lines.append(line_of_tool)
+        lines.append(tool_line)
     requests = f"{len(weighed)} request{'' if len(weighed) == 1 else 's'}"
     what = f"tools of {section.place}: {len(offers)} in {requests}"
     return Sheet(what=what, notes=[f"~{whole:,} tokens in all{paid}{share}{never}"], lines=lines)

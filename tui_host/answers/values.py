@@ -10,27 +10,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import body_of, first_data
 from tui_host.answers.outlines import FRAMES, MOST, folded, marks_of, outlined
-from tui_host.answers.wires import partner_of
+from tui_host.answers.wires import Wires
 from tui_host.capture.json.narrowing import items, mapping, short, text_or_empty
 from tui_host.capture.json.reading import read_json, read_object
 from tui_host.capture.json.spans import spans
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import decode, line
 from tui_host.errors import JSON
 from tui_host.llm.outline import USER
 
-if TYPE_CHECKING:
-    from tui_host.answers.wires import Wires
-    from tui_host.capture.ladder.row import Row
-    from tui_host.errors import JSON
-
-MOST_BYTES = 4 << 20
-"""Larger frames are not taken apart."""
+MOST_BYTES = 4 << 20  # larger frames are not taken apart
 _LONG = 20_000  # characters of a text that a host may shorten
 _BEGINNING = 1000
 _MOST_CHANGES = 6
@@ -235,31 +229,28 @@ class Values:
 
     def came_from(self, arguments: JSON, row: Row) -> list[str]:
         """Return in words which values of arguments stand in a result above a row, and not in what the person wrote."""
-        return self._lines(
-            (shown, f"came from {self._source(result_row)}") for shown, result_row in self._earlier(arguments, row)
-        )
+        lines: list[tuple[str, str]] = []
+        for value, shown in values_of(arguments).items():
+            if (result_row := self._untyped_before(value, row.number)) is not None:
+                lines.append((shown, f"came from {self._source(result_row)}"))
+        return self._lines(lines)
 
     def comes_again(self, result: Sequence[JSON], arguments: JSON, row: Row) -> list[str]:
         """Return in words which values of a result come again below its row, though neither asked for nor typed since."""
         given = values_of(arguments)
         lines: list[tuple[str, str]] = []
         for value, shown in values_of(list(result)).items():
-            uses = (
-                [] if value in given else [number for number in self._index.uses.get(value, ()) if number > row.number]
-            )
-            if uses and not self._is_typed(value, uses[0]):
+            uses = [number for number in self._index.uses.get(value, ()) if number > row.number]
+            if uses and value not in given and not self._is_typed(value, uses[0]):
                 use = self._wires.ladder.rows[uses[0]]
-                where = (
-                    f"the answer {self._wires.called(use)}"
-                    if use.lane == "llm"
-                    else f"{use.peer}.{use.tool} (turn {use.turn})"
-                )
+                where = f"{use.peer}.{use.tool} (turn {use.turn})"
+                where = f"the answer {self._wires.called(use)}" if use.lane == "llm" else where
                 lines.append((shown, f"comes again in {where}"))
-        return self._lines(iter(lines))
+        return self._lines(lines)
 
     def of_answer(self, row: Row) -> list[ValueOrigin]:
         """Return the numbers and names in an answer with the results that they stand in; those that nobody said are from nowhere."""
-        dialect, request = self._wires.dialect(row), partner_of(self._wires, row)
+        dialect, request = self._wires.dialect(row), self._wires.ladder.partner_of(row)
         if dialect is None or row.missing or row.size > MOST:
             return []
         text = folded(self._wires, row, body_of(self._wires, row), dialect).text
@@ -288,8 +279,7 @@ class Values:
                 notes |= self.notes_on(element, f"{path}[{number}]")
         elif arguments is not None and not isinstance(arguments, bool):
             value = plain(next(leaves(arguments), ""))
-            result_row = None if self._is_typed(value, last) else self._result_before(value, last)
-            if result_row is not None:
+            if (result_row := self._untyped_before(value, last)) is not None:
                 row = self._wires.ladder.rows[result_row]
                 notes[path] = f"text from {line(self._source(result_row), 80)}, step {row.step}"
         return notes
@@ -329,11 +319,8 @@ class Values:
             pieces += [data[at : part.end]] if part.kind == "message" and part.origin == USER else []
         return words_in(pieces)
 
-    def _earlier(self, value: JSON, row: Row) -> Iterator[tuple[str, int]]:
-        for text, shown in values_of(value).items():
-            result_row = None if self._is_typed(text, row.number) else self._result_before(text, row.number)
-            if result_row is not None:
-                yield shown, result_row
+    def _untyped_before(self, value: str, before: int) -> int | None:
+        return None if self._is_typed(value, before) else self._result_before(value, before)
 
     def _is_typed(self, value: str, before: int) -> bool:
         return any(value in typed for number, typed in self._index.typed.items() if number < before)
@@ -348,10 +335,10 @@ class Values:
 
     def _source(self, number: int) -> str:
         row = self._wires.ladder.rows[number]
-        call = partner_of(self._wires, row) or row
+        call = self._wires.ladder.partner_of(row) or row
         return f"{row.peer}.{call.tool or row.tool or row.method} ({self._wires.called(row)})"
 
-    def _lines(self, pairs: Iterator[tuple[str, str]]) -> list[str]:
+    def _lines(self, pairs: Iterable[tuple[str, str]]) -> list[str]:
         kept: dict[str, str] = {}
         for shown, words in pairs:
             if not any(shown in other for other in kept):

@@ -20,7 +20,6 @@ from tui_host.servers.catalog import READ
 
 if TYPE_CHECKING:
     from tui_host.capture.exports.parts import Records
-    from tui_host.capture.ladder.ladder import Ladder
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record, Redaction
     from tui_host.capture.session_summary import SessionInfo
@@ -59,17 +58,9 @@ class Section:
                     yield row
 
 
-def turn_section(ladder: Ladder, turn: int) -> Section | None:
-    """Return the section of a turn by its number; None if there is no such turn."""
-    row = next((row for row in ladder.rows if row.turn == turn), None)
-    return None if row is None else Section(clock=row.clock, turn=turn)
-
-
 _TOOLS = frozenset(("tools",))
-_USAGE = (b"usage", b"eval_count")
-"""What the events that report tokens have in them, in all dialects."""
-MOST = 4 << 20
-"""The largest list that is read, in bytes."""
+_USAGE = (b"usage", b"eval_count")  # what the events that report tokens have in them, in all dialects
+MOST = 4 << 20  # the largest list that is read, in bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +151,7 @@ def cost_of(usage: Usage, price: Price | None) -> tuple[float | None, float | No
     return given / _MILLION, (given + (usage.output_total or 0) * price.output) / _MILLION
 
 
-LOOK_BACK = 200
-"""Number of requests above a request among which the request before is looked for."""
+LOOK_BACK = 200  # number of requests above a request among which the request before is looked for
 
 
 def session_wires(session: SessionInfo, records: Records) -> RecordedWires:
@@ -272,9 +262,3 @@ class RecordedWires:
 
 Wires: TypeAlias = RecordedWires
 """Both wires of a session: its rows, and the records behind them."""
-
-
-def partner_of(wires: Wires, row: Row) -> Row | None:
-    """Return the other half of an exchange: a request's response, an answer's question; None if it is not there."""
-    number = wires.ladder.partner(row.number)
-    return None if number is None else wires.ladder.rows[number]

@@ -211,8 +211,8 @@ class Inspector(Container):
         if not source.is_behind and self._looks.is_behind:
             self._looks.advance(_LOOKING_SECONDS)
         row = self.ladder.selected
-        look = self._looks.look(row.number) if row is not None and row.number in self._looks.numbers else None
-        self._put("#inspector-reason", "" if look is None else f"{look.name}: {look.reason}")
+        name, reason = self._looks.look(row) if row is not None else ("", "")
+        self._put("#inspector-reason", f"{name}: {reason}" if reason else "")
         selected, relative = self.details
         # Before the first turn the signs are more of use than what the list selected on its own.
         is_start = row is None and self.ladder.following and not source.ladder.sections.has_turns
