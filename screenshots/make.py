@@ -327,10 +327,10 @@ SCENES = {
         configured=recorded,
     ),
     "page-tools": Scene(
-        title="tui-host: what each tool costs", act=page(0, "tab", "right", "right"), configured=recorded
+        title="tui-host: what each tool costs", act=page(0, "tab", *["right"] * 3), configured=recorded
     ),
     "page-servers": Scene(
-        title="tui-host: servers as they were", act=page(0, "tab", *["right"] * 3), configured=recorded
+        title="tui-host: servers as they were", act=page(0, "tab", *["right"] * 4), configured=recorded
     ),
     "page-chain": Scene(
         title="tui-host: the steps of a call, in Chinese",
