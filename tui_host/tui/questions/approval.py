@@ -26,15 +26,11 @@ from tui_host.tui.questions.form import Finished, TextField
 from tui_host.tui.questions.panel import QuestionPanel, Rows, paragraphs
 from tui_host.tui.widgets.status_lines import DIM
 
-Misfits: TypeAlias = Callable[[JSON, JSON], Awaitable[Sequence[str] | None]]
-"""Checks a value against a foreign schema, in a bounded process; None if that is not possible."""
 ArgumentNotes: TypeAlias = Callable[[CallRequest, bytes], Mapping[str, str]]
 """Returns where values of the arguments come from, by the path of each value such as `items[0].name`."""
 
-LISTED_MISFITS = 3
-"""Number of errors to list; further ones are only counted."""
-SECRET_CHARACTERS = 4096
-"""Number of characters after a cut in which a secret may continue."""
+LISTED_MISFITS = 3  # further ones are only counted
+SECRET_CHARACTERS = 4096  # after a cut, in which a secret may continue
 SMALLEST_CELLS = 30
 """Width of the chat below which a tool's name and arguments are not readable."""
 LOW_LINES, LOWEST_LINES, TINY_LINES = 22, 14, 9
@@ -57,31 +53,17 @@ REASON_KEYS = (("enter", "reject with this reason"), ("esc", "back"))
 
 
 class Approval(QuestionPanel):
-    """Asks about calls one by one, and answers by key.
-
-    Args:
-        questions: The waiting calls.
-        on_grant: Called with a question whose tool is allowed for the session.
-        mask: Hides secrets.
-        misfits: Checks an edit against the tool's schema.
-        notes: Says where values come from.
-    """
+    """Asks about calls one by one, and answers by key. `on_grant` is called with a question whose tool is allowed for the session."""
 
     DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "y,a", "once", "once", key_display="y/a", tooltip="approve this call once, after it was shown to its end"
-        ),
+        Binding("y,a", "once", "once", key_display="y/a", tooltip="approve this call, once shown to its end"),
         Binding("e", "edit", "edit", tooltip="edit the arguments, then approve"),
-        Binding(
-            "A", "session", "session", tooltip="twice: approve this tool for the session; the first A shows the rule"
-        ),
+        Binding("A", "session", "session", tooltip="twice: approve this tool for the rest of the session"),
         Binding("Y", "all", "all", tooltip="approve all that remain, once the whole arguments of each were shown"),
         Binding("n", "no", "no", tooltip="reject"),
         Binding("r", "because", "because…", tooltip="reject with a reason that the model is told"),
-        Binding(
-            "escape", "back", "stop", key_display="esc esc", tooltip="reject and stop the turn; from a field: go back"
-        ),
+        Binding("escape", "back", "stop", key_display="esc esc", tooltip="reject and stop the turn; or leave a field"),
         Binding("tab", "", "look", tooltip="look around in the inspector, and back; no key decides there"),
         Binding("left", "step(-1)", "others", tooltip="go to the call before or after, where several wait"),
         Binding("right", "step(1)"),
@@ -118,15 +100,12 @@ class Approval(QuestionPanel):
         *,
         on_grant: Callable[[Question], None],
         mask: Mask,
-        misfits: Misfits,
+        misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]],
         notes: ArgumentNotes,
     ) -> None:
         super().__init__()
         self._questions = list(questions)  # the waiting calls, including answered ones
-        self._on_grant = on_grant
-        self._mask = mask
-        self._misfits = misfits
-        self._notes = notes
+        self._on_grant, self._mask, self._misfits, self._notes = on_grant, mask, misfits, notes
         self._current: Question | None = None
         self._edits: dict[str, bytes] = {}  # edited arguments by call
         self._seen: set[CallKey] = set()
@@ -176,9 +155,8 @@ class Approval(QuestionPanel):
     def swallow(self, event: events.Event) -> bool:
         is_swallowed = super().swallow(event)
         if is_swallowed and isinstance(event, events.Key) and event.key not in self.DECIDING and self._asked_key:
-            self._turn_to(
-                self._current
-            )  # such as the rest of a terminal's answer, behind an escape that was its beginning
+            # Such as the rest of a terminal's answer, behind an escape that was its beginning.
+            self._turn_to(self._current)
         return is_swallowed
 
     @override
@@ -229,14 +207,11 @@ class Approval(QuestionPanel):
     @override
     def share_room(self) -> None:
         """Leave parts out on low screens; where the arguments have no line, nothing can be seen, nor approved."""
-        parent = self.parent
-        if isinstance(parent, Widget) and parent.size.height:
-            width, height = parent.size
-            is_tiny = width < SMALLEST_CELLS or height < TINY_LINES
-            self.set_class(height < LOW_LINES, "-low")
-            self.set_class(height < LOWEST_LINES or is_tiny, "-lowest")
-            if is_tiny != self.has_class("-tiny"):
-                self.set_class(is_tiny, "-tiny")
+        if isinstance(self.parent, Widget) and self.parent.size.height:
+            (width, height), was_tiny = self.parent.size, self.has_class("-tiny")
+            for name, lines in (("-low", LOW_LINES), ("-lowest", LOWEST_LINES), ("-tiny", TINY_LINES)):
+                self.set_class(height < lines or width < SMALLEST_CELLS, name)
+            if self.has_class("-tiny") != was_tiny:
                 self._draw_words()
         super().share_room()
 
@@ -302,7 +277,6 @@ class Approval(QuestionPanel):
         return paragraphs("\n".join(filter(None, (self._words, *notices))), width)
 
     def _notices(self, question: Question) -> Iterator[str]:
-        """Yield warnings: errors by the tool's schema, an edit, hidden characters and secrets in the arguments."""
         request = question.request
         text = self._key_of(question)[1].decode()
         if request.call in self._edits:
@@ -323,7 +297,6 @@ class Approval(QuestionPanel):
 
     @override
     def key_rows(self, width: int) -> Sequence[Content]:
-        """Return the keys that work, their effects in a word where they would take too many lines."""
         if self._writes:
             return flow(EDIT_KEYS if self._writes == "edit" else REASON_KEYS, width)
         shown = {key.brief: key.shown for key in keys_of(type(self)) if key.brief}
@@ -352,15 +325,14 @@ class Approval(QuestionPanel):
             self._turn_to(left[(left.index(self._current) + step) % len(left)])
 
     def action_scroll(self, unit: str, step: int = 0) -> None:
-        match unit:
-            case "line":
-                self._arguments.action_line(step)
-            case "page":
-                self._arguments.action_page(step)
-            case "first":
-                self._arguments.action_first()
-            case _:
-                self._arguments.action_last()
+        if unit == "line":
+            self._arguments.action_line(step)
+        elif unit == "page":
+            self._arguments.action_page(step)
+        elif unit == "first":
+            self._arguments.action_first()
+        else:
+            self._arguments.action_last()
 
     def action_show(self, what: Literal["raw", "description"]) -> None:
         self._shows = "" if self._shows == what else what

@@ -30,15 +30,11 @@ _RULE = "│ "
 
 
 class SeenLines(PieceView, can_focus=False):
-    """Lines of which is known which were painted. The panel keeps the focus and scrolls them.
-
-    Attributes:
-        seen: The calls whose arguments were painted to their end.
-    """
+    """Lines of which is known which were painted. The panel keeps the focus and scrolls them."""
 
     def __init__(self, seen: set[CallKey], id: str) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
-        self.seen = seen
+        self.seen = seen  # the calls whose arguments were painted to their end
 
     def painted(self, first: int, end: int) -> None:
         """Called with the range of lines that are painted."""
@@ -100,7 +96,6 @@ class CallList(SeenLines):
     _calls: Sequence[CallLine] = ()
 
     def show(self, calls: Sequence[CallLine]) -> None:
-        """Show the calls, the current one among the visible lines."""
         self._calls = calls
         self.redraw()
         self.show_line(next((number for number, call in enumerate(calls) if call.is_current), 0))
@@ -118,9 +113,8 @@ class CallList(SeenLines):
 
     @override
     def painted(self, first: int, end: int) -> None:
-        width = self.view_width
-        shown = self._calls[first:end]
-        self.seen.update(call.key for call in shown if call.arguments and call.is_plain and call.is_whole(width))
+        shown = [call for call in self._calls[first:end] if call.arguments and call.is_plain]
+        self.seen.update(call.key for call in shown if call.is_whole(self.view_width))
 
 
 # The arguments of the current call.
@@ -195,20 +189,10 @@ class Arguments(SeenLines):
     _key: CallKey | None = None
     _source: Sequence[str] = ()
     _lines: Sequence[str] = ()
-
-    def __init__(self, seen: set[CallKey], id: str) -> None:  # noqa: A002 - Textual's word
-        super().__init__(seen, id)
-        self._read_to: dict[
-            tuple[object, ...], int
-        ] = {}  # by text and width: the end of the lines painted without a gap
+    _read_to = 0  # the end of the lines that were painted without a gap
 
     def show(self, key: CallKey | None, lines: Sequence[str]) -> None:
-        """Show lines from their beginning.
-
-        Args:
-            key: The call and its arguments, seen once the last line was painted; None for another text.
-            lines: The lines before they are wrapped.
-        """
+        """Show lines from their beginning; the call is seen once the last line was painted. `key` is None for another text."""
         self._key, self._source, self.at_tail = key, lines, False
         self.width_changed()
         self.redraw()
@@ -217,24 +201,18 @@ class Arguments(SeenLines):
 
     @override
     def width_changed(self) -> None:
-        self._lines = wrapped(self._source, max(1, self.view_width or 60))
-
-    @property
-    def _text(self) -> tuple[object, ...]:
-        return self._key, len(self._lines), self.view_width
+        self._lines, self._read_to = wrapped(self._source, max(1, self.view_width or 60)), 0
 
     @override
     def painted(self, first: int, end: int) -> None:
-        read_to = self._read_to.get(self._text, 0)
-        if first <= read_to < end:
-            self._read_to[self._text] = end
+        if first <= self._read_to < end:
+            self._read_to = end
         if self._key is not None and self._lines and end == len(self._lines):
             self.seen.add(self._key)
 
     def _tell_rest(self) -> None:
-        """Say how much of the arguments is not on the screen, and how much never was."""
         below = max(0, len(self._lines) - self.top - self.view_height)
-        jumped = max(0, self.top - self._read_to.get(self._text, 0))
+        jumped = max(0, self.top - self._read_to)
         rest = "all shown"
         if below:
             rest = f"{below} more line{'s' * (below != 1)}: pagedown, end"

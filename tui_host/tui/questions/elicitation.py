@@ -34,24 +34,12 @@ _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
 class AskPanel(QuestionPanel):
-    """Shows one question of a server, and gives the person's answer to it. Base of the panels for each kind of question.
+    """Shows one question of a server, and gives the person's answer to it. Base of the panels for each kind of question."""
 
-    Args:
-        ask: The question.
-        asks: All that servers ask.
-        host: The host, whose secrets are hidden.
-
-    Attributes:
-        STAYS: Whether the panel stays, with what was written in it, once its server took the question back.
-        KEYS: What is printed below the buttons.
-    """
-
-    STAYS: ClassVar[bool] = True
+    STAYS: ClassVar[bool] = True  # with what was written in it, once its server took the question back
     KEYS: ClassVar[str] = "tab to Send, enter sends   ctrl+d declines   escape cancels"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "tab,shift+tab", "", tooltip="go to the next field, then to the buttons; letters are text in the fields"
-        ),
+        Binding("tab,shift+tab", "", tooltip="go to the next field or button; letters are text in the fields"),
         Binding("enter", "", tooltip="in a field: go to the next one; on a button: press it"),
         Binding("ctrl+d", "refuse('decline')", "decline", priority=True, tooltip="decline"),
         Binding("escape", "refuse('cancel')", "cancel", priority=True, tooltip="close the question without an answer"),
@@ -66,10 +54,7 @@ class AskPanel(QuestionPanel):
 
     def __init__(self, ask: OpenAsk, asks: Asks, host: Host) -> None:
         super().__init__()
-        self.ask = ask
-        self.host = host
-        self._asks = asks
-        self._mask = mask_of(host)
+        self.ask, self.host, self._asks = ask, host, asks
         self._words = ""
         self._is_declining_all = False
         self._is_given_up = False  # and said to be
@@ -87,24 +72,22 @@ class AskPanel(QuestionPanel):
             yield AskButton("Decline all", self._decline_each)
         yield self.keys
 
-    # What the panels for each kind of question say.
-
     def body(self) -> Sequence[Widget]:
         raise NotImplementedError
 
     def buttons(self) -> Sequence[AskButton]:
-        """Return the buttons, the one that accepts first."""
         raise NotImplementedError
 
-    def read(self, text: str) -> str:
-        """Return foreign text to show: secrets masked, hidden characters visible, one blank line at a time, cut with its length told."""
-        shown = visible(_BLANK_LINES.sub("\n\n", self._mask(text[:TEXT_CHARACTERS]).strip()))
-        further = len(text) - TEXT_CHARACTERS
-        return f"{shown}\n… and {further:,} more characters" if further > 0 else shown
-
-    def reason(self, message: str, more: str = "") -> Widget:
-        """Return the server's own words about its question."""
-        return Static(Content(f"{self.read(message) or '(The server does not say why.)'}{more}"), markup=False)
+    def reason(self, message: str, mistake: str = "") -> Widget:
+        """Return the server's words about its question: secrets masked, one blank line at a time, cut with the length of the rest."""
+        mask, further = mask_of(self.host), len(message) - TEXT_CHARACTERS
+        words = visible(_BLANK_LINES.sub("\n\n", mask(message[:TEXT_CHARACTERS]).strip()))
+        parts = [words or "(The server does not say why.)"]
+        if further > 0:
+            parts.append(f"… and {further:,} more characters")
+        if mistake:
+            parts.append(f"! {visible(mask(mistake[:TEXT_CHARACTERS]).strip())}")
+        return Static(Content("\n".join(parts)), markup=False)
 
     # From appearing to the answer.
 
@@ -115,7 +98,7 @@ class AskPanel(QuestionPanel):
 
     @property
     def stays(self) -> bool:
-        """Whether the panel is to be left open though nobody waits: keys meant for it must not reach the prompt."""
+        # Though nobody waits: keys meant for it must not reach the prompt.
         return self.STAYS and self.ask.is_withdrawn and not self._is_left
 
     @override
@@ -201,8 +184,7 @@ class FormPanel(AskPanel):
 
     @override
     def body(self) -> Sequence[Widget]:
-        mistake = f"\n! {self.read(self._asked.mistake)}" if self._asked.mistake else ""
-        return [self.reason(self._asked.message, mistake), self._form]
+        return [self.reason(self._asked.message, self._asked.mistake), self._form]
 
     @override
     def buttons(self) -> Sequence[AskButton]:
@@ -224,20 +206,21 @@ class FormPanel(AskPanel):
         if content is None:
             self.say("Correct the field that is marked, then send.")
             return
-        unseen = next((row for row in self._form.rows if row not in self._seen), None)
-        if unseen is None:
-            self.run_worker(self._check(content))
-            return
-        self.say("This field was not shown yet. Read it, then press enter on Send again.")
-        self._keep_in_view(unseen)
+        for row in self._form.rows:
+            if row not in self._seen:
+                self.say("This field was not shown yet. Read it, then press enter on Send again.")
+                self._keep_in_view(row)
+                return
+        self.run_worker(self._check(content))
 
     async def _check(self, content: Mapping[str, JSON]) -> None:
         """Check limits, formats and patterns, which may take for ever, in a process of their own; then send."""
         misfits = await self.host.misfits(self._asked.schema, content)
-        for row in self._form.rows:
-            words = next((words for words in misfits or () if words.startswith(f"{row.field.name}: ")), "")
-            if words:
-                row.complain(words.removeprefix(f"{row.field.name}: "))
+        rows = {row.field.name: row for row in self._form.rows}
+        for misfit in misfits or ():
+            name, _, words = misfit.partition(": ")
+            if name in rows:
+                rows[name].complain(words)
         if misfits:
             self.say(f"This does not fit: {'; '.join(misfits)}")
         else:
@@ -250,7 +233,7 @@ class AddressPanel(AskPanel):
     STAYS = False  # it closes because the browser is back, or the server saw the visit
     KEYS = "o opens   ctrl+c copies   tab to the buttons, enter goes on   ctrl+d declines   escape cancels"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "open", tooltip="open the address in the browser, where a page is to be visited")
+        Binding("o", "open", "open", tooltip="open the address of a page in the browser")
     ]
 
     def __init__(self, ask: OpenAsk, asked: Elicitation | Login, asks: Asks, host: Host) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -19,11 +19,15 @@ from typing_extensions import override
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.visible import line, visible
-from tui_host.chat.schema_form import FormField, FormOption, value_of, whole_field
+from tui_host.chat.call_arguments import pretty
+from tui_host.chat.schema_form import FormField, FormOption, text_of, value_of, whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.status_lines import DIM
 
+WHOLE = FormField(
+    name="JSON", kind="json", label="Values as JSON", schema={"type": "object"}, hint="a JSON object", required=True
+)
 LABEL_CHARACTERS, DESCRIPTION_CHARACTERS = 200, 600
 SECRET = "This field asks for a secret. A form is no place for passwords, tokens or keys: the server must not ask so."  # noqa: S105 - words
 _TRUTHS = (FormOption(value="true", label="yes"), FormOption(value="false", label="no"))
@@ -37,9 +41,6 @@ class TextField(KeysInOrder, TextArea):
     """A field for text: `enter` finishes, `ctrl+j` begins a new line where the field `takes_lines`.
 
     A prefilled text is untrusted: its invisible characters are shown as codes, and the original is kept until the person edits it.
-
-    Args:
-        text: The text at the beginning.
     """
 
     DEFAULT_CSS = """
@@ -101,6 +102,7 @@ class PickField(Widget, can_focus=True):
     Args:
         options: The values.
         chosen: The values chosen at the beginning.
+        changed: Called when a value was chosen or unchosen.
         is_several: Whether several values may be chosen.
     """
 
@@ -116,15 +118,12 @@ class PickField(Widget, can_focus=True):
     PickField.-wrong { background: $error 20%; }
     """
 
-    class Changed(Message):
-        """Posted when a value was chosen or unchosen."""
-
-    def __init__(self, options: Sequence[FormOption], chosen: Sequence[str], *, is_several: bool) -> None:
+    def __init__(
+        self, options: Sequence[FormOption], chosen: list[str], changed: Callable[[], object], *, is_several: bool
+    ) -> None:
         super().__init__()
-        self._options = options
-        self._several = is_several
+        self._options, self._changed, self._several, self.chosen = options, changed, is_several, chosen
         self._cursor = next((number for number, option in enumerate(options) if option.value in chosen), 0)
-        self.chosen: list[str] = [option.value for option in options if option.value in chosen]
 
     @override
     def render(self) -> Content:
@@ -140,7 +139,6 @@ class PickField(Widget, can_focus=True):
         return Content("\n").join(rows)
 
     def action_move(self, step: int) -> None:
-        """Move to another value, past the first and the last one nowhere, and keep it in view."""
         self._cursor = min(max(self._cursor + step, 0), len(self._options) - 1)
         if not self._several and self._options[self._cursor].value not in self.chosen:
             self.action_pick()
@@ -157,7 +155,7 @@ class PickField(Widget, can_focus=True):
         else:
             self.chosen = [*self.chosen, value] if self._several else [value]
         self.refresh()
-        self.post_message(self.Changed())
+        self._changed()
 
     def action_finish(self) -> None:
         self.post_message(Finished())
@@ -169,13 +167,7 @@ class PickField(Widget, can_focus=True):
 
 
 class FieldRow(Vertical):
-    """A field with its label, its description, and what is wrong with its value.
-
-    Args:
-        field: The field.
-        text: The text at the beginning.
-        warns: Whether a field that asks for a secret is pointed out.
-    """
+    """A field with its label, its description, and what is wrong with its value."""
 
     DEFAULT_CSS = """
     FieldRow {
@@ -196,7 +188,10 @@ class FieldRow(Vertical):
         options = _TRUTHS if field.kind == "boolean" else field.options
         self.input: TextField | PickField = TextField(text)
         if options:
-            self.input = PickField(options, _chosen(field, text), is_several=field.kind == "choices")
+            is_several = field.kind == "choices"
+            quoted = {option.value: json.dumps(option.value, ensure_ascii=False) for option in options}
+            chosen = [value for value in quoted if (quoted[value] in text if is_several else value == text)]
+            self.input = PickField(options, chosen, self.check, is_several=is_several)
         self._trouble = Static(classes="row-trouble", markup=False)
 
     @override
@@ -217,7 +212,6 @@ class FieldRow(Vertical):
 
     @property
     def text(self) -> str:
-        """The field's text, as `chat.schema_form` reads it."""
         if isinstance(self.input, TextField):
             return self.input.value
         if self.field.kind == "choices":
@@ -225,7 +219,7 @@ class FieldRow(Vertical):
         return "".join(self.input.chosen)
 
     def check(self) -> tuple[bool, JSON]:
-        """Read the value, and show at the field what is wrong with it; returns whether the value is usable, and the value."""
+        """Show at the field what is wrong with its value; returns whether the value is usable, and the value."""
         text = self.text
         try:
             value = value_of(self.field, text) if text or self.field.required else None
@@ -236,7 +230,6 @@ class FieldRow(Vertical):
         return True, value
 
     def complain(self, words: str) -> None:
-        """Show what is wrong with the value; nothing for an empty text."""
         self.input.set_class(bool(words), "-wrong")
         self._trouble.set_class(bool(words), "-shown")
         self._trouble.update(Content(line(f"! {words}", 400)))
@@ -247,57 +240,59 @@ class FieldRow(Vertical):
         if self.input.has_class("-wrong"):
             self.check()
 
-    def on_pick_field_changed(self) -> None:
-        self.check()
-
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
         if event.widget is self.input and self._is_touched:
             self.check()
 
 
 class FormView(Vertical):
-    """A form: a row for each field, or one row for all values where the fields are too many.
+    """A form: a row for each field, or one row for all values as JSON, such as where the fields are too many.
 
     Args:
         fields: The fields.
-        texts: Texts in place of the defaults, by name.
+        given: Values in place of the defaults; a field that is not among them is empty.
+        as_json: Whether the values are written as JSON; so are values that the form has no fields for.
         warns: Whether fields that ask for secrets are pointed out.
     """
 
     # At once, before the app passes on the next key: what was typed ahead behind the tab belongs to the next field.
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "tab", "app.focus_next", "next field", priority=True, tooltip="go to the next field, then to the buttons"
-        ),
+        Binding("tab", "app.focus_next", "next field", priority=True, tooltip="go to the next field or button"),
         Binding("shift+tab", "app.focus_previous", priority=True),
     ]
     DEFAULT_CSS = "FormView { height: auto; }"
 
     def __init__(
-        self, fields: Sequence[FormField], texts: Mapping[str, str] | None = None, *, warns: bool = False
+        self,
+        fields: Sequence[FormField],
+        given: Mapping[str, JSON] | None = None,
+        *,
+        as_json: bool = False,
+        warns: bool = False,
     ) -> None:
         super().__init__()
-        given = texts or {}
-        whole = whole_field(fields)
+        whole, values = whole_field(fields), given or {}
+        texts = {
+            field.name: text_of(field.kind, values.get(field.name)) if given else field.default for field in fields
+        }
+        if whole is None and (as_json or not values.keys() <= texts.keys()):
+            whole = WHOLE
         self.is_whole = whole is not None  # whether one row takes all values
-        shown = fields if whole is None else [whole]
-        self.rows = [FieldRow(field, given.get(field.name, field.default), warns=warns) for field in shown]
+        if whole is not None:
+            fields, texts = [whole], {whole.name: pretty(values) if values or as_json else ""}
+        self.rows = [FieldRow(field, texts[field.name], warns=warns) for field in fields]
 
     @override
     def compose(self) -> ComposeResult:
         yield from self.rows
 
-    @property
-    def texts(self) -> Mapping[str, str]:
-        return {row.field.name: row.text for row in self.rows}
-
     def content(self) -> Mapping[str, JSON] | None:
         """Return the values; None if a value is wrong, after the first such field got the focus. Empty fields are left out."""
         checked = [(row, *row.check()) for row in self.rows]
-        wrong = next((row for row, is_usable, _ in checked if not is_usable), None)
-        if wrong is not None:
-            wrong.input.focus()
-            return None
+        for row, is_usable, _ in checked:
+            if not is_usable:
+                row.input.focus()
+                return None
         if self.is_whole:
             return mapping(checked[0][2])
         return {row.field.name: value for row, _, value in checked if row.text or row.field.required}
@@ -308,16 +303,3 @@ class FormView(Vertical):
         if focused in inputs[:-1]:
             event.stop()
             inputs[inputs.index(focused) + 1].focus()
-
-
-def _chosen(field: FormField, text: str) -> Sequence[str]:
-    """Return the values that are chosen by a text; none if the text, a default of the server's, is none of the values."""
-    try:
-        value = value_of(field, text) if text else None
-    except TuiHostError:
-        return ()
-    if isinstance(value, bool):
-        return ["true" if value else "false"]
-    if isinstance(value, str):
-        return [value]
-    return [str(part) for part in value] if isinstance(value, list) else ()

@@ -7,11 +7,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.color import Color
+from rich.color_triplet import ColorTriplet
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
@@ -26,16 +32,19 @@ from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import SaveScreen
 from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
+from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.text_page import TextPage
-from tui_host.tui.widgets.picture_view import PictureView
 
 if TYPE_CHECKING:
     from tui_host.chat.conversation import CallItem
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.host.image_decoder import Picture
     from tui_host.servers.catalog import ToolOutput
     from tui_host.tui.screens.main_screen import MainScreen
     from tui_host.tui.sources.live import SessionSource
+
+HALF = "▀"  # upper and lower pixel of a cell
 
 
 @dataclass(slots=True)
@@ -55,10 +64,7 @@ class _Entry:
     def advice(self) -> str:
         """What can be done with the content."""
         if self.content is None:
-            return (
-                "The server has this page for the tool (MCP Apps). It is not fetched, drawn or run."
-                " enter reads its source."
-            )
+            return "The server's page for the tool (MCP Apps): not fetched, drawn or run. enter reads its source."
         if self.content.kind == "resource_link":
             return "Only an address: what it names was not read. Attach it with @ in the prompt."
         opens = f"saved: {self.saved}   o opens it" if self.saved else "o opens it once saved"
@@ -67,9 +73,7 @@ class _Entry:
 
 def recorded_output(source: SessionSource, call: str) -> ToolOutput | None:
     """Return the result of a call from its frame, however old; None if no frame with it was recorded, or none was read so far."""
-    rows = source.ladder.rows
-    for number in range(len(rows) - 1, -1, -1):
-        row = rows[number]
+    for row in reversed(source.ladder.rows):
         if call in row.calls and row.answer and not row.outward and row.method in {"tools/call", READ}:
             result = read_object(source.body(row)).get("result")
             if isinstance(result, Mapping):
@@ -105,6 +109,42 @@ def open_contents(main: MainScreen, item: CallItem) -> None:
         main.notify("No frame with this call's result was recorded.", markup=False, timeout=5)
     else:
         main.app.push_screen(ContentsScreen(main.host, main.submissions.session, item, output))  # pyright: ignore[reportUnknownMemberType]
+
+
+class PictureView(LineView):
+    """A picture as lines of coloured cells; where marks are ASCII, the exit filter leaves each lower pixel."""
+
+    _picture: Picture | None = None
+
+    @property
+    def ground(self) -> str:
+        """The colour behind the picture, in six hexadecimal digits."""
+        red, green, blue = self.background_colors[1].rgb
+        return f"{red:02x}{green:02x}{blue:02x}"
+
+    def show(self, picture: Picture) -> None:
+        self._picture = picture
+        self.redraw()
+
+    @override
+    def line_count(self) -> int:
+        return 0 if self._picture is None else (self._picture.height + 1) // 2
+
+    @override
+    def draw(self, number: int) -> Strip:
+        picture = self._picture
+        if picture is None:
+            return Strip([])
+        width, start = picture.width, 6 * number * picture.width
+        row = picture.rgb[start : start + 6 * width]
+        upper = [row[at : at + 3] for at in range(0, 3 * width, 3)]
+        # A missing last line repeats the one above it.
+        lower = [row[at : at + 3] for at in range(3 * width, len(row), 3)] or upper
+        segments: list[Segment] = []
+        for colours, run in groupby(zip(upper, lower, strict=True)):
+            above, below = (Color.from_triplet(ColorTriplet(*colour)) for colour in colours)
+            segments.append(Segment(HALF * sum(1 for _ in run), Style(color=above, bgcolor=below)))
+        return Strip(segments)
 
 
 class ContentsScreen(Browse):
@@ -174,10 +214,9 @@ class ContentsScreen(Browse):
 
     def action_view(self) -> None:
         entry = self._entry
-        if entry is not None and entry.content is None:
-            self.start(partial(self._read, int(self.current) - 1), group="view", exclusive=True)
-        elif entry is not None and entry.is_picture:
-            self.start(partial(self._draw, entry), group="view", exclusive=True)
+        if entry is not None and (entry.content is None or entry.is_picture):
+            work = self._read if entry.content is None else self._draw
+            self.start(partial(work, entry), group="view", exclusive=True)
 
     @override
     def on_resize(self, event: events.Resize) -> None:
@@ -191,14 +230,9 @@ class ContentsScreen(Browse):
             return
         view, size = self.query_one(PictureView), self.query_one(".browse-sheet").size
         try:
-            data = await asyncio.to_thread(content_bytes, entry.content)
-            picture = await decode_image(
-                data,
-                columns=max(1, size.width - 2),
-                rows=max(1, size.height),
-                background=view.ground,
-                environment=self._host.settings.environment,
-            )
+            data, environment = await asyncio.to_thread(content_bytes, entry.content), self._host.settings.environment
+            columns, rows, ground = max(1, size.width - 2), max(1, size.height), view.ground
+            picture = await decode_image(data, columns=columns, rows=rows, background=ground, environment=environment)
         except TuiHostError as error:
             self.note(line(f"{error}. s saves the file.", 500))
             return
@@ -209,7 +243,7 @@ class ContentsScreen(Browse):
             facts = f"{picture.form}, {width:,} × {height:,} pixels, drawn small"
             self.note(f"{facts}   s saves it, o opens it once saved")
 
-    async def _read(self, number: int) -> None:
+    async def _read(self, entry: _Entry) -> None:
         """Read the source of the server's page; it is shown as text and never run."""
         pool = self._host.pool
         if pool is None or self._session.is_foreign:
@@ -222,7 +256,8 @@ class ContentsScreen(Browse):
             self.note(line(str(error), 500))
             return
         content = next(iter(output.content), ContentBlock(kind="text"))
-        self._entries[number] = _Entry(f"page: {described(content)}", content, content.text)
+        read = _Entry(f"page: {described(content)}", content, content.text)
+        self._entries[self._entries.index(entry)] = read
         self.look()
 
     def action_save(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,7 @@ from typing_extensions import override
 
 from tui_host.capture.store.notes_of_people import RowMarks, choose_frame
 from tui_host.capture.visible import line, visible
-from tui_host.chat.call_arguments import pretty, read_arguments
 from tui_host.chat.result_words import save_content
-from tui_host.chat.schema_form import text_of as form_text
-from tui_host.chat.schema_form import whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import Tool
@@ -43,10 +40,10 @@ if TYPE_CHECKING:
 
 Taken: TypeAlias = "str | Callable[[], object]"
 """What is wrong with a text, or what to do once its screen is closed."""
+Take: TypeAlias = "Callable[[str], Awaitable[Taken]]"
 EMPTY = "the field is empty"
 NOT_SENT = "not sent: the provider's own default"
-_ABOUT = 4_000
-"""Characters of a server's words that stand above a form."""
+_ABOUT = 4_000  # characters of a server's words that stand above a form
 WORDS = {
     "temperature": "How freely the model chooses among likely words: a number; 0 is the least.",
     "top_p": "From which share of the likely words the model chooses: a number up to 1.",
@@ -69,11 +66,13 @@ class HiddenInput(Input):
 
 
 class FieldScreen(PageScreen):
-    """A screen with a field. `enter` passes its text to `take`, and closes the screen unless something is wrong with it."""
+    """A screen with a field. `enter` passes its text to `take`, and closes the screen unless something is wrong with it.
+
+    A digit is taken without `enter`.
+    """
 
     HEADING = "Fields"
     AUTO_FOCUS = "Input"
-    FIELD: ClassVar[type[Input]] = Input
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "", "take", tooltip="take the text of the field")]
     DEFAULT_CSS = """
     FieldScreen {
@@ -84,11 +83,12 @@ class FieldScreen(PageScreen):
     """
 
     def __init__(
-        self, place: str, words: str = "", *, text: str = "", heading: str = "", take: Callable[[str], Taken] = str
+        self, heading: str, words: str, take: Take, *, text: str = "", is_hidden: bool = False, is_digit: bool = False
     ) -> None:
-        super().__init__(heading or place)
-        self._words, self._take = words, take
-        self.field = self.FIELD(text, password=self.FIELD is HiddenInput, compact=True, select_on_focus=False)
+        super().__init__(heading)
+        self._words, self._take, self._is_digit = words, take, is_digit
+        kind = HiddenInput if is_hidden else Input
+        self.field = kind(text, password=is_hidden, compact=True, select_on_focus=False)
 
     @override
     def body(self) -> Sequence[Widget]:
@@ -99,37 +99,33 @@ class FieldScreen(PageScreen):
         """Show a text above the field."""
         self.query_one("#field-words", Static).update(Content(words))
 
-    def complain(self, words: str) -> None:
-        """Show below the field why its text is not valid."""
+    def _complain(self, words: str) -> None:
         self.query_one("#field-trouble", Static).update(Content(line(words, 400)))
 
     def on_input_changed(self) -> None:
-        self.complain("")
+        self._complain("")
+        if self._is_digit and self.field.value:
+            self.on_input_submitted()
 
     def on_input_submitted(self) -> None:
         self.start(self._finish(), exclusive=True)
 
     async def _finish(self) -> None:
-        taken = await self.taken(self.field.value.strip())
+        taken = await self._take(self.field.value.strip())
         if isinstance(taken, str):
-            self.complain(taken)
+            self._complain(taken)
             return
         self.action_leave()
         taken()  # only now: it may open the next screen
-
-    async def taken(self, text: str) -> Taken:
-        return self._take(text)
 
 
 class KeyScreen(FieldScreen):
     """Asks for a provider's key, and hides the typed text. Without a keyring, names the environment variable instead."""
 
-    FIELD = HiddenInput
-
     def __init__(self, host: Host, provider: Provider, stored: Callable[[], None]) -> None:
         self._host, self._provider, self._stored = host, provider, stored
         self._label = provider.label or provider.name
-        super().__init__("Key", heading=f"Key of {self._label}")
+        super().__init__(f"Key of {self._label}", "", self._store, is_hidden=True)
 
     def on_mount(self) -> None:
         self.explain("Looking for the system's keyring…")  # here: else Textual gives later texts no further lines
@@ -154,8 +150,7 @@ class KeyScreen(FieldScreen):
         self.field.display = True
         self.field.focus()
 
-    @override
-    async def taken(self, text: str) -> Taken:
+    async def _store(self, text: str) -> Taken:
         if not text:
             return EMPTY
         try:
@@ -170,42 +165,35 @@ class KeyScreen(FieldScreen):
 def note_screen(marks: RowMarks, row: tuple[str, int], changed: Callable[[], object]) -> FieldScreen:
     """Return the screen that asks for the note on a row of the list, and marks the row; an empty one leaves a mark alone."""
 
-    def take(text: str) -> Taken:
+    async def take(text: str) -> Taken:
         marks.write(row, text)
         return changed
 
     words = "The note stands behind the row in the list, and the filter finds its words. It is in no export."
-    return FieldScreen("Note", words, text=marks.note(row) or "", take=take)
+    return FieldScreen("Note", words, take, text=marks.note(row) or "")
 
 
-class JoinScreen(FieldScreen):
-    """Lists what a row's call or frame may be joined with. A digit joins the two, or parts them if they are joined."""
+def join_screen(store: Store | None, pairings: Sequence[Pairing]) -> FieldScreen:
+    """Return the screen where a digit joins a row's call or frame with another one, or parts what is joined."""
+    pairs = {str(number): pair for number, pair in enumerate(pairings, 1)}
+    lines = [f"{digit}  {line(pair.words, 200)}" for digit, pair in pairs.items()]
+    words = "\n".join((*lines, "A digit joins, or parts what is joined."))
 
-    def __init__(self, store: Store | None, pairings: Sequence[Pairing]) -> None:
-        pairs = {} if store is None else {str(number): pair for number, pair in enumerate(pairings, 1)}
+    async def take(digit: str) -> Taken:
+        pair = pairs.get(digit)
+        if store is None or pair is None:
+            return "no pair has this digit"
+        return partial(choose_frame, store, pair.call, pair.frame, is_joined=not pair.is_joined)
+
+    if store is None or not pairs:
         words = "Only what a tap or a file brought is joined by hand."
-        if pairs:
-            lines = [f"{digit}  {line(pair.words, 200)}" for digit, pair in pairs.items()]
-            words = "\n".join((*lines, "A digit joins, or parts what is joined."))
-
-        def take(digit: str) -> Taken:
-            if store is None or digit not in pairs:
-                return "no pair has this digit"
-            pair = pairs[digit]
-            return partial(choose_frame, store, pair.call, pair.frame, is_joined=not pair.is_joined)
-
-        super().__init__("Join", words, heading="Join by hand", take=take)
-
-    @override
-    def on_input_changed(self) -> None:
-        if self.field.value:
-            self.on_input_submitted()
+    return FieldScreen("Join by hand", words, take, is_digit=True)
 
 
 def option_screen(host: Host, session: Session, name: str, changed: Callable[[], None]) -> FieldScreen:
     """Return the screen that asks for the value of an option. An empty field unsets the session's own value."""
 
-    def take(text: str) -> Taken:
+    async def take(text: str) -> Taken:
         try:
             session.options = with_value(session.options, name, option_of(name, text) if text else None)
         except ValueError as error:
@@ -217,7 +205,7 @@ def option_screen(host: Host, session: Session, name: str, changed: Callable[[],
     value, where = configured(host.settings, session, name)
     unset = NOT_SENT if value is None else f"{line(text_of(value), 200)}, {where}"
     words, text = f"{WORDS[name]} If the field is empty: {unset}.", text_of(value_of(session.options, name))
-    return FieldScreen("Option", words, text=text, heading=f"{name} for {session.model}, this session", take=take)
+    return FieldScreen(f"{name} for {session.model}, this session", words, take, text=text)
 
 
 def configured(settings: Settings, session: Session, name: str) -> tuple[JSON, str]:
@@ -234,25 +222,20 @@ def configured(settings: Settings, session: Session, name: str) -> tuple[JSON, s
 class SaveScreen(FieldScreen):
     """Asks for a file's name, suggesting one, and saves a content to it. An existing file is replaced only by a second enter."""
 
-    def __init__(self, name: str, words: str, data: bytes, saved: Callable[[Path], None], place: str = "Save") -> None:
+    def __init__(
+        self, name: str, words: str, data: bytes, saved: Callable[[Path], None], heading: str = "Save"
+    ) -> None:
         size = size_words(len(data))
         about = f"{line(words, 200)}\n{size} go to this file. A name without a folder is in {Path.cwd()}."
-        super().__init__(place, about, text=name)
+        super().__init__(heading, about, self._save, text=name)
         self._data, self._saved = data, saved
-        self._replaced = ""
-
-    @override
-    def on_input_changed(self) -> None:
-        if self.field.value.strip() != self._replaced:
-            self._replaced = ""
-            self.complain("")
+        self._replaced = ""  # the file that a second enter replaces
 
     def content(self) -> bytes:
         """Return the bytes to write. Called in a thread."""
         return self._data
 
-    @override
-    async def taken(self, text: str) -> Taken:
+    async def _save(self, text: str) -> Taken:
         if not text:
             return EMPTY
         try:
@@ -267,21 +250,12 @@ class SaveScreen(FieldScreen):
 
 
 class FillScreen(PageScreen):
-    """A form, or its values as JSON; the server completes values of prompts and templates while they are typed.
-
-    Args:
-        host: Whose servers complete.
-        form: What is filled in.
-        filled: Called with the values once the screen is closed.
-        as_json: Whether the values are written as JSON; so are values that the form has no fields for.
-    """
+    """A form, or its values as JSON (also where it has no fields for them); servers complete values of prompts and templates."""
 
     HEADING = "Fill in"
     AUTO_FOCUS = "TextField, PickField, AskButton"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "enter", "take", "next", tooltip="take the suggestion, else go on; in the last field: done", priority=True
-        ),
+        Binding("enter", "take", "next", tooltip="take the suggestion, else go on or end", priority=True),
         Binding("up", "suggest(-1)", "suggestions", tooltip="choose a value that the server suggests", priority=True),
         Binding("down", "suggest(1)", priority=True),
         Binding("tab", "app.focus_next", "field", tooltip="go to the next or the former field, or to the buttons"),
@@ -301,16 +275,10 @@ class FillScreen(PageScreen):
     ) -> None:
         super().__init__(form.title)
         self._host, self._form, self._filled = host, form, filled
-        fields, given = {field.name: field for field in form.fields}, form.given
-        is_json = as_json or not given.keys() <= fields.keys() or (bool(given) and whole_field(form.fields) is not None)
-        self._editor: FormView | TextField = TextField(pretty(given))
-        if not is_json:
-            texts = {name: form_text(fields[name].kind, value) for name, value in given.items()}
-            empty = dict.fromkeys(fields, "") if given else {}  # what was left out then takes no default now
-            self._editor = FormView(form.fields, {**empty, **texts})
+        self._editor = FormView(form.fields, form.given, as_json=as_json)
         self._buttons = [AskButton(form.action, self.on_finished)]
         if isinstance(form.item, Tool):
-            self._buttons.append(AskButton("As a form" if is_json else "As JSON", self._flip))
+            self._buttons.append(AskButton("As a form" if self._editor.is_whole else "As JSON", self._flip))
         self._choices = ChoiceList()
         self._choices.can_focus = self._choices.display = False
         self._typed: tuple[str, str] | None = None  # what suggestions were asked for
@@ -319,15 +287,13 @@ class FillScreen(PageScreen):
     @override
     def body(self) -> Sequence[Widget]:
         words = visible(mask_of(self._host)(self._form.item.description)[:_ABOUT])
-        about = Static(Content(words), markup=False)
-        about.display = bool(words)
+        about = [Static(Content(words), markup=False)] if words else []
         editor = VerticalScroll(self._editor, Horizontal(*self._buttons), can_focus=False, classes="page-body")
-        return [about, editor, self._choices]
+        return [*about, editor, self._choices]
 
     def _here(self) -> tuple[str, str] | None:
         """Return the field that has the focus, and its text."""
-        rows = self._editor.rows if isinstance(self._editor, FormView) else []
-        return next(((row.field.name, row.text) for row in rows if row.input.has_focus), None)
+        return next(((row.field.name, row.text) for row in self._editor.rows if row.input.has_focus), None)
 
     def look(self) -> None:
         """Ask for suggestions whenever another field has the focus, or another text."""
@@ -340,11 +306,12 @@ class FillScreen(PageScreen):
 
     async def _complete(self, name: str, text: str) -> None:
         """Ask the server for values of a field; the other fields' values go with it."""
-        pool, editor = self._host.pool, self._editor
-        if pool is None or isinstance(editor, TextField):
+        pool = self._host.pool
+        if pool is None:
             return
         params: dict[str, JSON] = {"ref": self._form.completes, "argument": {"name": name, "value": text}}
-        if others := {other: value for other, value in editor.texts.items() if other != name and value}:
+        others = {row.field.name: row.text for row in self._editor.rows if row.field.name != name and row.text}
+        if others:
             params["context"] = {"arguments": others}
         try:
             values = await pool.request(self._form.server, lambda connection: connection.complete(params))
@@ -355,17 +322,15 @@ class FillScreen(PageScreen):
             self._suggest([value for value in values if value != text])
 
     def _suggest(self, values: Sequence[str]) -> None:
-        self._suggested = values
-        self._choices.display = bool(values)
+        self._suggested, self._choices.display = values, bool(values)
         self._choices.show([Choice(words=value) for value in values], current=0)
         self._choices.cursor = None  # nothing is chosen yet
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
         """Leave the keys to the field where there is nothing to choose."""
-        if action == "suggest":
-            return bool(self._suggested)
-        return action != "take" or self._choices.cursor is not None
+        is_needed = {"suggest": bool(self._suggested), "take": self._choices.cursor is not None}
+        return is_needed.get(action, True)
 
     def action_suggest(self, step: int) -> None:
         if self._choices.cursor is not None:
@@ -374,33 +339,24 @@ class FillScreen(PageScreen):
             self._choices.cursor = 0
 
     def action_take(self) -> None:
-        """Put the chosen suggestion into the field."""
         field, number = self.focused, self._choices.cursor
         if isinstance(field, TextField) and number is not None:
             field.load_text(self._suggested[number])
             field.move_cursor(field.document.end)
             self._choices.cursor = None
 
-    def _content(self) -> Mapping[str, JSON] | None:
-        """Return the values; None after saying what is wrong with them."""
-        if isinstance(self._editor, FormView):
-            return self._editor.content()
-        with self.telling():
-            return read_arguments(self._editor.value)
-        return None
-
     def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
         event.action()
 
     def on_finished(self) -> None:
         """After the last field, or by the button: use the values, unless one of them is wrong."""
-        if (values := self._content()) is not None:
+        if (values := self._editor.content()) is not None:
             self.action_leave()
             self._filled(values)
 
     def _flip(self) -> None:
         """Show the values as JSON instead of the form, or in the form again."""
-        if (values := self._content()) is not None:
-            form, as_json = replace(self._form, given=values), isinstance(self._editor, FormView)
+        if (values := self._editor.content()) is not None:
+            form, as_json = replace(self._form, given=values), not self._editor.is_whole
             self.action_leave()
             self.app.push_screen(FillScreen(self._host, form, self._filled, as_json=as_json))  # pyright: ignore[reportUnknownMemberType]

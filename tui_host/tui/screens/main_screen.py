@@ -504,10 +504,10 @@ class MainScreen(Covered, Screen[None]):
         """Ask for a note on the inspector's row, or for the call or frame that it is joined with."""
         row = None if self._inspector is None else self._inspector.chosen()
         if self.source is not None and self._inspector is not None and row is not None:
-            from tui_host.tui.screens.field_screen import JoinScreen, note_screen
+            from tui_host.tui.screens.field_screen import join_screen, note_screen
 
             screen = note_screen(self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw)
-            screen = JoinScreen(self.host.store, self.source.pairings(row)) if joins else screen
+            screen = join_screen(self.host.store, self.source.pairings(row)) if joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def on_transcript_chain_asked(self, event: Transcript.ChainAsked) -> None:

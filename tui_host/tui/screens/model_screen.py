@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.settings.environment_references import lacks_key
-from tui_host.settings.model_options import SETTABLE, Options, text_of, value_of
+from tui_host.settings.model_options import SETTABLE, text_of, value_of
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.tui.host_mask import mask_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tui_host.chat.session import Session
     from tui_host.host.host import Host, Reported
-    from tui_host.settings.schema import Profile, Provider
+    from tui_host.settings.schema import Provider
 
 _HUB = "three tools in place of all"
 PROTOCOL_WORDS = {
@@ -50,11 +50,6 @@ class Entry:
     words: str = ""  # a description
     value: str = ""  # a figure at the end of the line
     is_used: bool | None = None  # whether it is in use or set; None where that says nothing
-
-    @property
-    def choice(self) -> Choice:
-        mark = " " if self.is_used is None else "○●"[self.is_used]
-        return Choice(words=self.name, mark=mark, note=self.words, right=(self.value,) if self.value else ())
 
 
 class ModelScreen(Browse):
@@ -118,7 +113,9 @@ class ModelScreen(Browse):
 
     @override
     def items(self) -> Sequence[tuple[str, Choice]]:
-        words, typed = self.typed.casefold(), self._typed_model()
+        words, (provider, _, name) = self.typed.casefold(), self.typed.partition("/")
+        is_model = bool(name) and provider in self._host.settings.providers
+        typed = ModelRef(provider=provider, model=name) if is_model else None
         lines: list[tuple[str, Choice]] = []
         self._entries = {}
         for heading, entries in (
@@ -136,7 +133,10 @@ class ModelScreen(Browse):
                 lines.append(("", Choice(words=heading, heading=True)))
             for entry in matching:
                 self._entries[f"{heading} {entry.name}"] = entry
-                lines.append((f"{heading} {entry.name}", entry.choice))
+                mark = " " if entry.is_used is None else "○●"[entry.is_used]
+                right = (entry.value,) if entry.value else ()
+                choice = Choice(words=entry.name, mark=mark, note=entry.words, right=right)
+                lines.append((f"{heading} {entry.name}", choice))
         return lines
 
     @override
@@ -147,10 +147,8 @@ class ModelScreen(Browse):
         if entry is None:
             return
         named = " ".join(filter(None, (entry.name, entry.value, "(in use)" * bool(entry.is_used))))
-        words, fixed = (
-            f"{named}: {entry.words}",
-            [name for name in ("model", "protocol", "profile") if name in settings.fixed],
-        )
+        words = f"{named}: {entry.words}"
+        fixed = [name for name in ("model", "protocol", "profile") if name in settings.fixed]
         if fixed and settings.config_file is not None:
             file = line(settings.config_file.name, 40)
             words += f"\n{file} sets {' and '.join(fixed)}; another choice lasts until the program ends."
@@ -169,12 +167,6 @@ class ModelScreen(Browse):
             self.choices.show_line(begin, top=True)
             self.choices.move_cursor(next(used, begin + 1))
 
-    def _typed_model(self) -> ModelRef | None:
-        """Return the typed model, if its provider is configured."""
-        provider, _, model = self.typed.partition("/")
-        is_usable = bool(model) and provider in self._host.settings.providers
-        return ModelRef(provider=provider, model=model) if is_usable else None
-
     # What is chosen.
 
     @override
@@ -187,35 +179,32 @@ class ModelScreen(Browse):
         field.cursor_position = len(text)
 
     def _take_model(self, model: ModelRef) -> None:
-        self._note("the model", str(self._session.model), str(model))
-        self._session.model = self._host.sessions.model = model
-        self._remember({"model": str(model)})
+        before, self._session.model = str(self._session.model), model
+        self._host.sessions.model = model
+        self._remember("model", before, str(model), {"model": str(model)})
 
     def _take_protocol(self, name: str) -> None:
-        self._note("the tool protocol", self._session.protocol, name)
-        self._session.protocol = self._host.sessions.protocol = name
-        self._remember({"protocol": name})
+        before, self._session.protocol = self._session.protocol, name
+        self._host.sessions.protocol = name
+        self._remember("tool protocol", before, name, {"protocol": name})
 
     def _take_profile(self, name: str) -> None:
         """Use a profile; former choices for its settings are dropped."""
-        host, session = self._host, self._session
-        self._note("the profile", session.profile or "none", name or "none")
-        host.sessions.take_profile(session, name)
-        new, profile = host.sessions, host.settings.profiles.get(name)
+        session, new, before = self._session, self._host.sessions, self._session.profile
+        profile = self._host.settings.profiles.get(name)
+        new.take_profile(session, name)
         new.profile, new.model, new.protocol = name, session.model, session.protocol
         choices: dict[str, str | None] = {"profile": name or None}
         if profile is not None:
             settings = {"model": profile.model, "protocol": profile.protocol}
             choices |= {name: None for name, value in settings.items() if value is not None}
-        self._remember(choices)
+        self._remember("profile", before or "none", name or "none", choices)
 
-    def _note(self, what: str, before: str, now: str) -> None:
-        """Say in a chat that has begun what its next requests are made with."""
-        if self._session.turn and now != before:
-            self._session.note(f"{what} is {now} from here on; it was {before}")
-
-    def _remember(self, choices: Mapping[str, str | None]) -> None:
+    def _remember(self, what: str, before: str, now: str, choices: Mapping[str, str | None]) -> None:
+        """Save a choice, and say in a chat that has begun what its next requests are made with."""
         if self._session.turn:
+            if now != before:
+                self._session.note(f"the {what} is {now} from here on; it was {before}")
             self._session.save()
         with self.telling("used until the program ends, but not saved: ", "warning"):
             save_state(self._host.settings, choices)
@@ -244,23 +233,14 @@ class ModelScreen(Browse):
         else:
             take()
 
-    def _ask_key(self, provider: Provider, take: Callable[[], None] | None = None) -> None:
-        """Ask for a key; then apply the choice, or show the provider's models."""
+    def _ask_key(self, provider: Provider, stored: Callable[[], None] | None = None) -> None:
+        """Ask for a key; then apply a choice, or show the provider's models."""
 
-        def stored() -> None:
-            if take is not None:
-                take()
-                return
+        def show_models() -> None:
             self._write(f"{provider.name}/")
             self.start(self._ask_providers(provider.name))
 
-        self.app.push_screen(KeyScreen(self._host, provider, stored))  # pyright: ignore[reportUnknownMemberType]
-
-    async def _forget_key(self, name: str) -> None:
-        with self.telling("not deleted: "):
-            await self._host.keys.forget(self._host.settings.providers[name])
-            self._host.reported.pop(name, None)
-            self.notify(f"the key of {name} was deleted", markup=False)
+        self.app.push_screen(KeyScreen(self._host, provider, stored or show_models))  # pyright: ignore[reportUnknownMemberType]
 
     # The entries.
 
@@ -282,72 +262,66 @@ class ModelScreen(Browse):
 
     def _origin(self, provider: Provider) -> str:
         """Return where a provider is known from; empty for an unusable one."""
-        variable, environment = provider.key_variable, self._host.settings.environment
-        if provider.embedded:
-            return "built in, needs no key"
-        if provider.name in self._host.keys.stored:
-            return "its key is in the keyring"
-        if not provider.preset:
-            return "configured"
-        if variable is not None and environment.get(variable, "").strip():
-            return f"{variable} is set"
-        answer = self._host.reported.get(provider.name)
-        return "runs on this machine" if variable is None and answer is not None and answer.error is None else ""
+        variable, answer = provider.key_variable or "", self._host.reported.get(provider.name)
+        origins = {
+            "built in, needs no key": provider.embedded,
+            "its key is in the keyring": provider.name in self._host.keys.stored,
+            "configured": not provider.preset,
+            f"{variable} is set": self._host.settings.environment.get(variable, "").strip(),
+            "runs on this machine": not variable and answer is not None and answer.error is None,
+        }
+        return next((origin for origin, holds in origins.items() if holds), "")
 
     def _profiles(self) -> Iterator[Entry]:
-        """Yield the profiles and «no profile»; nothing if none is configured."""
         profiles, used = self._host.settings.profiles, self._session.profile
         for name, profile in profiles.items():
+            parts = [str(value) for value in (profile.model, profile.protocol) if value is not None]
+            for what, names in (("servers", profile.servers), ("tools", profile.tools)):
+                parts += [] if names is None else [f"{what} {', '.join(names) or 'none'}"]
+            parts += [] if profile.system is None else [line(profile.system.text.strip(), 80)]
             take = partial(self._with_key, profile.model, partial(self._take_profile, name))
-            yield Entry(name=name, words=" · ".join(_named(profile)), take=take, is_used=name == used)
+            yield Entry(name=name, words=" · ".join(parts), take=take, is_used=name == used)
         if profiles:
             take = partial(self._take_profile, "")
             yield Entry(name="no profile", words="all tools, no system prompt", take=take, is_used=used not in profiles)
 
     def _protocols(self) -> Iterator[Entry]:
         for name in PROTOCOLS:
-            over = name.removeprefix("hub+")
-            words = PROTOCOL_WORDS[name] if over == name else f"{_HUB}; asked for as in {over}"
-            yield Entry(
-                name=name, words=words, take=partial(self._take_protocol, name), is_used=name == self._session.protocol
-            )
+            words = PROTOCOL_WORDS.get(name) or f"{_HUB}; asked for as in {name.removeprefix('hub+')}"
+            take = partial(self._take_protocol, name)
+            yield Entry(name=name, words=words, take=take, is_used=name == self._session.protocol)
 
     def _options(self) -> Iterator[Entry]:
-        """Yield the options of the session's model with the values that are sent."""
-        sent, unsent = self._sent()
-
-        def ask(name: str) -> None:
-            self.app.push_screen(option_screen(self._host, self._session, name, self.look))  # pyright: ignore[reportUnknownMemberType]
-
-        for name in SETTABLE:
-            _, where = configured(self._host.settings, self._session, name)
-            words = "for this session" if value_of(self._session.options, name) is not None else where or NOT_SENT
-            on_wire = sent.on_wire(name)
-            if on_wire is not None and on_wire != value_of(sent, name):
-                words = "set by extra_body or a vendor's own key"
-            elif name in unsent:
-                words = f"not sent: {unsent[name]}"
-            value = mask_of(self._host)(text_of(on_wire))[:24]
-            yield Entry(name=name, words=words, value=value, take=partial(ask, name), is_used=bool(value))
-
-    def _sent(self) -> tuple[Options, Mapping[str, str]]:
-        """Return the options of the next request, and the options that cannot be sent, with reasons."""
+        """Yield the options of the session's model with the values that are sent, or why they are not."""
         from tui_host.llm.messages import Ask
         from tui_host.llm.model_request import unsent
 
         settings, session = self._host.settings, self._session
-        options, profile = session.options, settings.profiles.get(session.profile)
-        provider = settings.providers.get(session.model.provider)
-        options = options.over(profile.options) if profile is not None else options
-        if provider is None:
-            return options, {}
-        options = options.over(provider.options)
-        ask = Ask(model=session.model.model, messages=(), options=options)
-        return options, unsent(provider, ask, settings.environment)
+        profile, provider = settings.profiles.get(session.profile), settings.providers.get(session.model.provider)
+        sent, reasons = session.options, dict[str, str]()
+        for owner in (profile, provider):
+            sent = sent if owner is None else sent.over(owner.options)
+        if provider is not None:
+            ask = Ask(model=session.model.model, messages=(), options=sent)
+            reasons = unsent(provider, ask, settings.environment)
+
+        def change(name: str) -> None:
+            self.app.push_screen(option_screen(self._host, session, name, self.look))  # pyright: ignore[reportUnknownMemberType]
+
+        for name in SETTABLE:
+            _, where = configured(settings, session, name)
+            words = "for this session" if value_of(session.options, name) is not None else where or NOT_SENT
+            on_wire = sent.on_wire(name)
+            if on_wire is not None and on_wire != value_of(sent, name):
+                words = "set by extra_body or a vendor's own key"
+            elif name in reasons:
+                words = f"not sent: {reasons[name]}"
+            value = mask_of(self._host)(text_of(on_wire))[:24]
+            yield Entry(name=name, words=words, value=value, take=partial(change, name), is_used=bool(value))
 
     def _providers(self) -> Iterator[Entry]:
         """Yield the providers, those that can be used first: whether there is a key, and whether the provider answers."""
-        keyless = list[Entry]()
+        keyless: list[Entry] = []
         for provider in self._host.settings.providers.values():
             name, words = f"{provider.name}/", self._origin(provider)
             answer, take = self._host.reported.get(provider.name), partial(self._write, name)
@@ -363,18 +337,12 @@ class ModelScreen(Browse):
         yield from keyless
 
     def _stored_keys(self) -> Iterator[Entry]:
-        def forget(name: str) -> None:
-            self.start(self._forget_key(name))
+        async def forget(name: str) -> None:
+            with self.telling("not deleted: "):
+                await self._host.keys.forget(self._host.settings.providers[name])
+                self._host.reported.pop(name, None)
+                self.notify(f"the key of {name} was deleted", markup=False)
 
         for name in sorted(self._host.keys.stored):
-            yield Entry(name=f"delete the key of {name}", words="in the system's keyring", take=partial(forget, name))
-
-
-def _named(profile: Profile) -> Iterator[str]:
-    """Yield what a profile names."""
-    yield from (str(each) for each in (profile.model, profile.protocol) if each is not None)
-    for what, names in (("servers", profile.servers), ("tools", profile.tools)):
-        if names is not None:
-            yield f"{what} {', '.join(names) or 'none'}"
-    if profile.system is not None:
-        yield line(profile.system.text.strip(), 80)
+            take = partial(self.start, partial(forget, name))
+            yield Entry(name=f"delete the key of {name}", words="in the system's keyring", take=take)
