@@ -43,19 +43,6 @@ def counted_steps() -> Generator[Callable[[], int]]:
         gc.enable()
 
 
-def sizes_given(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[int]:
-    """Of each call of a function from now on, how long the texts and bytes are that it is given: one call may look at all of them."""
-    sizes: list[int] = []
-    whole: Callable[..., object] = getattr(owner, name)
-
-    def measured(*given: object, **named: object) -> object:
-        sizes.append(sum(len(each) for each in (*given, *named.values()) if isinstance(each, str | bytes)))
-        return whole(*given, **named)
-
-    monkeypatch.setattr(owner, name, measured)
-    return sizes
-
-
 def steps_of_each(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, taken: Callable[[], int]) -> list[int]:
     """Of each call of a function from now on, how many functions are called in it, while these are counted."""
     costs: list[int] = []

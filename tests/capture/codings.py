@@ -27,6 +27,5 @@ def coded(data: bytes, encoding: str) -> bytes:
 
 
 def undone(exchange: Exchange, side: Literal["request", "response"]) -> bytes:
-    """A body without its content coding."""
     records = exchange.chunks if side == "response" else [record for record in (exchange.request,) if record]
     return decode_records(record for record in records)[0]

@@ -30,12 +30,6 @@ class Disk:
     def make_room(self) -> None:
         self._connections[0].execute("PRAGMA max_page_count = 1000000").fetchall()
 
-    def statements(self) -> list[str]:
-        """What is executed from now on."""
-        executed: list[str] = []
-        self._connections[0].set_trace_callback(executed.append)
-        return executed
-
 
 @pytest.fixture
 def disk() -> Disk:

@@ -71,13 +71,11 @@ def llm(
 
 
 def known_ns(time: int | None) -> int:
-    """A time that has to be known."""
     assert time is not None
     return time
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Return once the condition holds; fails where it does not come true."""
     end = time.monotonic() + WAIT
     while not condition():
         assert time.monotonic() < end, "it did not come true in time"

@@ -88,7 +88,6 @@ def told(store: Store) -> bytes:
 
 
 def restored(form: int, folder: Path) -> Path:
-    """Make the file again that was kept of a form."""
     path = folder / "tui-host.db"
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript((GOLDEN / f"store-{form}.sql").read_text(encoding="utf-8"))

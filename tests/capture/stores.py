@@ -64,7 +64,6 @@ def other_process(path: Path, session: str) -> Generator[subprocess.Popen[bytes]
 
 
 def start_writer(path: Path, capture: str, count: int = 0) -> subprocess.Popen[bytes]:
-    """Start a process that records, and prints the number of the last record that was shown."""
     return _process("write", path, capture, count)
 
 
@@ -97,12 +96,10 @@ def record(store: Store, drafts: Iterable[Record], capture: str = "c1", redactor
 
 
 def kept(store: Store, **choice: str | int) -> list[bytes]:
-    """The data of the records that are chosen, in order."""
     return [each.data for each in store.records(**choice)]  # pyright: ignore[reportArgumentType] - by name
 
 
 def kept_of(store: Store, session: str) -> list[bytes]:
-    """The data of the records of a session, in order."""
     return [each.data for each, _ in store.session_records(session)]
 
 
@@ -143,7 +140,6 @@ def keep_session(store: Store, session: str, updated: int, *, words: bytes = b""
 
 
 def assert_sound(store: Store) -> None:
-    """SQLite's own checks find nothing wrong with the file."""
     assert store.read("PRAGMA integrity_check") == [("ok",)]
     assert store.read("PRAGMA foreign_key_check") == []
 

@@ -10,11 +10,8 @@ from typing import get_args
 import pytest
 
 from tests.capture.codings import coded
-from tests.capture.wires import Kept
 from tui_host.capture.content_codings import CodingError, Decoder, encoding_of
-from tui_host.capture.http.exchange_end import Ending, Reason, fold_exchanges, read_ending
-from tui_host.capture.http.observer import Observer
-from tui_host.capture.record import NOWHERE
+from tui_host.capture.http.exchange_end import Ending, Reason, read_ending
 
 EVENTS = b'data: {"a":1}\n\n: ping\n\ndata: [DONE]\n\n'
 ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
@@ -25,23 +22,6 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "br": lambda data: coded(data, "br"),
     "zstd": lambda data: coded(data, "zstd"),
 }
-
-
-def test_an_exchange_has_its_heads_its_bodies_and_its_end() -> None:
-    kept = Kept()
-    live = Observer(kept, wire="llm", peer="demo").begin("POST", "http://x", [("a", "b")], b'{"q":1}', NOWHERE)
-    live.response(200, [("Content-Type", "text/event-stream; charset=utf-8")])
-    live.chunk(EVENTS[:10])
-    live.chunk(EVENTS[10:])
-    (open_exchange,) = fold_exchanges(kept.records()).values()
-    live.end()
-    (found,) = fold_exchanges(kept.records()).values()
-    assert found.request is not None
-    assert found.request.head is not None
-    assert (found.request.head.method, found.request.head.url) == ("POST", "http://x")
-    assert (found.request.data, b"".join(chunk.data for chunk in found.chunks)) == (b'{"q":1}', EVENTS)
-    assert found.ending == Ending(size=len(EVENTS), kept=len(EVENTS))
-    assert open_exchange.ending is None
 
 
 def test_an_end_is_read_as_it_was_written_and_one_in_other_words_is_a_failure() -> None:

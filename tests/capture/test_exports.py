@@ -146,8 +146,6 @@ JSON_TYPE = ("content-type", "application/json")
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Records and items in memory, as a store gives them."""
-
     drafts: Sequence[Record]
     items: Sequence[Mapping[str, JSON]] = ()
 
@@ -165,7 +163,6 @@ class Kept:
 
 
 def exchange(name: str, body: bytes, answer: bytes, *, url: str = URL, turn: int = 1) -> Iterator[Record]:
-    """A request to a model and its answer."""
     place = replace(STEP, turn=turn)
     drafts = (
         llm("request", name, body, head=Head(method="POST", url=url, headers=(JSON_TYPE, ("x-empty", "")))),
@@ -316,12 +313,6 @@ def test_the_script_sends_every_request_again_byte_for_byte_with_the_credential_
         first, *lines = request.head.decode().split("\r\n")
         assert first == f"POST /v1/chat?key={KEY} HTTP/1.1"
         assert {f"Authorization: Bearer {KEY}", "X-It's: a 'b'", "content-type: application/json"} <= {*lines}
-
-
-def test_raw_is_the_bytes_of_bodies_and_frames_in_order() -> None:
-    drafts = [*exchange("x1", b"{}", b"data: 12345\n\n"), *over_http(), frame(b"{}\n"), frame(b"no \xff\n")]
-    once = [draft.data for draft in over_http() if draft.kind in {"request", "chunk"}]
-    assert Kept(drafts).told("raw") == b"".join([b"{}data: 12345\n\n", *once, b"{}\nno \xff\n"])
 
 
 def test_a_diagram_has_who_spoke_and_no_text_that_mermaid_acts_on() -> None:

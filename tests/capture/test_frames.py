@@ -13,7 +13,7 @@ from tests.capture.wires import rpc
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import WHOLE, frame_head, frames_in, made_frame, read_frame
 from tui_host.capture.json.narrowing import WORDS
-from tui_host.capture.json.reading import DEPTH, PARTS_LIMIT, is_deeper
+from tui_host.capture.json.reading import PARTS_LIMIT
 from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import NOWHERE, Place
 
@@ -176,12 +176,6 @@ def test_what_is_odd_about_an_answer_is_said() -> None:
         "an answer to nothing that was asked",
         "",
     ]
-
-
-def test_open_ends_and_escapes_do_not_mislead() -> None:
-    deep = ("[" * (DEPTH + 1) + "]" * (DEPTH + 1), "[" * 900, "[[]," * 900, '{"a":["\\\\",' * 60 + "0" + "]}" * 60)
-    flat = ("[" * DEPTH + "]" * DEPTH, '{"a":"' + '\\\\\\"[' * 900 + '"}')
-    assert [is_deeper(text) for text in (*deep, *flat)] == [True] * len(deep) + [False] * len(flat)
 
 
 @given(st.from_type(Link).filter(lambda link: link.span.exchange != "" and link.span.seq != 0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +14,6 @@ from tests.capture.stores import kept, save
 from tui_host.capture.record import Head, Record, lasted
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store import writer
 from tui_host.capture.store.store import Store
 from tui_host.capture.wall_clock import WallClock
 
@@ -161,14 +159,3 @@ def test_what_can_never_be_kept_is_counted_and_holds_up_nothing(recorder: Record
     assert kept(store, capture="c1") == [b"b"]
     assert recorder.unkept == 1
     assert any("could not be kept" in notice for notice in store.notices)
-
-
-def test_records_that_come_one_after_the_other_are_committed_together(recorder: Recorder, disk: Disk) -> None:
-    assert recorder.flush()
-    statements = disk.statements()
-    began = time.monotonic()
-    for _ in range(200):
-        recorder.append(frame())
-    assert recorder.flush()
-    ticks = (time.monotonic() - began) / writer.TICK
-    assert statements.count("COMMIT") <= ticks + 2

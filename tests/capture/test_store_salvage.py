@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import frame
-from tests.capture.stores import FIRST, SECOND, assert_sound, kept, killed_after, record, save, write_at_once
+from tests.capture.stores import FIRST, SECOND, assert_sound, kept, killed_after, record, save
 from tui_host.capture.store.companion_files import doubted
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
@@ -38,7 +38,6 @@ def spoil(path: Path, *pages: int) -> bytes:
 
 
 def a_database(path: Path, frames: int = 300) -> None:
-    """Two sessions with messages, and frames of one of them."""
     store = Store.open(path)
     for session in (FIRST, SECOND):
         save(store, session, turns=3)
@@ -120,27 +119,6 @@ connection.execute("CREATE TABLE begun (thing)")
 connection.executemany("INSERT INTO begun VALUES (?)", ((os.urandom(4000),) for _ in range(50)))
 os.kill(os.getpid(), 9)
 """
-
-
-@pytest.mark.exhaustive
-def test_two_that_open_a_damaged_file_at_once_set_it_aside_once_with_its_log(tmp_path: Path) -> None:
-    path = tmp_path / "tui-host.db"
-    a_database(path)
-    pages = pages_of(path, "records")
-    shown = killed_after(path, "to 100", 100)
-    damaged = spoil(path, pages[1])
-    log = path.with_name("tui-host.db-wal").read_bytes()
-
-    write_at_once(path, 100, "c2", "c3")
-
-    (aside,) = (file for file in tmp_path.glob("*.damaged-*") if not file.name.endswith("wal"))
-    assert aside.read_bytes() == damaged
-    assert aside.with_name(aside.name + "-wal").read_bytes() == log
-    store = Store.open(path)
-    assert [len(kept(store, capture=capture)) for capture in ("c2", "c3")] == [100, 100]
-    assert len(kept(store, capture="c1")) > 280
-    assert len(kept(store, capture="to 100")) >= shown
-    store.close()
 
 
 @pytest.mark.parametrize("is_new", [True, False])

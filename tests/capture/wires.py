@@ -16,8 +16,6 @@ __all__ = ["Kept", "rpc"]
 
 
 class Kept(Recording):
-    """Redacts and numbers drafts, and keeps them."""
-
     def __init__(self, *secrets: tuple[str, str]) -> None:
         super().__init__("c", Redactor(secrets))
         self.drafts: list[Record] = []

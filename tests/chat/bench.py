@@ -159,8 +159,6 @@ class Silent(Refuse):
 
 @dataclass(slots=True)
 class Bench:
-    """One session and what its turns work with."""
-
     services: Services
     session: Session
     pool: Sums
@@ -206,7 +204,6 @@ class Bench:
         return [f"{note.what} / {note.remedy}" for note in self.items(NoteItem)]
 
     def parts(self, kind: type[T]) -> list[T]:
-        """The parts of one kind in the history."""
         return [part for message in self.session.messages for part in message.parts if isinstance(part, kind)]
 
     def said(self) -> list[tuple[str, str]]:
@@ -266,24 +263,20 @@ def session_of(policy: Policy) -> Session:
 
 
 def asks(*called: tuple[str, str], text: str = "", finish: str = "") -> list[bytes]:
-    """An answer that asks for calls: names and arguments."""
     made = [Call(f"w{number}", name, {}, arguments) for number, (name, arguments) in enumerate(called)]
     return bodies.says("openai", bodies.Answer(text, made, stop=finish))
 
 
 def says(text: str, finish: str = "") -> list[bytes]:
-    """An answer of words."""
     return bodies.says("openai", bodies.Answer(text, stop=finish))
 
 
 def refuses(status: str, message: str = "", more: str = "") -> list[bytes]:
-    """A provider's refusal in its own words."""
     body = json.dumps({"error": {"message": message}}).encode() if message else b""
     return [head(status, kind="application/json", more=more), body]
 
 
 def chain(at: Bench, number: str = "1.1.1", dialect: str = "openai") -> dict[str, CallStep]:
-    """The steps of a call's chain, by what happened."""
     provider = Provider(name="demo", base_url=Template(text=""), dialect=dialect)
     found = chain_of(RecordedWires(at.records, {"demo": provider}), number)
     assert found is not None

@@ -28,8 +28,6 @@ def demo_url() -> Iterator[str]:
 
 @dataclass
 class Make:
-    """Makes sessions."""
-
     demo_url: str
     folder: Path
     made: list[Bench] = field(default_factory=list[Bench])

@@ -15,9 +15,7 @@ from tui_host.chat.conversation import (
     AnswerItem,
     CallItem,
     Conversation,
-    Item,
     NoteItem,
-    SummaryItem,
     UserItem,
     item_from_text,
     item_to_text,
@@ -48,28 +46,6 @@ def message(text: str) -> Message:
     return Message(role="user", parts=(Text(text=text),))
 
 
-def test_a_view_learns_what_changed_and_what_streams_is_made_when_it_looks() -> None:
-    kept: list[Item] = []
-    conversation = Conversation(keep=lambda _, item: kept.append(item))
-    conversation.add(UserItem(turn=1, text="a"))
-    number = conversation.add(AnswerItem(turn=1, step=1))
-    seen = conversation.revision
-    assert conversation.changed_since(seen) == []
-    made: list[str] = []
-
-    def make() -> Item:
-        made.append("made")
-        return AnswerItem(turn=1, step=1, text="so far")
-
-    for _ in range(1000):
-        conversation.grow(number, make)
-    conversation.add(UserItem(turn=2, text="c"))
-    assert (conversation.changed_since(seen), conversation.changed_since(0), made) == ([1, 2], [0, 1, 2], [])
-    assert (conversation[number], made) == (AnswerItem(turn=1, step=1, text="so far"), ["made"])
-    conversation.put(number, AnswerItem(turn=1, step=1, text="all", state="done"))
-    assert [item.text for item in kept if isinstance(item, AnswerItem)] == ["", "all"]
-
-
 def test_no_secret_is_shown_however_it_comes_in() -> None:
     session = replace(session_of(Policy(())), redact=Redactor([("TOKEN", "hunter2-hunter2")]).text)
     shown = session.conversation
@@ -82,17 +58,6 @@ def test_no_secret_is_shown_however_it_comes_in() -> None:
     assert "hunter2-hunter2" not in repr(list(shown))
     assert repr(list(shown)).count("⟨secret:TOKEN⟩") == 6
     assert shown[answer] is shown[answer]
-
-
-def test_a_session_goes_on_with_the_number_of_its_last_step() -> None:
-    def summary(turn: int, steps: int) -> SummaryItem:
-        return SummaryItem(turn=turn, steps=steps, calls=0, seconds=1.0)
-
-    items = [AnswerItem(turn=1, step=9), summary(1, 9), AnswerItem(turn=2, step=1), summary(2, 2), summary(2, 1)]
-    session = replace(session_of(Policy(())), turn=2, conversation=Conversation(items))
-    assert session.step == 3
-    session.begin_turn("more")
-    assert session.step == 0
 
 
 def test_a_title_is_the_first_line_cut_short() -> None:

@@ -146,19 +146,6 @@ async def test_a_call_that_the_server_left_in_the_text_is_told_to_the_user_and_n
     assert (later.stop, later.answer) == ("done", "Anything else?")
 
 
-@pytest.mark.parametrize("name", PLAIN)
-async def test_the_result_of_an_edited_call_says_what_ran_and_the_call_stays_as_written(bench: Make, name: str) -> None:
-    async with bench.hearing(says(call(name)), says("It is 12."), protocol=name) as at:
-        at.services.approver = Answers(lambda question: question.approve(edited=b'{"a":6,"b":6}'))
-        await at.ask(ASKED)
-
-    assert at.pool.sent == [("math.add", b'{"a":6,"b":6}')]
-    assert texts(at, 1)[-2] == ("assistant", call(name))
-    result = 'edited by the user: ran with {"a":6,"b":6}\n12'
-    assert (json.dumps(result) if name == "hermes" else result) in texts(at, 1)[-1][1]
-    assert [text for text in at.linked("told") if b"edited by the user" in text] != []
-
-
 @pytest.mark.parametrize(
     ("name", "thought", "again"),
     [

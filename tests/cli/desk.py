@@ -26,13 +26,13 @@ def server(name: str, mode: str, *more: str) -> str:
 CLEARS = "\x1b[2J\x1b]52;c;Y3VybA==\x1b\\\u202ereversed\x9b31m\a"
 
 
-def loud(called: Path | None = None) -> str:
-    """A server whose every word tries to act on a terminal; with a path it makes that file when its tool is called, and never answers."""
+def loud() -> str:
+    """A server whose every word tries to act on a terminal."""
     script: dict[str, object] = {
         "name": f"loud {CLEARS}",
         "at start": [{"stderr": f"stderr {CLEARS}"}],
         "tools": [tool("shout", description=f"described {CLEARS}"), tool(f"odd{CLEARS}")],
-        "on": {"tools/call": [{"touch": str(called)} if called else {"text": f"result {CLEARS}"}]},
+        "on": {"tools/call": [{"text": f"result {CLEARS}"}]},
     }
     return mcp_server(script).table("loud")
 

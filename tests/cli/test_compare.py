@@ -10,14 +10,7 @@ from tests.cli.desk import desk, loud
 from tests.kit.bodies import asks, text
 from tests.kit.peer import hangs, head
 from tests.kit.program import Ended, Programs
-from tui_host.chat.comparison import ComparedModel, ComparedRun, Figures, comparison_to_json
-from tui_host.chat.conversation import CallItem
-from tui_host.chat.policy import CallRequest
-from tui_host.chat.turn_result import Outcome, TurnResult
 from tui_host.errors import JSON
-from tui_host.llm.messages import ToolCall
-from tui_host.servers.catalog import Tool
-from tui_host.settings.schema import ModelRef
 
 MATH = '[servers.math]\nbundled = "math"\n'
 
@@ -56,18 +49,23 @@ def test_each_column_is_a_session_whose_bytes_are_those_that_went_over_the_wire(
 def test_what_varies_between_the_repeats_is_told_and_what_does_not_fit_the_tools_schema(
     program: Programs, tmp_path: Path
 ) -> None:
-    wished = ('{"a":1,"b":2}', '{"a":1,"b":"2"}')
+    wished = ('{"a":1,"b":2}', '{"a":1,"b":"2"}', '{"a":1}')
     said = [answer for arguments in wished for answer in (asks(("math__add", arguments)), text("well"))]
-    words = ("compare", "go", "--with", "mine/m", "--repeat", "2", "--allow", "math.*", "--json")
+    said[-2:] = [asks(("math__add", wished[-1]), ("math__power", "{}")), text("so")]
+    words = ("compare", "go", "--with", "mine/m", "--repeat", "3", "--allow", "math.*", "--json")
     with desk(program, tmp_path, *said, servers=MATH) as place:
         [column] = columns_of(place.run(*words))
-    assert column["tools"] == [{"server": "math", "tool": "add", "runs": 2, "calls": 2}]
-    varied = [{"json": "2", "runs": 1}, {"json": '"2"', "runs": 1}]
+    unknown = {"server": "", "tool": "math__power", "runs": 1, "calls": 1}
+    assert column["tools"] == [{"server": "math", "tool": "add", "runs": 3, "calls": 3}, unknown]
+    varied = [{"json": json, "runs": 1} for json in ("2", '"2"', None)]
     assert column["varying"] == [{"server": "math", "tool": "add", "call": 1, "argument": "b", "values": varied}]
-    assert (column["schema_errors"], column["answers"]) == (1, [{"answer": "well", "runs": 2}])
+    assert (column["schema_errors"], column["answers"]) == (
+        2,
+        [{"answer": "well", "runs": 2}, {"answer": "so", "runs": 1}],
+    )
     calls = [call for run in column["runs"] for call in _list(run["calls"])]
-    assert [(call["decision"], call["by"]) for call in calls] == [("approved", "flag")] * 2
-    assert [call["schema_errors"] for call in calls] == [[], ["b: '2' is not of type 'number'"]]
+    assert [(call["decision"], call["by"]) for call in calls[:3]] == [("approved", "flag")] * 3
+    assert calls[1]["schema_errors"] == ["b: '2' is not of type 'number'"]
 
 
 def test_a_table_tells_the_call_that_was_refused_the_column_that_failed_and_the_option_that_allows(
@@ -101,41 +99,3 @@ def test_a_signal_ends_it_and_what_was_done_so_far_is_told(program: Programs, tm
 def _list(value: JSON) -> list[dict[str, JSON]]:
     assert isinstance(value, list)
     return [item for item in value if isinstance(item, dict)]
-
-
-ADD = Tool(server="math", name="add")
-
-
-def outcome(number: str, server: str, tool: str, asked: JSON) -> Outcome:
-    call = ToolCall(id=number, wire_id="", name=tool, arguments="")
-    item = CallItem(turn=1, step=1, call=number, server=server, tool=tool, asked="")
-    return Outcome(call=call, item=item, server=server, tool=tool, asked=asked)
-
-
-def made(*asked: JSON, answer: str | None = "done", unknown: str = "") -> ComparedRun:
-    """A run that called `math.add` with each of these, and a tool that there is not."""
-    outcomes = [outcome(f"c{number}", "math", "add", arguments) for number, arguments in enumerate(asked)]
-    for number, made_call in enumerate(outcomes):
-        made_call.request = CallRequest(call=f"c{number}", tool=ADD, arguments=b"")
-    if unknown:
-        outcomes.append(outcome("x", "", unknown, "{broken"))
-    result = TurnResult(turn=1, answer=answer, outcomes=outcomes)
-    return ComparedRun(session="s", result=result, figures=Figures(requests=len(asked)))
-
-
-def test_what_runs_have_in_common_and_where_they_differ_is_counted() -> None:
-    runs = [
-        made({"a": 1, "b": 2}, {"a": 5}),
-        made({"a": 1, "b": "2"}, {"a": 5}, answer="b"),
-        made({"a": 1}, unknown="math__power", answer=None),
-        made({"a": 1, "b": 2}),
-    ]
-    value = comparison_to_json(ComparedModel(model=ModelRef(provider="p", model="m"), protocol="native"), runs)
-    assert value["tools"] == [
-        {"server": "math", "tool": "add", "runs": 4, "calls": 6},
-        {"server": "", "tool": "math__power", "runs": 1, "calls": 1},
-    ]
-    values = [{"json": "2", "runs": 2}, {"json": '"2"', "runs": 1}, {"json": None, "runs": 1}]
-    assert value["varying"] == [{"server": "math", "tool": "add", "call": 1, "argument": "b", "values": values}]
-    answers = (("done", 2), ("b", 1), (None, 1))
-    assert value["answers"] == [{"answer": answer, "runs": count} for answer, count in answers]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import wait_until
-from tests.cli.desk import Desk, calls_of, desk, loud, server
+from tests.cli.desk import Desk, desk, loud, server
 from tests.kit.bodies import asks, chunk, text
 from tests.kit.peer import hangs, head
 from tests.kit.program import Programs, Reader, plain_environment
@@ -135,20 +135,6 @@ def test_while_the_model_hangs(program: Programs, tmp_path: Path, number: signal
             said = [str(message["content"]) for message in place.provider.messages(-1)]
             assert said[:2] == ["hello", "so far"]
             assert any("stopped" in words for words in said[2:])
-
-
-def test_while_a_tool_hangs(program: Programs, tmp_path: Path) -> None:
-    called = tmp_path / "called"
-    with desk(program, tmp_path, asks(("loud__shout", '{"a":1}')), servers=loud(called)) as place:
-        running = place.start("ask", "--json", "--yes", "hello")
-        running.until(called.exists, "the call")
-        running.signal(TERM)
-        ended = running.wait()
-    assert (ended.code, ended.left, ended.told) == (143, (), "")
-    assert (ended.json["stop"], ended.json["answer"]) == ("stopped", None)
-    (call,) = calls_of(ended)
-    told = [call[name] for name in ("asked", "sent", "decision", "by", "result")]
-    assert told == [{"a": 1}, {"a": 1}, "approved", "flag", None]
 
 
 def test_while_servers_are_waited_for_which_is_told(program: Programs, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ One member of a step says what it is:
 - `bytes` (Latin-1) on standard output, `times` times a text of `size` times these; `line` a text there
 - `stderr` a text (in which `\\udcff` stands for the byte 255), `times` times, or what the environment has under the name `variable`;
   with `params` those of the message behind it
-- faults: `exit` with a code, `close` (1 is standard output), `wait` seconds, or those of the call's argument of that name, `touch` a file,
+- faults: `exit` with a code, `close` (1 is standard output), `wait` seconds, or those of the call's argument of that name,
   `ignore` signals, `spawn` Python code, play steps in the `background`. No step at all is a server that never answers
 """
 
@@ -244,8 +244,6 @@ def misbehave(step: Message) -> None:
             sys.stderr.buffer.flush()
         case {"close": descriptor}:
             os.close(int(number(descriptor, 1)))
-        case {"touch": path}:
-            Path(str(path)).touch()
         case {"ignore": names}:
             for name in listed(names):
                 signal.signal(signal.Signals[str(name)], signal.SIG_IGN)

@@ -25,17 +25,14 @@ KEY = "sk-canary-0123456789"
 
 
 def provider_at(url: str, **more: object) -> Provider:
-    """A provider at that address."""
     return Provider(name="mine", base_url=Template(text=url, literal=True), **more)  # pyright: ignore[reportArgumentType] - shorthand
 
 
 def recorder() -> Recorder:
-    """Keeps records in memory."""
     return Recorder(None, Redactor(), capture="c")
 
 
 def body_of(records: list[Record]) -> bytes:
-    """A response's body out of its chunks."""
     return b"".join(record.data for record in records if record.kind == "chunk")
 
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import AsyncIterator
 
 import anyio
 import pytest
 
 from tests.kit.bodies import DONE, chunk
 from tests.kit.peer import PATIENCE, Exchange, cuts, hangs, head, peer
-from tests.llm.asking import KEY, PLACE, RECORDED, asked, body_of, kinds, provider_at, recorder, refused
+from tests.llm.asking import KEY, PLACE, RECORDED, asked, body_of, kinds, recorder, refused
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
 from tests.llm.recorded.case import TEXT
 from tui_host.capture.http.exchange_end import read_ending
-from tui_host.capture.record import Place
 from tui_host.errors import ModelError
-from tui_host.llm.answer_stream import CLOSED, MADE_UP_LIMIT, MOST_AHEAD, BodyAhead
+from tui_host.llm.answer_stream import CLOSED, MADE_UP_LIMIT
 from tui_host.llm.fold import Fold
-from tui_host.llm.model_client import ModelClient
 from tui_host.llm.protocols.table import protocol
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Template
@@ -173,35 +170,3 @@ async def test_an_answer_that_goes_on_behind_its_call_is_read_for_a_while_then_c
     assert (fold.stop, fold.vendor_stop, fold.usage.output_total) == ("end", CLOSED, None)
     assert sum(len(piece.text) for piece in fold.cut_off) > MADE_UP_LIMIT  # what is made up is what people come to see
     assert read_ending(list(kept.since(0))[-1].data).reason == "closed by host"
-
-
-async def test_what_came_together_is_taken_at_once_and_no_more_is_read_than_has_its_room() -> None:
-    async def body() -> AsyncIterator[bytes]:
-        for number in range(MOST_AHEAD + 3):
-            yield b"%d " % number
-        await anyio.sleep_forever()
-
-    ahead, taken = BodyAhead(body()), list[bytes]()
-    with anyio.fail_after(PATIENCE):
-        async with anyio.create_task_group() as group:
-            group.start_soon(ahead.run)
-            taken += [await ahead.take(), await ahead.take()]
-            await ahead.stop()
-    assert MOST_AHEAD <= len(taken[0].split()) <= MOST_AHEAD + 2
-    assert b"".join(taken).split() == [b"%d" % number for number in range(MOST_AHEAD + 3)]
-
-
-async def test_models_are_listed_and_the_listing_is_recorded() -> None:
-    kept = recorder()
-    client = ModelClient(kept, {})
-    async with peer(
-        [head(kind="application/json"), b'{"data":[{"id":"a"},{"id":"b"}]}'], [head("500 Oops"), b"oops"]
-    ) as there:
-        assert await client.list_models(provider_at(there.url)) == ("a", "b")
-        with pytest.raises(ModelError, match="500: oops"):
-            await client.list_models(provider_at(there.url))
-    await client.aclose()
-
-    assert there.requests[0].data.startswith(b"GET /v1/models HTTP/1.1\r\n")
-    assert kinds(list(kept.since(0)))[:4] == ["request", "response", "chunk", "end"]
-    assert kept.since(0)[0].place == Place()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import ipaddress
 import ssl
-import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -136,31 +134,3 @@ async def test_servers_that_list_models_are_found_and_one_that_hangs_is_not_wait
 async def test_what_is_no_model_server_is_left_out(pieces: list[bytes]) -> None:
     async with peer(pieces) as there:
         assert await local_servers({"llamacpp": there.url}) == ()
-
-
-def printed(code: str) -> str:
-    """What it prints in a fresh interpreter."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-
-
-def test_where_nobody_listens_nothing_that_speaks_http_is_imported() -> None:
-    code = """
-import sys, anyio
-from tui_host.llm.probe import local_servers
-print(anyio.run(local_servers, {"ollama": "http://127.0.0.1:9/v1"}), *{"httpx", "httpcore"} & set(sys.modules))
-"""
-    assert printed(code) == "()\n"
-
-
-def test_httpx_comes_without_its_command_line_which_can_still_be_had() -> None:
-    code = """
-import sys
-from tui_host.llm.httpx_import import import_httpx
-import_httpx()
-import tui_host.llm.model_client
-print(*sorted({"click", "rich"} & set(sys.modules)))
-import_httpx()
-import httpx._main
-print(tui_host.llm.model_client.httpx.AsyncClient.__name__, "click" in sys.modules)
-"""
-    assert printed(code).splitlines() == ["", "AsyncClient True"]

@@ -40,7 +40,6 @@ def body_of(name: str, *messages: Message, service: str = "", **more: object) ->
 
 
 def sent(name: str, *messages: Message, service: str = "", **more: object) -> list[dict[str, JSON]]:
-    """The conversation as it is sent."""
     request = outgoing(name, *messages, service=service, **more)
     return json.loads(request.body)[request.growing]
 

@@ -26,7 +26,6 @@ def script(on: Script | None = None, more: Script | None = None) -> Script:
 
 
 def calls(*steps: Mapping[str, object]) -> Script:
-    """One that does this in each call."""
     return script({f"tools/call {name}": steps for name in ("echo", "slow", "progress")})
 
 
@@ -116,7 +115,6 @@ MODES: Mapping[str, Callable[[str], Script]] = {
 
 
 def paced(pace: str) -> Script:
-    """Progress at this pace."""
     reports = [{"progress": number, "total": 10, "message": "working"} for number in range(10)]
     steps = [each for report in reports for each in ({"wait": float(pace or 0.1)}, report)]
     return {"tools/call progress": [*steps, {"text": "worked"}]}

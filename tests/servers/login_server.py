@@ -165,7 +165,6 @@ async def tell(asked: Exchange, value: JSON, status: str = "200 OK") -> None:
 
 @asynccontextmanager
 async def login_server(**knobs: object) -> AsyncGenerator[LoginServer]:
-    """Serve both."""
     login = LoginServer()
     for name, value in knobs.items():
         setattr(login, name, value)
@@ -209,7 +208,6 @@ async def connected(
 
 
 async def state_of(server: LoginServer, person: Declines, logins: LoginStore | None = None, **more: object) -> str:
-    """Connect, and return the status in words."""
     async with connected(server, person, logins, **more) as running:
         status = running.status("guarded")
         return status.detail or status.state

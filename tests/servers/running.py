@@ -79,7 +79,6 @@ class Running:
         )
 
     async def call_and_lose(self, server: str, tool: str, arguments: bytes) -> None:
-        """Call a tool that ends its server."""
         with pytest.raises(ServerError):
             await self.call(server, tool, arguments)
 

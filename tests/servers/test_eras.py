@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Generator
 
 import anyio
@@ -96,20 +94,6 @@ async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
             await read(nothing)
 
 
-async def test_every_frame_of_a_call_is_recorded_in_its_place(running: Running) -> None:
-    async def call(number: int) -> None:
-        await running.call("sdk", "echo", b'{"text":"number %d"}' % number, call=f"numbered_{number}")
-
-    async with anyio.create_task_group() as group:
-        for number in range(3):
-            group.start_soon(call, number)
-    frames = running.records("sdk", kind="frame")
-    for number in range(3):
-        asked, answered = (frame.data for frame in frames if frame.place.call == f"numbered_{number}")
-        assert b'"arguments":{"text":"number %d"}' % number in asked
-        assert b"number %d" % number in answered
-
-
 async def test_a_stopped_call_reaches_the_server_and_the_connection_lives(spec: ServerSpec, running: Running) -> None:
     def calls() -> int:
         return sum(b'"tools/call"' in line for line in running.lines("sdk", "out"))
@@ -192,23 +176,3 @@ async def test_the_old_transport_is_found_behind_a_url_that_nobody_explained(sse
     async with started(remote("sdk", sse_url)) as running:
         assert (running.status("sdk").state, running.status("sdk").transport) == ("ready", "sse")
         assert (await running.call("sdk", "echo", b'{"text":"x"}')).content[0].text == "x"
-
-
-CODE = """
-import sys
-from tui_host.servers.sdk_import import put_off
-put_off()
-import tui_host.servers.connection
-print(*sorted({name.partition(".")[0] for name in sys.modules} & {"starlette", "uvicorn", "cryptography", "jsonschema", "httpx2"}))
-import mcp.client
-print(getattr(mcp, "__wrapped__", None), "mcp.server" in sys.modules, mcp.client.session.ClientSession.__name__)
-from mcp import *
-from mcp.client import Client as same
-print(Client is mcp.Client is same, ClientSession is tui_host.servers.client.ClientSession, mcp.types.Tool is Tool)
-print(hasattr(mcp, "nothing"), hasattr(mcp.client, "nothing"))
-"""
-
-
-def test_the_server_half_of_the_sdk_is_imported_only_for_who_asks_for_it() -> None:
-    run = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == ["", "None False ClientSession", "True True True", "False False"]

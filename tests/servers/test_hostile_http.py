@@ -19,8 +19,6 @@ from tui_host.errors import JSON, ServerError
 
 
 def answering(status: str, body: bytes = b"", **headers: str) -> Script:
-    """Answer with this, whatever is asked."""
-
     async def script(asked: Exchange) -> None:
         await asked.respond(status, body, **headers)
 
@@ -58,7 +56,6 @@ def once(answer: Answer) -> Script:
 
 
 async def outcome(running: Running, name: str) -> str:
-    """What a call gives, or why it fails."""
     try:
         return (await running.call(name)).content[0].text
     except ServerError as error:
@@ -118,7 +115,6 @@ async def as_asked(asked: Exchange) -> None:
 
 @pytest.fixture(scope="module")
 async def raw() -> AsyncGenerator[Running]:
-    """One connection that lives through every fault."""
     async with behind_url(**{"tools/call": as_asked}) as (server, running):
         yield running
         assert not any(asked.path == "/steal" for asked in server.requests)

@@ -53,7 +53,6 @@ def asks(method: str = "elicitation/create", params: object = FORM, **more: obje
 
 
 def at_once(times: int = 1, method: str = "elicitation/create", params: object = FORM) -> Mapping[str, object]:
-    """Ask without waiting for the answer."""
     return asks(method, params, times=times, wait=False)
 
 
@@ -147,8 +146,6 @@ async def test_forms_are_filled_in_declined_or_cancelled_one_after_the_other(spe
 
 
 class Colours:
-    """Answers every request to a model."""
-
     def model_for(self, session: str | None, hints: Sequence[str]) -> str:
         return f"{hints or 'mine'}/{session}"
 

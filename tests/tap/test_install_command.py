@@ -23,8 +23,6 @@ def never() -> bool:
 
 
 class Desk:
-    """A person's home, and the command in it."""
-
     def __init__(self, home: Path) -> None:
         self.home = home
         self.environment = {"HOME": str(home)}

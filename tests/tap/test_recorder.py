@@ -45,8 +45,8 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.companion_files import doubt
 from tui_host.tap.lines import TappedLines
 from tui_host.tap.recorder import LogForm, TapLog
-from tui_host.tap.relay import CHUNK, COMPLETE, GAP, IN, LOST, Ring
-from tui_host.tap.ring import AT_ONCE, Item, RingReader
+from tui_host.tap.relay import CHUNK, GAP, IN, LOST, Ring
+from tui_host.tap.ring import Item, RingReader
 from tui_host.tap.session import RecorderOptions, TapRecorder, TapSession
 from tui_host.tap.stdio_arguments import NoLogError, open_log
 
@@ -171,17 +171,6 @@ def test_what_three_recorders_died_of_is_passed_over_and_counted(tmp_path: Path)
     assert process.wait() == 0
 
 
-def test_where_relay_and_recorder_are_killed_what_was_stored_is_there_and_the_session_is_over(tmp_path: Path) -> None:
-    process = start(tap(tmp_path, *SERVER))
-    server = int(line_of(process))
-    trip(process, 0)
-    until_kept(tmp_path, 3)
-    os.kill(recorder_of(process.pid), signal.SIGKILL)
-    process.kill()
-    assert data(recorded(tmp_path), "out") == PING % 0
-    until(lambda: not runs(server))  # it reads the end of its input
-
-
 def damage(folder: Path) -> None:
     for file in folder.glob("tui-host.db*"):
         if file.name in {"tui-host.db", "tui-host.db-wal"}:
@@ -228,7 +217,6 @@ PIECE = bytes(range(256)) * 64
 
 
 def read(reader: RingReader) -> list[Item]:
-    """All that is there, and free it."""
     found: list[Item] = []
     while reader.has_more:
         found += reader.read()
@@ -270,30 +258,6 @@ def test_what_finds_no_room_is_counted_and_marked_where_it_is_missing() -> None:
     for recorder in (reader, RingReader(ring.file), RingReader(ring.file)):  # each begins where the last one has freed
         items = [*recorder.read(), *recorder.read()]  # what was there at the look before
         assert [(item.kind, item.data) for item in items] == [(GAP, b"%d" % lost), (CHUNK, b"after")]
-
-
-def test_the_lost_end_of_an_exchange_leaves_a_gap_though_it_has_no_bytes() -> None:
-    ring = Ring(room=100)
-    reader = RingReader(ring.file)
-    ring.add(CHUNK, 7, bytes(80))
-    ring.add(COMPLETE, 7, b"")
-    read(reader)
-    ring.add(CHUNK, 8, b"")
-    assert [item.kind for item in read(reader)] == [GAP, CHUNK]
-    assert ring.words[LOST] == 1
-
-
-def test_of_a_large_item_too_only_what_was_there_at_the_look_before_is_read() -> None:
-    ring = Ring()
-    reader = RingReader(ring.file)
-    ring.add(CHUNK, 7, bytes(AT_ONCE))
-    reader.read()
-    ring.add(CHUNK, 8, b"since then")
-    assert [[item.number for item in reader.read()] for _ in range(3)] == [[7], [8], []]
-    ring.add(CHUNK, 7, bytes(AT_ONCE))
-    reader.read()
-    ring.add(CHUNK, 8, bytes(AT_ONCE))
-    assert [[item.number for item in reader.read()] for _ in range(2)] == [[7], [8]]
 
 
 def test_a_line_with_a_gap_says_so_and_the_lines_behind_it_are_whole() -> None:

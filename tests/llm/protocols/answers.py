@@ -63,7 +63,6 @@ def made_up(name: str) -> str:
 
 
 def speaking(name: str) -> ToolProtocol:
-    """A tool protocol with its shipped prompt."""
     template = shipped(f"protocols/{name}.md")
     return protocol(name, template.read_text(encoding="utf-8") if template.is_file() else "")
 
@@ -132,5 +131,4 @@ def joined(events: Sequence[ModelEvent]) -> list[ModelEvent]:
 
 
 def text_of(message: Message) -> str:
-    """All texts of a message."""
     return "".join(part.text for part in message.parts if isinstance(part, Text))

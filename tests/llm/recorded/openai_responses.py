@@ -55,7 +55,6 @@ def said(index: int | None = 0) -> dict[str, JSON]:
 
 
 def words(index: int | None = 0) -> bytes:
-    """The text as an item, in pieces."""
     of = f"msg_{index}"
     pieces = [named("output_text.delta", index, item_id=of, delta=piece, logprobs=[]) for piece in (TEXT[:7], TEXT[7:])]
     begun = opened(index, {"type": "message", "id": of, "status": "in_progress", "content": []})
@@ -64,7 +63,6 @@ def words(index: int | None = 0) -> bytes:
 
 
 def item(asked: tuple[str, str], wire_id: str, item_id: str, *, is_done: bool = True) -> dict[str, JSON]:
-    """A call as an item."""
     found: dict[str, JSON] = {"type": "function_call", "id": item_id, "call_id": wire_id, "name": asked[0]}
     return found | {"arguments": asked[1] if is_done else "", "status": "completed" if is_done else "in_progress"}
 
