@@ -13,8 +13,6 @@ from typing_extensions import override
 if TYPE_CHECKING:
     from types import FrameType
 
-    import pytest
-
 
 def steps(run: Callable[[], object]) -> int:
     """How many functions are called in it, of Python and of C, in this thread."""
@@ -41,22 +39,6 @@ def counted_steps() -> Generator[Callable[[], int]]:
     finally:
         sys.setprofile(before)
         gc.enable()
-
-
-def steps_of_each(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, taken: Callable[[], int]) -> list[int]:
-    """Of each call of a function from now on, how many functions are called in it, while these are counted."""
-    costs: list[int] = []
-    whole: Callable[..., object] = getattr(owner, name)
-
-    def counted(*given: object, **named: object) -> object:
-        before = taken()
-        try:
-            return whole(*given, **named)
-        finally:
-            costs.append(taken() - before)
-
-    monkeypatch.setattr(owner, name, counted)
-    return costs
 
 
 class Copied(bytes):

@@ -26,9 +26,7 @@ from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.pages.detail_page import Page
 
-CAPTURE = "c1"
 CALL_ID = "s.1.1.1"
-NAMES = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add")}
 TOOL: JSON = {
     "type": "function",
     "function": {"name": "math__multiply", "description": "Multiply two numbers.", "parameters": {"type": "object"}},
@@ -74,8 +72,6 @@ class Wires(SessionSource):
         self._clock = ""
         self._begun: dict[tuple[str, int], int] = {}
 
-    # The source.
-
     @override
     def record(self, key: tuple[str, int]) -> Record | None:
         return self.records[key[1] - 1] if 0 < key[1] <= len(self.records) else None
@@ -94,9 +90,8 @@ class Wires(SessionSource):
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
-        return NAMES if row.lane == "llm" else {}
-
-    # What a test does.
+        tools = ("multiply", "add") if row.lane == "llm" else ()
+        return {f"math__{tool}": ("math", tool) for tool in tools}
 
     def hide_with(self, mask: Mask) -> None:
         self._mask = mask
@@ -104,7 +99,7 @@ class Wires(SessionSource):
     def append(self, draft: Record, at: float) -> Record:
         record = replace(
             draft,
-            capture=CAPTURE,
+            capture="c1",
             seq=len(self.records) + 1,
             time_ns=1_700_000_000_000_000_000 + round(at * 1e9),
             mono_ns=5_000_000_000 + round(at * 1e9),
@@ -150,10 +145,9 @@ class Wires(SessionSource):
         return self.ladder.rows[row.number]
 
     def chunk(self, response: Row, data: bytes, at: float) -> Row:
-        record = self.record((CAPTURE, response.seq))
-        head = record.head if record is not None else None
+        head = self.records[response.seq - 1].head
         encoding = encoding_of(head.headers) if head is not None else None
-        self.append(replace(self._inward(response, "chunk", encoding=encoding), data=data), at)
+        self.append(replace(self._inward(response, "chunk"), data=data, encoding=encoding), at)
         return self.ladder.rows[response.number]
 
     def end(self, response: Row, at: float, reason: Reason = "complete") -> Row:
@@ -191,11 +185,9 @@ class Wires(SessionSource):
         link = Link(relation=relation, call=call, span=span, server="math", tool=tool, words='{"a":6,"b":5}')
         self.append(Record(wire="host", kind="link", data=link.to_bytes()), at)
 
-    def _inward(self, row: Row, kind: Kind, *, encoding: str | None = None) -> Record:
+    def _inward(self, row: Row, kind: Kind) -> Record:
         place = Place(session="s", turn=row.turn, step=row.step)
-        return Record(
-            wire="llm", kind=kind, peer="demo", direction="in", place=place, exchange=row.exchange, encoding=encoding
-        )
+        return Record(wire="llm", kind=kind, peer="demo", direction="in", place=place, exchange=row.exchange)
 
 
 def connected(wires: Wires) -> None:
@@ -216,8 +208,7 @@ def a_turn(wires: Wires, later: float = 0.0) -> None:
     told = b'{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"30"}],"n":1.50}}'
     wires.frame(told, later + 3.922, direction="in", call=CALL_ID)
     result: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "30"}
-    more: list[JSON] = [*MESSAGES, {"role": "assistant", "content": None, "tool_calls": [CALL]}, result]
-    body = request_body(more)
+    body = request_body([*MESSAGES, {"role": "assistant", "content": None, "tool_calls": [CALL]}, result])
     wires.request(body, later + 3.94, exchange="x2", step=2)
     start = body.index(to_json(result))
     span = Span(exchange="x2", side="request", start=start, end=start + len(to_json(result)))

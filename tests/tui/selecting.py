@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from typing_extensions import override
 
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
+from tests.tui.still import a_call
+from tests.tui.waiting import at_work
+from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
 from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
@@ -35,11 +36,6 @@ def f(x):
 The end."""
 
 
-CALL = CallItem(
-    turn=1, step=1, call="c1", server="math", tool="add", asked="{}", sent='{"a":1}', state="done", result="30"
-)
-
-
 class Chat(App[None]):
     def __init__(self, conversation: Conversation, *, empty: Offers = NOTHING_OFFERED) -> None:
         super().__init__()
@@ -62,17 +58,16 @@ class Chat(App[None]):
 def a_chat(text: str = ANSWER) -> Conversation:
     conversation = Conversation()
     conversation.add(UserItem(turn=1, text="what is it?"))
-    conversation.add(CALL)
+    conversation.add(a_call(state="done", result="30"))
     conversation.add(AnswerItem(turn=1, step=1, text=text, state="done"))
     return conversation
 
 
 @asynccontextmanager
 async def in_chat(
-    chat: Conversation | Chat, size: tuple[int, int] = (60, 40)
+    chat: Conversation, size: tuple[int, int] = (60, 40)
 ) -> AsyncGenerator[tuple[Transcript, Pilot[None]]]:
-    app = chat if isinstance(chat, Chat) else Chat(chat)
-    async with app.run_test(size=size) as pilot:
+    async with at_work(Chat(chat), size) as (app, pilot):
         await settled(pilot, app.view)
         yield app.view, pilot
 
@@ -83,12 +78,12 @@ async def settled(pilot: Pilot[None], view: Transcript) -> None:
         await pilot.pause()
 
 
+def screen(view: SelectingView) -> list[str]:
+    return [view.render_line(y).text.rstrip() for y in range(view.view_height)]
+
+
 def row_of(view: SelectingView, words: str) -> tuple[int, int]:
-    for y in range(view.view_height):
-        text = view.render_line(y).text
-        if words in text:
-            return text.index(words), y
-    raise AssertionError(words)
+    return next((text.index(words), y) for y, text in enumerate(screen(view)) if words in text)
 
 
 async def drag(pilot: Pilot[None], view: SelectingView, start: tuple[int, int], end: tuple[int, int]) -> None:
@@ -105,9 +100,8 @@ def selected(view: SelectingView) -> str:
 def marked(view: SelectingView) -> str:
     """What is drawn as selected, lines joined by a bar."""
     colour = view.screen.get_component_rich_style("screen--selection").bgcolor
-    assert colour is not None
-    rows = [
-        "".join(text for text, style, _ in view.render_line(y) if (style or Style.null()).bgcolor == colour)
+    rows = (
+        "".join(text for text, style, _ in view.render_line(y) if style and style.bgcolor == colour)
         for y in range(view.view_height)
-    ]
+    )
     return "|".join(row for row in rows if row)

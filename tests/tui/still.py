@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
 from rich.cells import cell_len
-from rich.color import Color
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 from textual.pilot import Pilot
-from textual.strip import Strip
 from typing_extensions import override
 
 from tests.kit.app import Running
@@ -199,27 +197,31 @@ class Still(Running):
 
     async def looks_like(self, name: str, *, colours: bool = False) -> None:
         """Wait until the screen is like a golden picture, else tell the difference; all on it must be readable."""
-        wanted = golden(name)
-        seen = self._seen(colours=colours)
+        path = FOLDER / f"{name}.txt"
+        wanted = path.read_text(encoding="utf-8") if path.exists() else ""
+        drawn = picture_of if colours else text_of
+        seen = drawn(runs_of(self.app))
         steady = 0
         with anyio.move_on_after(PATIENCE):
             while (steady < 30) if UPDATE else (seen != wanted):
                 await self.pilot.pause(0.05)
-                before, seen = seen, self._seen(colours=colours)
+                before, seen = seen, drawn(runs_of(self.app))
                 steady = steady + 1 if seen == before else 0
         if UPDATE:
-            keep(name, seen)
+            path.write_text(seen, encoding="utf-8")
         else:
             assert seen == wanted, f"{name} looks different"
         assert not self.faint, self.faint
 
-    def _seen(self, *, colours: bool) -> str:
-        lines = runs_of(self.app)
-        return picture_of(lines) if colours else text_of(lines)
-
     @property
     def faint(self) -> list[str]:
-        return faint(runs_of(self.app), least=LEAST)
+        """The words on the screen that stand out less from their background than they have to."""
+        return [
+            f"{look.contrast:.1f}: {text.strip()!r} {look.fore} on {look.back}"
+            for line in runs_of(self.app)
+            for text, look in line
+            if any(character.isalnum() for character in text) and look.contrast < LEAST
+        ]
 
 
 def a_call(**more: str | float) -> CallItem:
@@ -279,25 +281,22 @@ def runs_of(app: App[int]) -> list[list[Run]]:
     colours = app.theme_variables
     blank = Look(fore=colours["foreground"], back=colours["background"])
     compositor = app.screen._compositor  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
-    return [list(_runs(strip, blank)) for strip in compositor.render_strips(app.size)]
-
-
-def _runs(strip: Strip, blank: Look) -> Iterator[Run]:
-    for text, style, _ in Segment.simplify(strip):
-        yield text, _look(style or Style.null(), blank)
+    return [
+        [(text, _look(style or Style.null(), blank)) for text, style, _ in Segment.simplify(strip)]
+        for strip in compositor.render_strips(app.size)
+    ]
 
 
 def _look(style: Style, blank: Look) -> Look:
-    fore, back = _hexadecimal(style.color, blank.fore), _hexadecimal(style.bgcolor, blank.back)
+    fore, back = (
+        default if colour is None or colour.is_default else colour.get_truecolor().hex
+        for colour, default in ((style.color, blank.fore), (style.bgcolor, blank.back))
+    )
     if style.reverse:
         fore, back = back, fore
     names = ("bold", "dim", "italic", "underline", "strike")
     attributes = tuple(name for name in names if getattr(style, name))
     return Look(fore=fore.lower(), back=back.lower(), attributes=attributes)
-
-
-def _hexadecimal(colour: Color | None, default: str) -> str:
-    return default if colour is None or colour.is_default else colour.get_truecolor().hex
 
 
 def luminance(colour: str) -> float:
@@ -320,23 +319,3 @@ def picture_of(lines: Sequence[Sequence[Run]]) -> str:
         f"{mark}  {look.fore} on {look.back} {' '.join(look.attributes)}".rstrip() for look, mark in letters.items()
     ]
     return "\n".join((text_of(lines), *marks, "", *legend, ""))
-
-
-def faint(lines: Sequence[Sequence[Run]], least: float) -> list[str]:
-    """The words on a screen that stand out less from their background than they have to."""
-    return [
-        f"{look.contrast:.1f}: {text.strip()!r} {look.fore} on {look.back}"
-        for line in lines
-        for text, look in line
-        if any(character.isalnum() for character in text) and look.contrast < least
-    ]
-
-
-def golden(name: str) -> str:
-    path = FOLDER / f"{name}.txt"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def keep(name: str, picture: str) -> None:
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{name}.txt").write_text(picture, encoding="utf-8")

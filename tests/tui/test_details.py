@@ -51,15 +51,11 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
             FactsReader(wires).read(row)
 
 
-def a_long_answer(wires: Wires) -> Row:
-    request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
-    response = wires.response(request, 1.1, b"".join(events_of(*({"content": f"{n} "} for n in range(1100)))))
-    return wires.end(response, 2.0)
-
-
 def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_event() -> None:
     wires = Wires()
-    page = page_of("Events", wires, a_long_answer(wires), set())
+    request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
+    response = wires.response(request, 1.1, b"".join(events_of(*({"content": f"{n} "} for n in range(1100)))))
+    page = page_of("Events", wires, wires.end(response, 2.0), set())
     lines = drawn(page)
     assert lines[2].split("  ")[:2] == ["▸ text ×1,000", "3,890 characters in 0 ms"]
     assert lines[3].startswith('▸ text ×100  500 characters in 0 ms  "1000 1001 ')
@@ -81,7 +77,7 @@ def test_what_is_copied_of_headers_has_no_credential_and_no_mark_of_one() -> Non
     assert "Bearer ••• authorization (51)" in headers.source[1]
 
 
-async def test_a_page_is_made_in_a_thread_and_shown_if_somebody_still_waits_for_it(
+async def test_all_tabs_have_their_names_and_a_page_is_shown_if_somebody_still_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     go_on = threading.Event()
@@ -93,8 +89,15 @@ async def test_a_page_is_made_in_a_thread_and_shown_if_somebody_still_waits_for_
         return page_of(tab, source, row, flipped, begin)
 
     monkeypatch.setattr(tabs, "page_of", slow)
-    async with at_work(Inspecting(a_session()), (140, 40)) as (app, pilot):
-        await until(pilot, lambda: "messages (" in app.text)
+    async with at_work(Inspecting(a_session()), (81, 40)) as (app, pilot):
+        await until(pilot, lambda: "[Parts]" in app.text and "LLM 2 request" in app.text)
+        names = ("Parts Raw Headers Events Chain Changes", "Frame Raw Timing Chain")
+        for detail, tabs_of in zip(app.inspector.details, map(str.split, names), strict=True):
+            at = next(number for number, text in enumerate(app.lines) if f"[{tabs_of[0]}]" in text)
+            shown = "".join(text[detail.region.x : detail.region.right] for text in app.lines[at : at + 2])
+            assert re.findall("[A-Za-z]+", shown)[: len(tabs_of)] == tabs_of
+        await pilot.resize_terminal(140, 40)
+        await until(pilot, lambda: "messages (" in app.text and app.inspector.is_settled)
         await pilot.press("3")
         await until(pilot, lambda: "reading …" in app.text)
         await pilot.press("2")
@@ -106,26 +109,25 @@ async def test_a_page_is_made_in_a_thread_and_shown_if_somebody_still_waits_for_
         await until(pilot, lambda: "too late" in app.text)
 
 
-async def test_all_tabs_have_their_names_and_what_they_are_of_in_forty_columns() -> None:
-    async with at_work(Inspecting(a_session()), (81, 40)) as (app, pilot):
-        await until(pilot, lambda: "[Parts]" in app.text and "LLM 2 request" in app.text)
-        for detail, names in zip(
-            app.inspector.details, ("Parts Raw Headers Events Chain Changes", "Frame Raw Timing Chain"), strict=True
-        ):
-            line = next(text for text in app.lines if f"[{names.split()[0]}]" in text)
-            at = app.lines.index(line)
-            shown = "".join(text[detail.region.x : detail.region.right] for text in app.lines[at : at + 2])
-            assert re.findall("[A-Za-z]+", shown)[: len(names.split())] == names.split()
-
-
-async def test_d_shows_the_changes_and_a_mark_says_since_when() -> None:
+async def test_b_sorts_a_tree_d_shows_the_changes_and_a_mark_says_since_when() -> None:
     wires = Wires()
-    for number in range(3):
-        wires.request(asking("s", *"abc"[:number]), number, exchange=f"x{number}")
+    texts = ("a", "long question " * 9, "mid " * 9)
+    for number in range(1, 4):
+        wires.request(asking("s", *texts[:number]), number - 1, exchange=f"x{number}")
     wires.end(wires.response(wires.ladder.rows[2], 3.0, *events_of({"content": "x"})), 4.0)
     async with at_work(Inspecting(wires), (140, 40)) as (app, pilot):
         app.inspector.ladder.select(2)
         await until(pilot, lambda: "+1 message" in app.text)
+
+        def order() -> str:
+            places = sorted((app.text.find(f"user  {text[:3]}"), text[0]) for text in texts)
+            return "".join(letter for _, letter in places)
+
+        await pilot.press("enter", "b")
+        await until(pilot, lambda: "sorted by size" in app.text and order() == "lma")
+        await pilot.press("b")
+        await until(pilot, lambda: "sorted by size" not in app.text and order() == "alm")
+        app.inspector.ladder.focus()
         await pilot.press("d")
         await until(pilot, lambda: "changes of LLM 3 since LLM 2, the request before" in app.text)
         await pilot.press("d")
@@ -162,23 +164,6 @@ def test_a_request_is_compared_with_the_one_that_was_marked_last_in_another_sess
     assert '"a" -> "b"' in shown
     second.row_marks.toggle((rows[0].capture, rows[0].seq))
     assert second.compared(rows[1]) == rows[0]
-
-
-async def test_b_sorts_a_tree_by_size_and_puts_it_in_order_again() -> None:
-    wires = Wires()
-    wires.request(asking("s", "a", "long question " * 9, "mid " * 9), 1.0, exchange="x")
-    async with at_work(Inspecting(wires), (100, 40)) as (app, pilot):
-        await until(pilot, lambda: "messages (4)" in app.text)
-
-        def order() -> str:
-            return "".join(
-                word for _, word in sorted((app.text.find(f"user  {word}"), word[0]) for word in ("a  ", "long", "mid"))
-            )
-
-        await pilot.press("enter", "b")
-        await until(pilot, lambda: "sorted by size" in app.text and order() == "lma")
-        await pilot.press("b")
-        await until(pilot, lambda: "sorted by size" not in app.text and order() == "alm")
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(8, 60))

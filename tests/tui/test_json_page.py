@@ -61,12 +61,6 @@ def item(page: Page, words: str) -> LineItem:
     return standing
 
 
-def bytes_of(page: Page, words: str) -> bytes:
-    data = item(page, words).data
-    assert data is not None
-    return data()
-
-
 def folded(page: Page, *words: str) -> Sequence[str]:
     for part in words:
         assert isinstance(page.opened(at(page, part)), int)
@@ -116,9 +110,11 @@ def test_a_line_knows_the_lines_the_path_and_the_bytes_of_its_value_and_strings_
     assert item(inner, '"x"').path() == f'{CALL} | fromjson | .["a b"][1].x'
     assert folded(inner, '"a b"')[3] == '"a b": [ … 2 elements, 17 bytes ]'
     spaced = json_page('{"a": {"b" :  "\\u4e2d\\n"}\n, "c": "中"}')
-    assert bytes_of(spaced, '"a"') == b'{"b" :  "\\u4e2d\\n"}'
-    folded(spaced, '"a"')
-    assert bytes_of(spaced, '"a"') == b'{"b" :  "\\u4e2d\\n"}'
+    for _ in range(2):
+        data = item(spaced, '"a"').data
+        assert data is not None
+        assert data() == b'{"b" :  "\\u4e2d\\n"}'
+        folded(spaced, '"a"')
     body = TEXT.encode()
     assert path_at(body, body.index(b'"one')) == "messages[0].content"
     assert path_at(body, body.index(b'{"k"')) == '数据["a b"][1]'
@@ -149,24 +145,22 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=20,
 )
-MARKS = st.text(alphabet='{}[],:" \\\n\tab1')
 
 
 @given(VALUES, st.lists(st.integers(0, 60), max_size=8), st.integers(8, 60))
 def test_whatever_is_pressed_lines_fit_and_places_agree(value: object, presses: Sequence[int], width: int) -> None:
-    page = json_page(json.dumps(value), width)
-    whole = lines(page)
+    text = json.dumps(value)
+    page = json_page(text, width)
     for number in presses:
         line = page.opened(number % len(page))
         assert not isinstance(line, int) or 0 <= line < len(page)
         assert all(cell_len(line) <= width for line in lines(page))
-        for line_number in range(len(page)):
-            assert page.line_of(page.key(line_number)) <= line_number
-            standing = page.item(line_number)
-            assert standing is not None
-            assert line_number in standing.lines
-            assert standing.data is None or standing.data().decode() in json.dumps(value)
-    assert lines(json_page(json.dumps(value), width)) == whole
+    for line_number in range(len(page)):
+        assert page.line_of(page.key(line_number)) <= line_number
+        standing = page.item(line_number)
+        assert standing is not None
+        assert line_number in standing.lines
+        assert standing.data is None or standing.data().decode() in text
 
 
 def test_a_text_in_a_tree_opens_as_a_page_that_folds_and_leads_paths_through_the_body() -> None:
@@ -188,7 +182,6 @@ def test_a_text_in_a_tree_opens_as_a_page_that_folds_and_leads_paths_through_the
     assert folded(page, "text")[1:4] == ["▾ text", "{", '"city": "Paris",']
     assert item(page, '"city"').path() == "messages[0].content | fromjson | .city"
     assert (item(page, "text").lines, item(page, "text").keys) == (range(1, len(page)), ("b",))
-    assert bytes_of(page, "text") == json.dumps(ARGUMENTS).encode()
 
 
 async def test_keys_on_a_page_fold_show_bytes_lead_back_and_copy_what_is_marked() -> None:
@@ -225,21 +218,16 @@ async def test_keys_on_a_page_fold_show_bytes_lead_back_and_copy_what_is_marked(
         assert await shows('"content"') == view.cursor
 
 
-def indented(text: str) -> str:
-    return "\n".join("  " * line.depth + text[line.start : line.end] for line in json_lines(text))
-
-
-@given(VALUES)
-def test_lines_break_where_an_indenting_writer_would_break_them(value: JSON) -> None:
-    assert indented(json.dumps(value)) == json.dumps(value, indent=2)
-    text = '{"n":1.50e+03,"n":-0,"s":"\\u00e9\\/"}'
-    assert indented(text) == '{\n  "n":1.50e+03,\n  "n":-0,\n  "s":"\\u00e9\\/"\n}', "nothing is written anew"
-
-
-@given(MARKS)
-def test_nothing_is_lost_whatever_the_text_is(text: str) -> None:
+@given(VALUES, st.text(alphabet='{}[],:" \\\n\tab1'))
+def test_lines_break_where_an_indenting_writer_would_break_them_and_nothing_is_lost(value: JSON, text: str) -> None:
+    for written, indented in (
+        (json.dumps(value), json.dumps(value, indent=2)),
+        ('{"n":1.50e+03,"s":"\\u00e9\\/"}', '{\n  "n":1.50e+03,\n  "s":"\\u00e9\\/"\n}'),  # nothing is written anew
+    ):
+        broken = ("  " * line.depth + written[line.start : line.end] for line in json_lines(written))
+        assert "\n".join(broken) == indented
     kept = "".join(text[line.start : line.end] for line in json_lines(text))
-    assert [*"".join(kept.split())] == [*"".join(text.split())]
+    assert "".join(kept.split()) == "".join(text.split())
     assert "".join(piece for piece, _ in highlight(text)) == text
 
 
@@ -254,39 +242,15 @@ def test_pieces_of_a_line_are_told_apart() -> None:
     assert [name for _, name in pieces] == ["key", "mark", "string", "mark", "number", "word", "mark"]
 
 
-def _gone_to(text: str, page: Page, *steps: int) -> tuple[list[Match | None], str]:
-    search = PageSearch(text, made(page, 60))
-    places = [search.look(LONG)]
-    for step in steps:
-        search.step(step)
-        places.append(search.look(LONG))
-    return places, search.words
-
-
 def test_places_are_found_across_pieces_of_a_long_text_and_in_json_without_its_blanks() -> None:
     text = "x" * 65_530 + '"needle":1' + "x" * 70_000 + "NEEDLE"
-    assert _gone_to("needle", TextPage("text", text), 1, 1, -1) == (
-        [Match(65_531, 65_537), Match(135_540, 135_546), Match(65_531, 65_537), Match(135_540, 135_546)],
-        "2 of 2",
-    )
-    assert _gone_to('"needle": 1', TextPage("text", text))[0] == [Match(65_530, 65_540)]
-    assert _gone_to("pin", TextPage("text", text)) == ([None], "not on this page")
-
-
-def test_a_place_in_a_tree_opens_its_entries_and_a_label_opens_none() -> None:
-    deep = SheetLine(key="deep", label="deep", text=lambda: "one\n" * 200 + "needle\nend")
-    named = SheetLine(key="named", label="the needle", text=lambda: "nothing here")
-    page = TreePage("tree", [SheetLine(key="a/b", label="above", children=(deep,)), named], flipped=set())
-    (first, second), words = _gone_to("needle", page, 1)
-    assert words == "2 of 2"
-    assert first is not None
-    assert second is not None
-    assert (first.path, second.path) == (("/a/b", "/a/b/deep"), ("/named",))
-    line = page.reveal(first)
-    assert lines(page)[line].strip() == "needle"
-    assert page.reveal(first) == line
-    assert "the needle" in lines(page)[page.reveal(second)]
-    assert len(page) == 3 + 202
+    first, last = Match(65_531, 65_537), Match(135_540, 135_546)
+    for words, places in (("needle", [first, last, first]), ('"needle": 1', [Match(65_530, 65_540)]), ("pin", [None])):
+        search = PageSearch(words, made(TextPage("text", text), 60))
+        for place in places:
+            assert search.look(LONG) == place
+            search.step(1)
+    assert search.words == "not on this page"
 
 
 async def test_a_slash_in_the_details_searches_the_page_and_n_goes_on() -> None:

@@ -1,4 +1,4 @@
-"""Lines on the screen: where they stand, and that painting piece by piece is painting it whole."""
+"""Lines on the screen: that painting piece by piece is painting it whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from textual.strip import Strip
 from textual.widgets import Static, TextArea
 from typing_extensions import override
 
-from tests.tui.waiting import at_work, until
+from tests.tui.waiting import at_work
 from tui_host.tui import textual_private
 from tui_host.tui.widgets.lines.line_view import LineView
 
@@ -44,66 +44,6 @@ class Picked(Numbers):
     has_cursor = True
 
 
-class Lines(App[None]):
-    def __init__(self, view: Numbers) -> None:
-        super().__init__()
-        self.view = view
-        self.heard: list[str] = []
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield self.view
-
-    def on_mount(self) -> None:
-        self.view.grew()
-
-    def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
-        self.heard.append(f"at {message.line}")
-
-    def on_line_view_opened(self, message: LineView.Opened) -> None:
-        self.heard.append(f"open {message.line}")
-
-
-async def test_a_reader_at_the_end_goes_with_it_and_one_elsewhere_stays() -> None:
-    async with at_work(Lines(Numbers(50)), (40, 10)) as (app, pilot):
-        assert app.view.top == 40
-        app.view.count = 60
-        app.view.grew()
-        await pilot.pause()
-        assert app.view.top == 50
-        app.view.focus()
-        await pilot.press("k", "k")
-        assert (app.view.top, app.view.at_tail) == (48, False)
-        app.view.count = 80
-        app.view.grew()
-        await pilot.pause()
-        assert app.view.top == 48
-        await pilot.press("G")
-        assert (app.view.top, app.view.at_tail) == (70, True)
-        await pilot.press("pageup")
-        assert app.view.top == 61
-        await pilot.press("g")
-        assert app.view.top == 0
-        await pilot.press("G")
-        for size, top in (((30, 5), 75), ((1, 1), 79), ((40, 20), 60)):
-            await pilot.resize_terminal(*size)
-            await until(pilot, lambda top=top: app.view.top == top)
-            assert app.view.render_line(0).cell_length == max(0, size[0] - 1)
-
-
-async def test_a_cursor_moves_by_keys_and_clicks_and_opens() -> None:
-    async with at_work(Lines(Picked(50)), (40, 10)) as (app, pilot):
-        app.view.focus()
-        await pilot.press("G", "k", "k", "enter")
-        await pilot.click(app.view, offset=(3, 2))
-        await pilot.click(app.view, offset=(3, 2))
-        await pilot.press("g")
-        assert app.heard == ["at 49", "at 48", "at 47", "open 47", "at 42", "open 42", "at 0"]
-        assert app.view.top == 0
-        assert app.view.render_line(0).cell_length == app.view.view_width
-
-
-SIZE = (60, 16)
 Cell = tuple[str, Style | None]
 
 
@@ -211,7 +151,7 @@ async def change(app: Painted, pilot: Pilot[None], step: int) -> None:
 
 
 async def test_painting_piece_by_piece_paints_what_changed_and_leaves_the_screen_as_painting_it_whole() -> None:
-    async with at_work(Painted(), SIZE) as (app, pilot):
+    async with at_work(Painted(), (60, 16)) as (app, pilot):
         panes = app.panes
         panes.over.add_class("-shown")
         await at_rest(app, pilot)

@@ -37,7 +37,7 @@ from tests.tui.inspector_wires import (
 )
 from tests.tui.still import UPDATE
 from tui_host.answers.masks import Mask
-from tui_host.answers.request_weights import LISTS, listed_tools
+from tui_host.answers.request_weights import LISTS
 from tui_host.answers.wires import Section
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.ladder.row import Row
@@ -92,6 +92,18 @@ def answering(wires: Wires, *chunks: bytes, status: int = 200, encoding: str | N
     return wires.response(request, 1.1, *chunks, status=status, encoding=encoding)
 
 
+def answer(what: str, *chunks: bytes, ended: float = 0.0, status: int = 200, encoding: str | None = None) -> Scene:
+    def make(wires: Wires) -> Mapping[str, Row | Section]:
+        row = answering(wires, *chunks, status=status, encoding=encoding)
+        return {what: wires.end(row, ended) if ended else row}
+
+    return make
+
+
+def changes(*bodies: bytes, what: str = "Changes") -> Scene:
+    return lambda wires: {what: asked(wires, *bodies)}
+
+
 def function(name: str, description: str) -> JSON:
     return {"type": "function", "function": {"name": name, "description": description, "parameters": {}}}
 
@@ -137,13 +149,6 @@ def zipped(*pieces: bytes) -> list[bytes]:
     zipping = zlib.compressobj(wbits=31)
     coded = [zipping.compress(piece) + zipping.flush(zlib.Z_SYNC_FLUSH) for piece in pieces]
     return [*coded[:-1], coded[-1] + zipping.flush()]
-
-
-@scene
-def a_compressed_stream_that_breaks(wires: Wires) -> Mapping[str, Row | Section]:
-    whole, _ = zipped(b'data: {"a":1}\n\n', b"data: 2\n\n")
-    row = answering(wires, whole, b"\xff\xff\xff", b"more", encoding="gzip")
-    return {"Events until it broke": wires.end(row, 1.5)}
 
 
 @scene
@@ -285,65 +290,43 @@ def a_header_that_looks_like_two(wires: Wires) -> Mapping[str, Row | Section]:
     return {"Headers": wires.ladder.rows[-1]}
 
 
-BEGUN: dict[str, JSON] = {**CALL, "id": "c1", "function": {"name": "add", "arguments": '{"a": 1, '}}
 TRICKY: JSON = {**CALL, "function": {"name": "x", "arguments": "1\n+ tools (9)\x1b[2J"}}
+BEGUN: JSON = {"tool_calls": [{**CALL, "index": 0, "function": {"name": "add", "arguments": '{"a": 1, '}}]}
 REPORTED = b"data: " + to_json(USAGE) + b"\n\ndata: [DONE]\n\n"
 NO = to_json({"error": {"message": "bad key", "type": "auth"}})
-REMOVED = Redaction(where="data", name="KEY", length=51)
+HIDDEN = "key ⟨secret:KEY⟩ and ⟨secret:OTHER⟩".encode()
+REMOVED = Redaction(where="data", name="was gzip", length=40), Redaction(where="data", name="KEY", length=51)
 ZIPPED = zipped(b'data: {"a":1}\n\n', b'data: {"b"', b":2}\n\ndata: [DONE]\n\n")
+BROKEN = *zipped(b'data: {"a":1}\n\n', b"data: 2\n\n")[:1], b"\xff\xff\xff", b"more"
 SCENES.update(
     {
         "nothing at all": lambda _: {f"{tab} of the session": SESSION for tab in OF_SECTIONS},
-        "a call that still comes": lambda wires: {
-            "Parts so far": answering(wires, events_of({"tool_calls": [{"index": 0, **BEGUN}]})[0])
-        },
-        "a refusal": lambda wires: {"Parts in the provider's words": wires.end(answering(wires, NO, status=401), 1.3)},
-        "every figure that is reported": lambda wires: {
-            "Parts with figures": wires.end(answering(wires, REPORTED), 1.2)
-        },
-        "a compressed stream": lambda wires: {
-            "Events at the chunk that completed each": wires.end(answering(wires, *ZIPPED, encoding="gzip"), 1.5)
-        },
-        "an argument that looks like an entry": lambda wires: {
-            "Parts open": asked(wires, request_body([{"role": "assistant", "tool_calls": [TRICKY]}]))
-        },
-        "a time in the system prompt": lambda wires: {
-            "Changes with the cause": asked(
-                wires, asking("It is 10:31 in Paris.", "hi"), asking("It is 10:32 in Paris.", "hi", "two")
-            )
-        },
+        "a call that still comes": answer("Parts so far", events_of(BEGUN)[0]),
+        "a refusal": answer("Parts in the provider's words", NO, status=401, ended=1.3),
+        "every figure that is reported": answer("Parts with figures", REPORTED, ended=1.2),
+        "a compressed stream": answer("Events by their chunks", *ZIPPED, encoding="gzip", ended=1.5),
+        "a compressed stream that is half": answer("Events so far", *ZIPPED[:2], encoding="gzip"),
+        "a compressed stream that breaks": answer("Events until it broke", *BROKEN, encoding="gzip", ended=1.5),
+        "a compressed body": answer("Raw and decoded", PACKED, encoding="gzip", ended=1.3),
+        "a stream in an unknown coding": answer("Events", b'data: {"number":1}\n\n', encoding="compress", ended=1.5),
+        "an event in two chunks": answer("Events that are one", b'data: {"a"', b":1}\n\n"),
+        "an argument that looks like an entry": changes(
+            request_body([{"role": "assistant", "tool_calls": [TRICKY]}]), what="Parts open"
+        ),
+        "a time in the system prompt": changes(
+            asking("It is 10:31 in Paris.", "hi"), asking("It is 10:32 in Paris.", "hi", "two")
+        ),
+        "a message that moved": changes(asking("s", "one", "two", "three"), asking("s", "two", "three", "one")),
+        "a tool that is gone": changes(asking("s", tools=(A, B, C)), asking("s", tools=(A, C))),
+        "tools in another order": changes(asking("s", tools=(A, B, C)), asking("s", tools=(B, A, C))),
+        "the same bytes": changes(asking("s", "hi"), asking("s", "hi")),
         "a body that was kept decoded for a secret": lambda wires: {
-            "Raw": wires.request(
-                "key ⟨secret:KEY⟩ and ⟨secret:OTHER⟩".encode(),
-                1.0,
-                exchange="x",
-                redacted=(Redaction(where="data", name="was gzip", length=40), REMOVED),
-            )
+            "Raw": wires.request(HIDDEN, 1.0, exchange="x", redacted=REMOVED)
         },
-        "an event in two chunks": lambda wires: {"Events that are one": answering(wires, b'data: {"a"', b":1}\n\n")},
-        "a compressed stream that is half": lambda wires: {
-            "Events so far": answering(wires, *zipped(b'data: {"a":1}\n\n', b'data: {"b"')[:2], encoding="gzip")
-        },
-        "a compressed body": lambda wires: {
-            "Raw and decoded": wires.end(answering(wires, PACKED, encoding="gzip"), 1.3)
-        },
-        "a message that moved": lambda wires: {
-            "Changes": asked(wires, asking("s", "one", "two", "three"), asking("s", "two", "three", "one"))
-        },
-        "a tool that is gone": lambda wires: {
-            "Changes": asked(wires, asking("s", tools=(A, B, C)), asking("s", tools=(A, C)))
-        },
-        "tools in another order": lambda wires: {
-            "Changes": asked(wires, asking("s", tools=(A, B, C)), asking("s", tools=(B, A, C)))
-        },
-        "the same bytes": lambda wires: {"Changes": asked(wires, asking("s", "hi"), asking("s", "hi"))},
         "a frame that is no text": lambda wires: {"Raw as hex": frame(wires, b"\x00\x01")},
         "a frame that is no json": lambda wires: {"Frame as received": frame(wires, b"hello {")},
         "a decision about a call that nobody saw": lambda wires: {
-            "Chain of it": wires.decision(1.0, words="rejected, by you")
-        },
-        "a stream in an unknown coding": lambda wires: {
-            "Events as they were sent": wires.end(answering(wires, b'data: {"number":1}\n\n', encoding="compress"), 1.5)
+            "Chain": wires.decision(1.0, words="rejected, by you")
         },
     }
 )
@@ -352,12 +335,11 @@ OPEN = {"Parts with its tool open": {"/tools", "/tools/tools/math__multiply"}, "
 
 def pages_of(name: str, width: int = 120) -> Mapping[str, str]:
     wires = Wires()
-    subjects = SCENES[name](wires)
     return {
         f"{what}, {name}": "\n".join(
-            line.rstrip() for line in drawn(page_of(what.split()[0], wires, subject, {*OPEN.get(what, ())}), width)
+            map(str.rstrip, drawn(page_of(what.split()[0], wires, subject, {*OPEN.get(what, ())}), width))
         )
-        for what, subject in subjects.items()
+        for what, subject in SCENES[name](wires).items()
     }
 
 
@@ -381,31 +363,29 @@ def test_the_cause_of_a_change_is_told_in_every_dialect(name: str) -> None:
     class Other(Wires):
         @override
         def dialect(self, row: Row) -> Dialect | None:
-            return DIALECTS[name] if row.lane == "llm" else None
+            return DIALECTS[name]
 
     wires = Other()
     for number, (system, text) in enumerate((("at 10:31", "x"), ("at 10:32", "x"), ("at 10:32", "y"))):
         wires.request(WRITERS[name].request([User(text)], system=system), number, exchange=f"x{number}")
     _, second, third = wires.ladder.rows
-    shown = "\n".join(drawn(page_of("Changes", wires, second, set()), 160))
-    assert 'system prompt, changed: "10:31" -> "10:32" (a time' in shown
-    shown = "\n".join(drawn(page_of("Changes", wires, third, set()), 160))
-    assert 'text of the user, changed: "x" -> "y"' in shown
+    causes = {
+        second: 'system prompt, changed: "10:31" -> "10:32" (a time',
+        third: 'text of the user, changed: "x" -> "y"',
+    }
+    for row, cause in causes.items():
+        assert cause in "\n".join(drawn(page_of("Changes", wires, row, set()), 160))
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_tools_in_the_prompt_have_their_shares(name: str) -> None:
-    spoken, known = protocol(name), {"math__multiply": ("math", "multiply"), "math__add": ("math", "add")}
+    spoken = protocol(name)
     tools = [
-        ToolSpec(name=called, description=f"- {tool}: it does.\n", schema={}, server=server, tool=tool)
-        for called, (server, tool) in known.items()
+        ToolSpec(name=f"math__{tool}", description=f"- {tool}: it does.\n", schema={}, server="math", tool=tool)
+        for tool in ("multiply", "add")
     ]
     assert isinstance(spoken, TextProtocol)
     text = json.dumps(spoken.tool_list(tools))[1:-1].encode()
-    listed = list(listed_tools(text, known))
-    assert [(tool.server, tool.tool) for tool in listed] == [("math", "multiply"), ("math", "add")]
-    assert all(tool.tool.encode() in tool.definition for tool in listed)
-    assert list(listed_tools(b"You can multiply and add.", {})) == []
     wires = Wires()
     body = (
         request_body([{"role": "system", "content": "HERE"}]).replace(b'"tools":[', b'"none":[').replace(b"HERE", text)

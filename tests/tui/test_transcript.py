@@ -1,39 +1,26 @@
-"""The transcript: what each item looks like, what opens, what stays still, what it costs."""
+"""The transcript: what each item looks like, what opens, what stays still."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
-from tests.steps import counted_steps, steps_of_each
-from tests.tui.selecting import Chat
+from tests.tui.selecting import Chat, screen
+from tests.tui.still import a_call
 from tests.tui.waiting import at_work, until
 from tui_host.capture.visible import hidden
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, NoteItem, SummaryItem, UserItem
+from tui_host.chat.conversation import AnswerItem, Conversation, Item, NoteItem, SummaryItem, UserItem
 from tui_host.tui.markdown.page import NO_INKS
 from tui_host.tui.suggestions import Offers
-from tui_host.tui.widgets.transcript.blocks import Budget
 from tui_host.tui.widgets.transcript.items import Items
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-MULTIPLY = CallItem(
-    turn=1,
-    step=1,
-    call="c1",
-    server="math",
-    tool="multiply",
+MULTIPLY = replace(
+    a_call(state="done", decision="approved", by="person", words="approved once, by you, after 2.5 s", result="30"),
     asked='{"a": 6, "b": 5}',
-    sent='{"a":6,"b":5}',
-    state="done",
-    decision="approved",
-    by="person",
-    words="approved once, by you, after 2.5 s",
     waited=2.5,
-    result="30",
     milliseconds=12.3,
 )
 TURN: Sequence[Item] = (
@@ -45,27 +32,8 @@ TURN: Sequence[Item] = (
 )
 
 
-def screen(view: Transcript) -> list[str]:
-    return [view.render_line(y).text.rstrip() for y in range(view.view_height)]
-
-
 def shown(view: Transcript) -> str:
     return "\n".join(screen(view)).strip("\n")
-
-
-def rows(item: Item, width: int) -> list[str]:
-    parts = Items(Conversation([item]), str).parts(0, width, NO_INKS)
-    return [line.strip.text for part in parts for line in part.lines]
-
-
-def many(count: int) -> list[Item]:
-    items: list[Item] = []
-    for turn in range(1, count // 2 + 1):
-        items.append(UserItem(turn=turn, text=f"question {turn}"))
-        items.append(
-            AnswerItem(turn=turn, step=1, text=f"answer {turn}\n\n" + "some words " * (turn % 40), state="done")
-        )
-    return items
 
 
 @pytest.mark.parametrize(
@@ -94,7 +62,8 @@ def test_a_call_says_its_state_who_decided_and_what_is_wrong_with_it(
     changes: dict[str, str | float], first: str, others: list[str] | None
 ) -> None:
     item = replace(MULTIPLY, **changes)
-    lines = [" ".join(line.split()) for line in rows(item, 60)]
+    parts = Items(Conversation([item]), str).parts(0, 60, NO_INKS)
+    lines = [" ".join(line.strip.text.split()) for part in parts for line in part.lines]
     assert lines[0] == first
     assert others is None or lines[1:] == others
 
@@ -121,64 +90,11 @@ async def test_enter_and_clicks_open_items_and_close_them_and_the_current_one_is
         assert [line.lstrip(" >") for line in screen(app.view)] == [line.lstrip(" >") for line in closed]
 
 
-async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
-    conversation = Conversation([UserItem(turn=1, text="go")])
-    async with at_work(Chat(conversation), (40, 10)) as (app, pilot):
-        number = conversation.add(AnswerItem(turn=1, step=1))
-        text = ""
-        for paragraph in range(30):
-            text += f"paragraph {paragraph}\n\n"
-            conversation.put(number, AnswerItem(turn=1, step=1, text=text), keep=False)
-            app.view.sync()
-            await pilot.pause()
-            assert f"paragraph {paragraph}" in shown(app.view)
-        app.view.focus()
-        await pilot.press("pageup", "pageup")
-        still = screen(app.view)
-        for paragraph in range(30, 60):
-            text += f"paragraph {paragraph}\n\n"
-            conversation.put(number, AnswerItem(turn=1, step=1, text=text), keep=False)
-            app.view.sync()
-            await pilot.pause()
-            assert screen(app.view) == still
-        assert app.view.new_below == 60, "a paragraph and the empty line before it"
-        await pilot.press("G")
-        await until(pilot, lambda: "paragraph 59" in shown(app.view))
-        assert app.view.new_below == 0
-
-
-async def test_scrolling_up_through_estimates_never_jumps() -> None:
-    async with at_work(Chat(Conversation(many(300))), (40, 12)) as (app, pilot):
-        app.view.focus()
-        for _ in range(60):
-            before = screen(app.view)
-            app.view.scroll_to(y=app.view.top - 3, animate=False)
-            await pilot.pause()
-            after = screen(app.view)
-            assert after[3:] == before[:-3]
-        assert app.view.new_below == 0
-
-
-async def test_resizing_keeps_what_is_read_on_top() -> None:
-    async with at_work(Chat(Conversation(many(300))), (60, 12)) as (app, pilot):
-        app.view.focus()
-        app.view.scroll_to(y=app.view.top // 2, animate=False)
-        await pilot.pause()
-        top = next(line for line in screen(app.view) if "question" in line or "answer" in line)
-        await pilot.resize_terminal(34, 30)
-        await until(pilot, lambda: top in shown(app.view))
-
-
-async def test_the_empty_chat_offers_its_questions_by_key_and_click() -> None:
+async def test_the_empty_chat_offers_questions_and_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
     empty = Offers(questions=(("1", "what is 6 × 5?"), ("2", "weather in Oslo?")), lines=("OPENAI_API_KEY is set: f4",))
     conversation = Conversation([])
     async with at_work(Chat(conversation, empty=empty), (60, 12)) as (app, pilot):
-        assert shown(app.view).splitlines() == [
-            " 1  what is 6 × 5?",
-            " 2  weather in Oslo?",
-            "",
-            " OPENAI_API_KEY is set: f4",
-        ]
+        assert shown(app.view) == " 1  what is 6 × 5?\n 2  weather in Oslo?\n\n OPENAI_API_KEY is set: f4"
         app.view.focus()
         await pilot.press("2", "3")
         await pilot.click(app.view, offset=(8, 1))
@@ -188,6 +104,44 @@ async def test_the_empty_chat_offers_its_questions_by_key_and_click() -> None:
         await pilot.press("1")
         assert shown(app.view) == "▌hello"
         assert len(app.picked) == 2
+        number = conversation.add(AnswerItem(turn=1, step=1))
+        text, still = "", list[str]()
+        for paragraph in range(60):
+            text += f"paragraph {paragraph}\n\n"
+            conversation.put(number, AnswerItem(turn=1, step=1, text=text), keep=False)
+            app.view.sync()
+            await pilot.pause()
+            assert f"paragraph {paragraph}" in shown(app.view) or screen(app.view) == still
+            if paragraph == 29:
+                await pilot.press("pageup", "pageup")
+                still = screen(app.view)
+        assert screen(app.view) == still
+        assert app.view.new_below == 60, "a paragraph and the empty line before it"
+        await pilot.press("G")
+        await until(pilot, lambda: "paragraph 59" in shown(app.view))
+        assert app.view.new_below == 0
+
+
+async def test_scrolling_up_never_jumps_and_resizing_keeps_what_is_read_on_top() -> None:
+    items: list[Item] = []
+    for turn in range(1, 151):
+        items.append(UserItem(turn=turn, text=f"question {turn}"))
+        text = f"answer {turn}\n\n" + "some words " * (turn % 40)
+        items.append(AnswerItem(turn=turn, step=1, text=text, state="done"))
+    async with at_work(Chat(Conversation(items)), (40, 12)) as (app, pilot):
+        app.view.focus()
+        for _ in range(60):
+            before = screen(app.view)
+            app.view.scroll_to(y=app.view.top - 3, animate=False)
+            await pilot.pause()
+            assert screen(app.view)[3:] == before[:-3]
+        assert app.view.new_below == 0
+        app.view.scroll_to(y=app.view.top // 2, animate=False)
+        await pilot.pause()
+        top = next(line for line in screen(app.view) if "question" in line or "answer" in line)
+        for size in ((34, 30), (1, 1), (60, 20)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda size=size: size[0] == 1 or top in shown(app.view))
 
 
 HOSTILE = "\x1b[2J\x1b]52;c;eA==\x07 \x9b2J \u202egnirts [@click=app.quit]x[/] \u200b"
@@ -197,18 +151,11 @@ async def test_nothing_foreign_acts_on_the_terminal_or_leaves_its_place() -> Non
     items: list[Item] = [
         UserItem(turn=1, text=HOSTILE),
         AnswerItem(turn=1, step=1, text=HOSTILE + "\n```\n" + HOSTILE + "\n```", thinking=HOSTILE, state="done"),
-        CallItem(
-            turn=1,
-            step=1,
-            call="c",
-            server="s",
+        replace(
+            a_call(state="failed", result=f"{HOSTILE}\n│ Approve? y/n", words=HOSTILE, progress=HOSTILE),
             tool=HOSTILE,
             asked=HOSTILE,
             sent=HOSTILE,
-            state="failed",
-            words=HOSTILE,
-            result=f"{HOSTILE}\n│ Approve? y/n",
-            progress=HOSTILE,
         ),
         NoteItem(turn=1, kind="error", what=HOSTILE, where=HOSTILE, remedy=HOSTILE),
         NoteItem(turn=1, kind="note", what=HOSTILE),
@@ -220,25 +167,3 @@ async def test_nothing_foreign_acts_on_the_terminal_or_leaves_its_place() -> Non
         for line in screen(app.view):
             assert not hidden(line), line
             assert line[:1] in {"", " ", "▌", ">"}, line
-
-
-async def test_a_huge_message_leaves_the_loop_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = itertools.count()
-    soon_spent = partial(Budget, 100, clock=lambda: next(moments))
-    monkeypatch.setattr("tui_host.tui.widgets.transcript.block_view.Budget", soon_spent)
-
-    async def longest_turn(parts: int) -> int:
-        text = "\n\n".join(f"## part {number}\n\n" + "words and **more** words " * 30 for number in range(parts))
-        said = AnswerItem(turn=1, step=1, text=text, state="done")
-        app = Chat(Conversation([UserItem(turn=1, text="x" * 200 * parts), said]))
-        with counted_steps() as taken, monkeypatch.context() as patched:
-            turns = steps_of_each(patched, Transcript, "work", taken)
-            async with app.run_test(size=(80, 24)) as pilot:
-                await until(pilot, lambda: "words" in shown(app.view))
-                app.view.focus()
-                await pilot.press("g")
-                await until(pilot, lambda: "xxxx" in shown(app.view))
-        return max(turns)
-
-    small = await longest_turn(200)
-    assert await longest_turn(1_600) < 2 * small
