@@ -57,6 +57,10 @@ class Screen:
             self._shown = self._lines()
         return self._shown
 
+    @property
+    def before_cursor(self) -> str:
+        return "".join(self._cells.get((self._row, column), " ") for column in range(self._column))
+
     def _lines(self) -> str:
         rows = [["" for _ in range(self.columns)] for _ in range(self.lines)]
         for (row, column), cell in self._cells.items():

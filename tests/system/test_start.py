@@ -54,10 +54,12 @@ def test_keys_that_are_pressed_as_soon_as_there_is_a_frame_do_what_they_always_d
 ) -> None:
     with program(tmp_path) as terminal:
         terminal.until_shown("Ask anything")
+        terminal.until(lambda: terminal.screen.before_cursor == "│ ")  # where an input method would write
         terminal.type("a\x7fhello\x1bOR")  # f3
         terminal.until_shown("Servers", "off")
         terminal.type("\x1bOR")
         terminal.until_shown("hello")
+        terminal.until(lambda: terminal.screen.before_cursor == "│ hello")
         terminal.type("\r")
         terminal.until_shown("turn 1", "hello")
         terminal.type("\x11")

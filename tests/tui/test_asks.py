@@ -552,7 +552,7 @@ async def at(app: Running, words: str) -> None:
     app.write(words[:-1])
     app.prompt.move_cursor(app.prompt.document.end)
     await app.press("slash" if words[-1] == "/" else words[-1])
-    await app.until(lambda: any(list_.is_open for list_ in app.main.query(Completion)))
+    await app.until(lambda: any(list_.chosen for list_ in app.main.query(Completion)))
 
 
 async def test_a_prompt_is_filled_in_shown_and_sent_with_its_roles(tmp_path: Path) -> None:

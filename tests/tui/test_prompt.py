@@ -164,11 +164,11 @@ async def test_enter_runs_the_chosen_command_or_a_beginning_or_shows_what_it_may
     completion = app.query_one(Completion)
     assert [completion.render_line(y).text.split()[:2] for y in range(2)] == [[">", "/model"], ["/models", "list"]]
     assert await app.press("escape") == "/m"
-    assert not completion.is_open
-    assert (await app.press("enter"), completion.is_open) == ("/m", True)
+    assert not completion.chosen
+    assert (await app.press("enter"), completion.chosen) == ("/m", "model")
     assert (await app.press("down", "tab"), app.commands) == ("/models", ["new"])
     await app.press("enter", "/", "m", "escape", *"odel", "enter")  # a name typed whole needs no second enter
-    assert not completion.is_open
+    assert not completion.chosen
     await app.press("/", "m", "down", "enter", "h", "i", "enter")
     assert (app.commands, app.sent) == (["new", "models", "model", "models"], ["hi"])  # nothing is left in front
 

@@ -37,12 +37,8 @@ async def watched(
 ) -> AsyncGenerator[Callable[[], bool]]:
     """End the app in order on a signal or a lost terminal, within the block; yields a test for «a signal has come».
 
-    Uses plain signal handlers instead of the loop's: they work even while the loop is blocked.
-
-    Args:
-        app: The app to end.
-        report_error: Called with errors of threads and tasks nobody awaits; Python would print these over the screen.
-        guard: Restores the terminal if the app can no longer do so.
+    Uses plain signal handlers instead of the loop's: they work even while the loop is blocked. Errors of threads and tasks nobody
+    awaits are reported; Python would print these over the screen.
     """
     loop = asyncio.get_running_loop()
     signals: list[int] = []
@@ -53,8 +49,19 @@ async def watched(
         signals.append(number)
         # A second signal may interrupt this handler: a lock that it took here, as those of `threading`, would never be free again.
         if len(signals) == 1:
-            _thread.start_new_thread(_last_resort, (guard, code))
+            _thread.start_new_thread(end_by_force, (code,))
         loop.call_soon_threadsafe(partial(app.exit, return_code=code))
+
+    def end_by_force(code: int) -> None:
+        time.sleep(LAST_SECONDS)
+        restore(guard)
+        os._exit(code)  # the guard ends the servers once this process is gone
+
+    async def watch_terminal() -> None:
+        # It may go without a signal, as in a session without a controlling terminal.
+        while not is_terminal_gone():
+            await asyncio.sleep(LOOK_SECONDS)
+        app.exit(return_code=HANGUP)
 
     def failed(error: BaseException, thread: str) -> None:
         if thread == textual_private.WRITER and isinstance(error, OSError):
@@ -66,7 +73,7 @@ async def watched(
     try:
         with catch_defects(failed):
             async with asyncio.TaskGroup() as group:
-                watch = group.create_task(_watch_terminal(app))
+                watch = group.create_task(watch_terminal())
                 try:
                     yield lambda: bool(signals)
                 finally:
@@ -76,22 +83,9 @@ async def watched(
             signal.signal(number, handler)
 
 
-async def _watch_terminal(app: App[int]) -> None:
-    """End the app when the terminal is gone without a signal, as in a session without a controlling terminal."""
-    while not is_terminal_gone():
-        await asyncio.sleep(LOOK_SECONDS)
-    app.exit(return_code=HANGUP)
-
-
 def is_terminal_gone() -> bool:
     """Whether standard input is no longer a terminal."""
     return not os.isatty(0)
-
-
-def _last_resort(guard: Guard, code: int) -> None:
-    time.sleep(LAST_SECONDS)
-    restore(guard)
-    os._exit(code)  # the guard ends the servers once this process is gone
 
 
 def leave_output(app: App[int], code: int, guard: Guard) -> None:

@@ -44,9 +44,7 @@ class LoadedApp(Protocol):
     host: Host
 
     @property
-    def main(self) -> MainScreen | None:
-        """The main screen; None before it exists."""
-        ...
+    def main(self) -> MainScreen | None: ...
 
 
 async def _import(modules: Sequence[str]) -> None:
@@ -61,13 +59,7 @@ async def _import(modules: Sequence[str]) -> None:
 
 
 async def load_the_rest(app: LoadedApp, complete: asyncio.Event, pressed: asyncio.Event) -> None:
-    """Import and mount everything that the first frame did not need.
-
-    Args:
-        app: The app.
-        complete: Set once chat and inspector are mounted.
-        pressed: Set at the first key press, from which on the other screens are imported.
-    """
+    """Import and mount everything that the first frame did not need."""
     await _import(LATE)
     if app.main is not None:
         await app.main.complete()

@@ -24,20 +24,12 @@ if TYPE_CHECKING:
 
 PLACELESS = frozenset({"", "dumb", "unknown"})
 """Values of TERM for terminals that cannot position text."""
-
 THRESHOLDS = (1000, 10, 100)
 """Thresholds of the garbage collector: full collections are rare, since they delay the screen and find little."""
 
 
 def check_terminal(instead: str = "tui-host ask TEXT") -> None:
-    """Refuse to start if the app cannot draw on the terminal.
-
-    Args:
-        instead: The command that does the same without a terminal.
-
-    Raises:
-        SettingsError: The app cannot draw here.
-    """
+    """Raise `SettingsError` if the app cannot draw on the terminal, with the command that does the same without one."""
     if not all(os.isatty(descriptor) for descriptor in (0, 1, 2)):  # Textual draws on standard error
         raise SettingsError("the app needs a terminal", remedy=f"without one: {instead}")
     if os.environ.get("TERM", "") in PLACELESS:
@@ -45,15 +37,9 @@ def check_terminal(instead: str = "tui-host ask TEXT") -> None:
 
 
 def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | None = None) -> int:
-    """Run the app, and return the exit code.
-
-    Args:
-        settings: The configuration.
-        record: Whether to store anything on disk.
-        incoming: Files to show in place of a new session, once they are read.
+    """Run the app, with incoming files in place of a new session, and return the exit code.
 
     Raises:
-        SettingsError: The app cannot draw on the terminal.
         TuiHostError: The host failed to open, a bug ended the app, or the files could be read only in part.
     """
     check_terminal()
@@ -62,7 +48,10 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
     from tui_host.tui.exits import leave_output
     from tui_host.tui.suspension import PausableLoop
 
-    _write_utf8()
+    if isinstance(
+        sys.__stderr__, io.TextIOWrapper
+    ):  # terminals read UTF-8, also where the locale names another encoding
+        sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
     guard = Guard(found_terminal())
     try:
         with asyncio.Runner(loop_factory=PausableLoop) as runner:
@@ -83,14 +72,7 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
 
 
 def open_files(paths: Sequence[Path], settings: Settings) -> int:
-    """Run the app on captures from elsewhere, without servers, and return the exit code.
-
-    Records go to a temporary database, deleted when the app ends. The first frame waits for no file.
-
-    Raises:
-        SettingsError: There is no terminal to draw on, or a file cannot be opened.
-        TuiHostError: A file has an unknown format, or any error of `run_app`.
-    """
+    """Run the app on captures from elsewhere, without servers and with a temporary database, and return the exit code."""
     import tempfile
     from pathlib import Path
 
@@ -102,12 +84,6 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
     with tempfile.TemporaryDirectory(prefix="tui-host-open-", ignore_cleanup_errors=True) as folder:
         incoming = Incoming(paths, Path(folder, DATABASE), settings)
         return run_app(replace(settings, servers={}, store=StoreLimits()), incoming=incoming)
-
-
-def _write_utf8() -> None:
-    r"""Write UTF-8 even if the locale names another encoding or none: terminals read UTF-8."""
-    if isinstance(sys.__stderr__, io.TextIOWrapper):
-        sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
 
 
 async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Incoming | None) -> TuiHost:

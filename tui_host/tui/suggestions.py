@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.visible import line
@@ -39,12 +39,7 @@ NOTHING_OFFERED = Offers()
 
 
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
-    """Return the content of an empty chat.
-
-    Args:
-        settings: The configuration, to look for keys.
-        local: Model servers that answered on this machine; empty until they were asked.
-    """
+    """Return the content of an empty chat, with the model servers that answered on this machine."""
     keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in presets_with_keys(settings.environment)]
     servers = [_server(server) for server in local]
     lines = [HOW]
@@ -55,13 +50,9 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     off = sum(not spec.enabled for spec in settings.servers.values())
     if off:  # such as all that were imported: nothing else would say that they are there
         lines.append(f"{off} server{'s are' if off > 1 else ' is'} switched off: f3")
-    return Offers(tuple(zip("123", _questions(settings), strict=False)), tuple(lines))
-
-
-def _questions(settings: Settings) -> Iterator[str]:
     there = {spec.bundled for spec in settings.servers.values() if spec.enabled}
-    yield from (words for server, words in QUESTIONS.items() if server in there)
-    yield from ANYWHERE
+    questions = [*(words for server, words in QUESTIONS.items() if server in there), *ANYWHERE]
+    return Offers(tuple(zip("123", questions, strict=False)), tuple(lines))
 
 
 def _server(server: LocalServer) -> str:

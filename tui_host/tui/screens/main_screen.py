@@ -26,7 +26,7 @@ from tui_host.tui.sources.source_words import FROM_FILE
 from tui_host.tui.suggestions import Offers, offers
 from tui_host.tui.widgets import status_lines as status
 from tui_host.tui.widgets.background import Covered, CoveredContainer, CoveredVertical
-from tui_host.tui.widgets.first_frame import FirstChat, FirstInspector
+from tui_host.tui.widgets.first_frame import FirstInspector, first_chat
 from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
 from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
@@ -57,12 +57,6 @@ class MainScreen(Covered, Screen[None]):
 
     The first frame is light: placeholders stand for chat and inspector until `complete` mounts them, and the prompt takes every
     key meanwhile.
-
-    Args:
-        host: The host.
-        asks: What servers ask.
-        begin: Returns the first session; called when something is sent, or by `complete`.
-        reading: Placeholder text for chat and list while the first session is read from a file.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -87,8 +81,9 @@ class MainScreen(Covered, Screen[None]):
         & #waiting { height: 1; }
         & QuestionPanel { layer: above; dock: bottom; }
         & #wires { width: 3fr; layers: below above; }
-        & FirstChat, & FirstInspector { layer: above; width: 100%; height: 100%; }
-        & Inspector, & FirstInspector { border-left: solid $panel; }
+        & .placeholder { layer: above; width: 100%; height: 100%; background: $surface; }
+        & #paper > .placeholder { padding: 1 2 0 1; }
+        & #wires > * { border-left: solid $panel; }
         /* Containers that their children cover need not be drawn. (They have no size of their own then: nobody asks for it.) */
         & #body, & #paper, & #wires { visibility: hidden; }
         & #chat, & #paper > *, & #wires > * { visibility: visible; }
@@ -101,13 +96,12 @@ class MainScreen(Covered, Screen[None]):
     def __init__(self, host: Host, asks: Asks, begin: Callable[[], Session], reading: str = "") -> None:
         super().__init__()
         textual_private.paint_exactly(self)
-        self.host = host  # the host
-        self.asks = asks  # what servers ask
+        self.host = host
+        self.asks = asks
         self.direct = DirectRequests()  # what the person asked servers for without a model
-        self._mask = mask_of(host)
         commands = [(action.name, action.help) for action in ACTIONS]
-        may_send: Callable[[], bool] = lambda: self.submissions.may_send  # noqa: E731 - a property of what is made next
         self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
+        may_send: Callable[[], bool] = lambda: self.submissions.may_send()  # noqa: E731, PLW0108 - they are made next
         self._prompt = Prompt(commands=commands, offers=self.offers, may_send=may_send, id="prompt")
         self.submissions = Submissions(host, begin, self._prompt)  # what the prompt sends, and the drafts
         self._halves = Halves()
@@ -116,11 +110,10 @@ class MainScreen(Covered, Screen[None]):
         self._inspector: Inspector | None = None
         self._early_turns = 0
         self._has_placeholders = True
-        self._reading = reading
+        self._reading = reading  # stands in chat and list while the first session is read from a file
         self._offers = offers(host.settings)
-        self._source: SessionSource | None = None
+        self.source: SessionSource | None = None  # of the inspector's rows; None before the host is open
         self._is_awaited = False  # whether the chat of a session that was just opened is still unpainted
-        self._empty: str | None = None
         self._last_state: tuple[object, ...] = ()
         self._is_settled = False
         self._draw_at = 0.0
@@ -132,7 +125,7 @@ class MainScreen(Covered, Screen[None]):
         yield self._lines.header
         with Horizontal(id="body"):
             with CoveredContainer(id="chat"), CoveredVertical(id="talk"):
-                yield Container(FirstChat(self._offered), id="paper")
+                yield Container(first_chat(self._offered), id="paper")
                 yield self._lines.waiting
                 yield self._prompt
             yield Container(FirstInspector(self._reading), id="wires")
@@ -150,25 +143,20 @@ class MainScreen(Covered, Screen[None]):
             textual_private.paint_now(self, event.widget)
 
     @property
-    def is_complete(self) -> bool:
-        """Whether chat and inspector are mounted."""
-        return self._transcript is not None
-
-    @property
     def is_whole(self) -> bool:
         """Whether chat and inspector are mounted and no placeholder is left."""
-        return self.is_complete and not self.query("FirstChat, FirstInspector")
+        return self._transcript is not None and not self.query(".placeholder")
 
     async def complete(self) -> None:
         """Mount chat and inspector under their placeholders, which go once both are drawn."""
-        if self.is_complete:
+        if self._transcript is not None:
             return
         from tui_host.tui.questions.overlay import QuestionOverlay
         from tui_host.tui.widgets.inspector.inspector_pane import Inspector
         from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-        conversation, mask = self.submissions.session.conversation, self._mask
-        transcript = Transcript(conversation, empty=self._shown_empty, mask=mask.marks, id="transcript")
+        conversation, marks = self.submissions.session.conversation, mask_of(self.host).marks
+        transcript = Transcript(conversation, empty=self._shown_empty, mask=marks, id="transcript")
         inspector = Inspector(reading=self._reading)
         self._overlay = QuestionOverlay(
             self, self.host, self.asks, prompt=self._prompt, shows_chat=lambda: self.shows_chat, defers_logins=True
@@ -187,18 +175,15 @@ class MainScreen(Covered, Screen[None]):
     @override
     def focus_chain(self) -> list[Widget]:
         """The screen's order, but the prompt first: prompt, chat, list, details."""
-        chain = super().focus_chain
-        return sorted(chain, key=lambda widget: widget is not self._prompt)
-
-    # News.
+        return sorted(super().focus_chain, key=lambda widget: widget is not self._prompt)
 
     def show_session(self, session: Session) -> None:
         """Show the chat and the records of another session."""
-        left = self._source.session if self._source is not None else None
+        left = self.source.session if self.source is not None else None
         self.submissions.switch_to(session)
         if self._overlay is not None:
             self._overlay.close()
-        self._source = None
+        self.source = None
         if left is not None and left is not session:
             self.host.leave(left)
         if self._transcript is not None:
@@ -210,7 +195,6 @@ class MainScreen(Covered, Screen[None]):
             self.set_focus(self._prompt)
 
     def _read_records(self) -> None:
-        """Read the session's records, now that its chat is painted."""
         self._is_awaited = False
         self.look()
 
@@ -221,15 +205,15 @@ class MainScreen(Covered, Screen[None]):
             return
         session = self.submissions.session
         self._last_state = self._state()
-        if (self._source is None or self._source.is_stale) and self.host.recorder is not None:
-            self._source = sources.source_of(self.host, session)
+        if (self.source is None or self.source.is_stale) and self.host.recorder is not None:
+            self.source = sources.source_of(self.host, session)
             transcript.show(session.conversation)
-            inspector.show(self._source)
-        is_behind = self._source is not None and self._source.is_behind
+            inspector.show(self.source)
+        is_behind = self.source is not None and self.source.is_behind
         is_due = time.monotonic() >= self._draw_at
         # While much is still to be read, looks that read alternate with looks that draw.
-        if self._source is not None and not self._is_awaited and not (is_behind and is_due):
-            self._source.look()
+        if self.source is not None and not self._is_awaited and not (is_behind and is_due):
+            self.source.look()
         if is_due or not is_behind:
             self._draw_at = time.monotonic() + BEHIND_SECONDS
             inspector.sync()
@@ -241,22 +225,18 @@ class MainScreen(Covered, Screen[None]):
         overlay.reserve_space(transcript)
         self.submissions.keep_draft_at_times()
         self._look_at_lines()
-        self._update_empty(transcript)
+        transcript.set_empty(self._shown_empty)
         is_drawn = transcript.view_width > 0 or not self.shows_chat
-        self._is_settled = (self._source is None or self._source.is_settled) and inspector.is_settled and is_drawn
+        self._is_settled = (self.source is None or self.source.is_settled) and inspector.is_settled and is_drawn
         if self._is_settled and self._has_placeholders:
             self._has_placeholders = False
-            self.call_after_refresh(self.query("FirstChat, FirstInspector").remove)
+            self.call_after_refresh(self.query(".placeholder").remove)
 
     def on_key(self, event: events.Key) -> None:
         """Open the filter of the list from the chat."""
         visible = None if self.arrangement == "chat" else self._inspector
-        if (
-            event.key == "slash"
-            and visible is not None
-            and self.question is None
-            and event.key not in self.active_bindings
-        ):
+        is_free = self.question is None and event.key not in self.active_bindings
+        if event.key == "slash" and visible is not None and is_free:
             event.stop()
             visible.action_filter()
 
@@ -266,17 +246,16 @@ class MainScreen(Covered, Screen[None]):
         self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
 
     def keep_looking(self) -> None:
-        """Look fully for a while, because the user did something."""
         self._look_on_until = time.monotonic() + LOOK_ON_SECONDS
 
     @property
     def has_news(self) -> bool:
         """Whether there may be changes to show. Cheap: called at the screen's rate."""
-        return self.is_complete and (
+        return self._transcript is not None and (
             self.submissions.session.busy  # a clock runs
             or self.question is not None  # it is laid out, and its quiet period passes
             or not self._is_settled
-            or (self._source is not None and self._source.is_stale)  # the next look begins anew
+            or (self.source is not None and self.source.is_stale)  # the next look begins anew
             or self.submissions.is_draft_unsaved
             or time.monotonic() < self._look_on_until
             or self._last_state != self._state()
@@ -290,7 +269,7 @@ class MainScreen(Covered, Screen[None]):
             session.conversation.revision,
             len(session.open_questions()),
             len(self.asks.of(session)),
-            self.host.recorder is not None if self._source is None else self._source.news,
+            self.host.recorder is not None if self.source is None else self.source.news,
             self.size,
             self.arrangement,
             self.focused,
@@ -298,18 +277,15 @@ class MainScreen(Covered, Screen[None]):
         )
 
     def _look_at_lines(self) -> None:
-        foreign = "" if self._source is None else self._source.foreign
-        below = 0 if self._transcript is None else self._transcript.new_below
         asked = "" if self._overlay is None else self._overlay.words
         is_deferred = self._overlay is not None and self._overlay.login is not None
         self._lines.login = asked if is_deferred and self.question is None else ""
-        shown, width = self.submissions.shown, max(self.size.width - 2, 1)
         self._lines.look(
-            shown,
-            width,
-            foreign=foreign,
+            self.submissions.shown,
+            max(self.size.width - 2, 1),
+            foreign="" if self.source is None else self.source.foreign,
             shows_chat=self.shows_chat,
-            below=below,
+            below=0 if self._transcript is None else self._transcript.new_below,
             asked=asked,
             here=kinds_at(self),
             here_first=self.focused is not self._prompt,
@@ -325,71 +301,50 @@ class MainScreen(Covered, Screen[None]):
             session=self.submissions.session,
             asks=self.asks,
             direct=self.direct,
-            source=self._source,
+            source=self.source,
             unsent=self._prompt.message(),
             attached=self._prompt.attached,
             tell=lambda words: self.notify(words, markup=False),
         )
 
-    @property
-    def source(self) -> SessionSource | None:
-        """The source of the inspector's rows; None before the host is open."""
-        return self._source
-
-    # The empty chat.
-
     def _invitation(self) -> str:
         """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
-        read_only = "" if self._source is None else self._source.read_only
+        read_only = "" if self.source is None else self.source.read_only
         if read_only or self._is_awaiting_file:
             return FROM_FILE if self._is_awaiting_file else read_only
-        if self._source is not None and self.submissions.session.step_limit is not None:
+        if self.source is not None and self.submissions.session.step_limit is not None:
             return "1 continues, 2 stops."
-        has_items = self._source is not None and len(self.submissions.session.conversation)
+        has_items = self.source is not None and len(self.submissions.session.conversation)
         answers = list(self._prompt.quick) if has_items else []
         if not answers:
             return PLACEHOLDER
         keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
         return f"{keys} answers, or write your own.  / commands"
 
-    def _update_empty(self, transcript: Transcript) -> None:
-        self._empty = None if self._source is None else self._source.empty
-        transcript.set_empty(self._shown_empty)
-
     @property
     def _shown_empty(self) -> Offers:
-        offered = self._offered if self._empty is None else Offers(lines=(self._empty,))
+        empty = None if self.source is None else self.source.empty
+        offered = self._offered if empty is None else Offers(lines=(empty,))
         return offered._replace(failures=self._lines.failures)
 
     @property
     def _is_awaiting_file(self) -> bool:
         """Whether the session will come from a file that has given no record yet."""
         shown = self.submissions.shown
-        return bool(self._reading) and self._source is None and (shown is None or shown.is_foreign)
+        return bool(self._reading) and self.source is None and (shown is None or shown.is_foreign)
 
     @property
     def _offered(self) -> Offers:
         return Offers(lines=(self._reading,)) if self._is_awaiting_file else self._offers
 
     def offer(self, servers: Sequence[LocalServer]) -> None:
-        """Name the model servers on this machine in an empty chat."""
         self._offers = offers(self.host.settings, servers)
-        if self._transcript is not None and self._empty is None:
+        if self._transcript is not None:
             self._transcript.set_empty(self._shown_empty)
-
-    # What a person does.
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
         self.submissions.send(event.text, event.attached)
         self.look()
-
-    def on_prompt_held(self) -> None:
-        """Say why nothing was sent; the text stays."""
-        self.submissions.explain_refusal()
-
-    def on_transcript_picked(self, event: Transcript.Picked) -> None:
-        """Send a question of the empty chat or an answer that the model proposes, or answer the limit of steps."""
-        self._pick(event.text)
 
     def _ask_values(self, form: Form, filled: Callable[[Mapping[str, JSON]], None]) -> None:
         """Ask for the values of a server's prompt or template."""
@@ -397,17 +352,17 @@ class MainScreen(Covered, Screen[None]):
 
         self.app.push_screen(FillScreen(self.host, form, filled))  # pyright: ignore[reportUnknownMemberType] - of any app
 
-    def on_prompt_quick_picked(self, event: Prompt.QuickPicked) -> None:
-        self._pick(event.text)
-
-    def _pick(self, text: str) -> None:
+    def on_transcript_picked(self, event: Transcript.Picked | Prompt.QuickPicked) -> None:
+        """Send a question of the empty chat or an answer that the model proposes, or answer the limit of steps."""
         limit = self.submissions.session.step_limit
-        if limit is not None and text in (answers := list(status.limit_answers(limit).values())):
-            limit.answer(goes_on=text == answers[0])
+        if limit is not None and event.text in (answers := list(status.limit_answers(limit).values())):
+            limit.answer(goes_on=event.text == answers[0])
         else:
-            self._prompt.remember(text)
-            self.submissions.send(text)
+            self._prompt.remember(event.text)
+            self.submissions.send(event.text)
         self.look()
+
+    on_prompt_quick_picked = on_transcript_picked
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         if event.text_area is self._prompt:
@@ -422,19 +377,15 @@ class MainScreen(Covered, Screen[None]):
             self.next_arrangement()
 
     def current_source(self) -> tuple[str, str]:
-        """Return the chat's current or last item: copied from the prompt if nothing is selected."""
         return ("", "") if self._transcript is None else self._transcript.current_source()
 
     def copy_code(self) -> None:
-        """Copy the next code block of the current answer in the chat, or of the last one."""
         if self._transcript is not None:
             self._transcript.action_copy_code()
 
     def action_scroll_chat(self, pages: int) -> None:
         if self._transcript is not None:
             self._transcript.action_page(pages)
-
-    # The questions over the chat.
 
     @property
     def question(self) -> QuestionPanel | None:
@@ -460,8 +411,6 @@ class MainScreen(Covered, Screen[None]):
         if self.question is not None:
             self.question.note(event)
 
-    # Chat, inspector, or both.
-
     @property
     def arrangement(self) -> Arrangement:
         return self._halves.arrangement
@@ -472,7 +421,7 @@ class MainScreen(Covered, Screen[None]):
 
     def next_arrangement(self) -> None:
         """Go to the next arrangement; before chat and inspector exist, `complete` does so later."""
-        if not self.is_complete:
+        if self._transcript is None:
             self._early_turns += 1
             return
         self._halves.advance()
@@ -493,12 +442,12 @@ class MainScreen(Covered, Screen[None]):
 
     def action_export(self) -> None:
         """Ask in which format the selected row's call, the row, the turn or the session is exported, and where to."""
-        if self._source is not None and self._inspector is not None:
+        if self.source is not None and self._inspector is not None:
             from tui_host.tui.screens.export_screen import ask_for_export, parts_around
 
             ladder = self._inspector.ladder
-            parts = parts_around(self._source, ladder.selected, ladder.selected_section)
-            ask_for_export(self, self.host, self._source.session.id, parts)
+            parts = parts_around(self.source, ladder.selected, ladder.selected_section)
+            ask_for_export(self, self.host, self.source.session.id, parts)
 
     def action_note(self, joins: bool) -> None:
         """Ask for a note on the inspector's row, or for the call or frame that it is joined with."""
@@ -518,13 +467,11 @@ class MainScreen(Covered, Screen[None]):
         self.show_details()
 
     def show_page(self, subject: Row | Section, tab: str) -> None:
-        """Go to a page of a row or heading."""
         if self._inspector is not None:
             self._inspector.show_page(subject, tab)
             self.show_details()
 
     def show_details(self) -> None:
-        """Go to the details of the selected row."""
         if self.arrangement == "chat":
             self.next_arrangement()
         if self._inspector is not None:
@@ -536,5 +483,4 @@ class MainScreen(Covered, Screen[None]):
             self._arrange()
 
     def _arrange(self) -> None:
-        alone = self.arrangement
-        self.update_classes({"-inspector": alone == "inspector", "-chat": alone == "chat"})
+        self.update_classes({f"-{alone}": alone == self.arrangement for alone in ("inspector", "chat")})

@@ -90,10 +90,7 @@ class PromptScreen(PageScreen):
 
     def action_send(self) -> None:
         submissions = self._main.submissions
-        if self._filled is None:
-            return
-        if not submissions.may_send:
-            submissions.explain_refusal()
+        if self._filled is None or not submissions.may_send():
             return
         self.action_leave()
         submissions.send("", filled=self._filled)

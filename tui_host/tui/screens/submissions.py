@@ -51,22 +51,18 @@ class Submissions:
             self.shown = self._begin()
         return self.shown
 
-    @property
     def may_send(self) -> bool:
-        """Whether a message would begin a turn now."""
-        return not self.session.busy and not self.session.is_foreign
-
-    def send(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
-        """Begin a turn with a text, or with a server's prompt."""
-        self._host.send(self.session, text, attached, filled=filled)
-
-    def explain_refusal(self) -> None:
-        """Tell the user why the prompt does not send now."""
-        if self.is_own():
+        """Whether a message would begin a turn now; if not, tells the user."""
+        if self.session.busy and self.is_own():
             words = "A turn is running. Send this when it has ended, or stop it with escape."
             if self.session.step_limit is not None:
                 words = "The turn waits for an answer: tab goes to the chat, then 1 continues and 2 stops."
             self.prompt.notify(words, markup=False, timeout=4)
+        return not self.session.busy and self.is_own()
+
+    def send(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
+        """Begin a turn with a text, or with a server's prompt."""
+        self._host.send(self.session, text, attached, filled=filled)
 
     def is_own(self) -> bool:
         """Whether messages can be sent in this session; if not, tells the user."""

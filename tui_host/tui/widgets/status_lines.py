@@ -56,20 +56,13 @@ class StatusLine(Static):
         self._words: Content | None = None
 
     def say(self, words: Content) -> None:
-        """Show other words."""
         if self._words is None or words != self._words:
             self._words = words
             self.update(words)
 
 
 class StatusLines:
-    """Header, waiting line and footer, each rebuilt only after changes.
-
-    Attributes:
-        header: Whose session it is, what with, and how it stands.
-        waiting: What its turn waits for.
-        keys: The footer.
-    """
+    """Header, waiting line and footer, each rebuilt only after changes."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -80,7 +73,7 @@ class StatusLines:
         self.header, self.waiting, self.keys = (StatusLine(id=name) for name in ("header", "waiting", "keys"))
 
     def hint(self, words: str) -> None:
-        """Show words in place of the footer for two seconds, a key's name at their beginning."""
+        """Show words in place of the footer for two seconds."""
         self._hint, self._hint_end = words, time.monotonic() + HINT_SECONDS
 
     def look(
@@ -90,22 +83,15 @@ class StatusLines:
         *,
         foreign: str,
         shows_chat: bool,
-        below: int = 0,
-        asked: str = "",
-        here: tuple[type, ...] = (),
-        here_first: bool = False,
+        below: int,
+        asked: str,
+        here: tuple[type, ...],
+        here_first: bool,
     ) -> None:
-        """Show the news.
+        """Show the news of the session on the screen.
 
-        Args:
-            session: The one on the screen, None before there is one.
-            width: Cells of the header and the footer.
-            foreign: Whose session it is, if it was not held here.
-            shows_chat: What is asked there needs no word in the header.
-            below: New lines below the visible part of the chat.
-            asked: What a server asks; empty if nothing.
-            here: The classes that have the focus, the innermost first.
-            here_first: Whether their keys come before all others where there is little room.
+        The header calls for what is asked where the chat is not shown. The keys of the classes that have the focus (`here`,
+        the innermost first) come before all others where there is little room and `here_first` says so.
         """
         waits = 0 if session is None else len(session.open_questions())
         asked = asked or (f"{waits} call{'s' * (waits > 1)} to decide" if waits else "")
@@ -131,12 +117,7 @@ class StatusLines:
 def header(host: Host, session: Session | None, width: int, alert: str = "", foreign: str = "") -> Content:
     """Return program, model, protocol, profile, servers, turn and title; less important words give way.
 
-    Args:
-        host: Whose servers and sessions.
-        session: The one on the screen, None before there is one.
-        width: Cells.
-        alert: Something that must be seen, before all else at the right.
-        foreign: Whose session it is, if it was not held here: its servers are not ours.
+    A session that was not held here (`foreign`) has whose it is in place of our servers.
     """
     alerts, figures = [alert] if alert else [], _figures(session)
     alerts += _alerts(host, session)
@@ -169,34 +150,23 @@ def _lefts(host: Host, session: Session | None, foreign: str) -> Sequence[tuple[
     name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
     if foreign:
         names = [] if session is None or not session.asked else [session.asked, session.protocol]
-        whose = Content(f"{foreign}   ")
-        brief = Content(f"{_briefly(foreign)}   ")
+        of, comma, how = foreign.rpartition(", ")  # `the OpenAI SDK for…, followed: read only`
+        whose, brief = (
+            Content(f"{foreign}   "),
+            Content(f"{clip(of, NAMED)}{comma}{how}   " if comma else f"{foreign}   "),
+        )
         both, few = (whose, _names(names, 60)), (brief, _names(names, 16))
-        less = (brief, _names(names, 60)), (brief, _names(names[:1], 60))
-        return [((name, *both), 2), (both, 2), (both, 1), (both, 0), *((left, 0) for left in (*less, few, (brief,)))]
-    names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
-    model, short = _names(names, 60), _names(names, 16)
-    servers, counted, marks = _servers(host), _counted(host), _counted(host, words=False)
-    explained = (_servers(host, longest) for longest in (80, 50, 30) if failures(host))
+        return [((name, *both), 2), (both, 2), (both, 0), ((brief, _names(names[:1], 60)), 0), (few, 0), ((brief,), 0)]
+    model = _names([str(chosen.model), chosen.protocol, _profile(host, chosen)], 60)
+    reasons = [80, 30, 0] if failures(host) else [0]
+    counted, marks = _counted(host), _counted(host, words=False)
     return [
-        *(((name, model, whole), 3) for whole in explained),
-        ((name, model, servers), 3),
-        ((name, model, servers), 2),
+        *(((name, model, _servers(host, longest)), 3) for longest in reasons),
         ((name, model, counted), 2),
-        ((model, counted), 2),
         ((model, counted), 1),
-        ((model, counted), 0),
-        ((model, marks), 1),
         ((model, marks), 0),
-        ((model,), 0),
-        ((short,), 0),
+        ((_names([str(chosen.model), chosen.protocol, _profile(host, chosen)], 16),), 0),
     ]
-
-
-def _briefly(foreign: str) -> str:
-    """Shorten the host names of a tapped session: `the OpenAI SDK for…, followed: read only`."""
-    of, comma, how = foreign.rpartition(", ")
-    return f"{clip(of, NAMED)}{comma}{how}" if comma else foreign
 
 
 def _names(names: Sequence[str], longest: int) -> Content:
@@ -206,7 +176,6 @@ def _names(names: Sequence[str], longest: int) -> Content:
 
 
 def _profile(host: Host, chosen: OpenSessions | Session) -> str:
-    """Return the profile in use; empty if none is configured."""
     return chosen.profile if chosen.profile in host.settings.profiles else ""
 
 
@@ -227,9 +196,7 @@ def header_state(host: Host, session: Session | None) -> tuple[object, ...]:
 
 
 def _others_waiting(host: Host, session: Session | None) -> int:
-    """Return the number of other sessions that wait for an answer."""
-    others = (candidate for candidate in host.sessions.values() if candidate is not session)
-    return sum(candidate.activity.waits == "you" for candidate in others)
+    return sum(other is not session and other.activity.waits == "you" for other in host.sessions.values())
 
 
 def failures(host: Host) -> tuple[str, ...]:
@@ -275,8 +242,7 @@ def _counted(host: Host, *, words: bool = True) -> Content:
 
 def mark_of(state: State) -> str:
     """The mark of a server's state."""
-    full, empty, half = "●○◐"
-    return {"ready": full, "connecting": half, "lost": half, "failed": "✗"}.get(state, empty)
+    return {"ready": "●", "connecting": "◐", "lost": "◐", "failed": "✗"}.get(state, "○")
 
 
 def _alerts(host: Host, session: Session | None) -> list[str]:
@@ -289,7 +255,6 @@ def _alerts(host: Host, session: Session | None) -> list[str]:
 
 
 def _figures(session: Session | None) -> list[str]:
-    """Return the turn's number, and the tokens and time of a finished turn."""
     if session is None or not session.turn:
         return []
     from tui_host.chat.conversation import SummaryItem
@@ -362,11 +327,7 @@ def _running(host: Host, session: Session) -> str:
 
 @lru_cache(8)
 def keys(width: int, here: tuple[type, ...], *, here_first: bool) -> Content:
-    """Return the key bar: the keys of the classes that have the focus, then those that work everywhere, quitting last.
-
-    Args:
-        here_first: Whether the keys that work everywhere give way where there is no room for all.
-    """
+    """Return the key bar: the keys of the classes that have the focus, then those that work everywhere, quitting last."""
     actions = {action.name: action for action in ACTIONS}
     own = [(key.shown, key.brief) for key in keys_of(*here) if key.brief]
     everywhere = [(actions[name].shown, name) for name in IN_BAR]

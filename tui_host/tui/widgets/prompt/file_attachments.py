@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+import os
+import re
+import stat
+from contextlib import contextmanager, suppress
 from functools import partial as bind
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
@@ -26,6 +31,10 @@ if TYPE_CHECKING:
 Offered: TypeAlias = Literal["commands", "files", "drop", "ways"]
 LOOKING, READING = "looking for files", "reading files"
 """Groups of workers: a newer look takes the place of an older one."""
+MOST_LOOKED_AT, MOST_OFFERED = 5_000, 50
+LONGEST_PASTED = 4_096
+WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
+"""A file's name while it is being typed; it ends at the caret."""
 
 
 class Attaching:
@@ -40,8 +49,6 @@ class Attaching:
 
     def take_word(self, before: str) -> bool:
         """Suggest files for an `@` at the end of a text; False without an `@`."""
-        from tui_host.tui.widgets.prompt.file_names import WORD
-
         match = WORD.search(before)
         if match is not None:
             self._prompt.run_worker(
@@ -50,8 +57,6 @@ class Attaching:
         return match is not None
 
     async def _look(self, word: str, partial: str) -> None:
-        from tui_host.tui.widgets.prompt.file_names import matching
-
         files = await asyncio.to_thread(matching, partial)
         resources = [] if self._offers is None else self._offers.suggestions(partial)
         if self._prompt.before_caret.endswith(word):
@@ -60,8 +65,6 @@ class Attaching:
 
     def _choose(self, resources: set[str], name: str) -> None:
         """Enter the chosen folder or server, read the chosen file, or use the chosen resource."""
-        from tui_host.tui.widgets.prompt.file_names import WORD
-
         match = WORD.search(self._prompt.before_caret)  # it may have grown since the look
         if match is None:
             return
@@ -75,8 +78,6 @@ class Attaching:
 
     async def take_paste(self, pasted: str, written: str) -> None:
         """Suggest the files named by a pasted text, which another text may represent in the prompt."""
-        from tui_host.tui.widgets.prompt.file_names import named
-
         paths = await asyncio.to_thread(named, pasted)
         if paths and self._prompt.before_caret.endswith(written):
             self.dropped = written
@@ -93,7 +94,6 @@ class Attaching:
         self._begin(attach)
 
     def _begin(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Read in the background, counted from now on."""
 
         async def read() -> None:
             try:
@@ -171,3 +171,55 @@ class Attaching:
                 self._begin(bind(read, way))
 
         self._offer(offers.ways(server, uri), "ways", chosen)
+
+
+def matching(partial: str) -> list[tuple[str, str]]:
+    """Return files and folders beginning with a path whose last name may be incomplete; folders end with `/`."""
+    from tui_host.llm.outline import size_words
+
+    folder, slash, begun = partial.rpartition("/")
+    before = folder + slash
+    where = os.path.expanduser(before or ".")  # noqa: PTH111 - what follows is typed text too
+    matches: list[tuple[bool, str, str]] = []
+    with suppress(OSError, ValueError), os.scandir(where) as entries:
+        for entry in islice(entries, MOST_LOOKED_AT):
+            name = entry.name
+            is_hidden = name.startswith(".") and not begun
+            if is_hidden or not name.isprintable() or not name.casefold().startswith(begun.casefold()):
+                continue
+            with suppress(OSError):
+                if entry.is_dir():
+                    matches.append((False, f"{name}/", "folder"))
+                elif entry.is_file():
+                    matches.append((True, name, size_words(entry.stat().st_size)))
+    matches.sort(key=lambda match: (match[0], match[1].casefold()))
+    return [(before + name, words) for _, name, words in matches[:MOST_OFFERED]]
+
+
+def named(pasted: str) -> tuple[str, ...]:
+    """Return the files named by a pasted text, such as dropped files; none for other text."""
+    import shlex
+
+    text = pasted.strip()
+    if not text or len(text) > LONGEST_PASTED or "\n" in text:
+        return ()
+    with suppress(ValueError):
+        paths = tuple(map(_path, shlex.split(text)))
+        if all(map(_is_file, paths)):
+            return paths
+    return (text,) if _is_file(text) else ()
+
+
+def _path(word: str) -> str:
+    with suppress(ValueError):
+        parts = urlsplit(word)
+        if parts.scheme == "file" and parts.netloc in {"", "localhost"}:
+            return unquote(parts.path)
+    return word
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return path.startswith(("/", "~/")) and stat.S_ISREG(os.stat(os.path.expanduser(path)).st_mode)  # noqa: PTH111, PTH116 - as above
+    except (OSError, ValueError):
+        return False

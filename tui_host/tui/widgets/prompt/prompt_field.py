@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -35,6 +36,22 @@ WITH_WORDS = frozenset((*(page.command for page in PAGES if page.takes), "export
 SIGNS: Mapping[Offered, str] = {"commands": "/", "files": "@", "drop": "", "ways": ""}
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
+_SERVERS = "/servers shows servers, tools and messages"
+_SESSIONS = "/sessions searches and opens earlier sessions"
+ELSEWHERE: Mapping[str, str] = {
+    "clear": "/new begins a new session, and this one stays in /sessions",
+    "compact": "nothing is left out of the history unasked; /new begins a new session",
+    "config": "/model has model, protocol and options; the rest stands in config.toml (see /help)",
+    "exit": "/quit ends the program and its servers",
+    "export": "the command «tui-host sessions export last» writes a session to a file",
+    "history": _SESSIONS,
+    "login": "/model asks for a provider's key",
+    "mcp": _SERVERS,
+    "permissions": "/rules lists the rules of this session, and ends them",
+    "resume": _SESSIONS,
+    "tools": _SERVERS,
+}
+"""Commands of other programs, each with this program's way to do the same."""
 
 
 class Prompt(KeysInOrder, MarkedField):
@@ -83,30 +100,24 @@ class Prompt(KeysInOrder, MarkedField):
     }
     """
 
+    @dataclass
     class Sent(Message):
         """Posted to send a message, with attached files."""
 
-        def __init__(self, text: str, attached: Sequence[Attached] = ()) -> None:
-            super().__init__()
-            self.text = text
-            self.attached = attached
+        text: str
+        attached: Sequence[Attached] = ()
 
+    @dataclass
     class QuickPicked(Message):
         """Posted when the user has chosen a text of `quick` by its key."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
-    class Held(Message):
-        """Posted when the user wants to send while nothing may be sent; the text stays."""
-
+    @dataclass
     class Command(Message):
         """Posted to run a `/name`."""
 
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
+        name: str
 
     def __init__(
         self,
@@ -131,10 +142,7 @@ class Prompt(KeysInOrder, MarkedField):
         self._completion: Completion | None = None  # there once a command was typed
         self.remember(*history)
 
-    # What the app says.
-
     def invite(self, words: str) -> None:
-        """Set the placeholder text."""
         if self.placeholder != (placeholder := Content(words)):
             self.placeholder = placeholder
 
@@ -144,13 +152,10 @@ class Prompt(KeysInOrder, MarkedField):
         self._recalled = None
 
     def put(self, draft: str) -> None:
-        """Replace the text by a draft."""
         self._recalled = None
         self.offer(())
         self.load_text(self._from_elsewhere(draft))
         self.move_cursor(self.document.end)
-
-    # Keys.
 
     @override
     async def on_key(self, event: events.Key) -> None:
@@ -159,9 +164,9 @@ class Prompt(KeysInOrder, MarkedField):
             self.action_new_line()
         elif event.key == "enter":
             self._submit()
-        elif self._is_completing and event.key == "tab":
+        elif self._list is not None and event.key == "tab":
             self._complete()
-        elif self._is_completing and event.key == "escape":
+        elif self._list is not None and event.key == "escape":
             self.offer(())
         elif not self.text and character in self.quick:
             self.post_message(self.QuickPicked(self.quick[character]))
@@ -180,8 +185,8 @@ class Prompt(KeysInOrder, MarkedField):
     @override
     def action_cursor_up(self, select: bool = False) -> None:
         """Move up; from the first line to an earlier text."""
-        if self._completion is not None and self._completion.is_open:
-            self._completion.action_line(-1)
+        if self._list is not None:
+            self._list.action_line(-1)
         elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y == 0:
             self._recall(-1)
         else:
@@ -191,8 +196,8 @@ class Prompt(KeysInOrder, MarkedField):
     def action_cursor_down(self, select: bool = False) -> None:
         """Down; from the last line back towards the draft."""
         last = self.wrapped_document.height - 1
-        if self._completion is not None and self._completion.is_open:
-            self._completion.action_line(1)
+        if self._list is not None:
+            self._list.action_line(1)
         elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y >= last:
             self._recall(1)
         else:
@@ -222,8 +227,6 @@ class Prompt(KeysInOrder, MarkedField):
             text = unmarked(text, tuple(self.marks.values))
         return text if len(text) <= FOLDED_CHARACTERS else self.marks.fold(self.marks.whole(text), "")
 
-    # Text.
-
     async def on_paste(self, event: events.Paste) -> None:
         """Insert a paste as visible text; nothing is sent."""
         event.stop()
@@ -243,7 +246,7 @@ class Prompt(KeysInOrder, MarkedField):
         return text.lstrip() if text.lstrip().startswith(("/", "!")) else BLANK_LINES.sub("", text)
 
     def _submit(self) -> None:
-        if self._is_completing and self._offered in {"files", "ways"}:
+        if self._list is not None and self._offered in {"files", "ways"}:
             self._complete()
             return
         if self._attaching.reading:
@@ -258,8 +261,7 @@ class Prompt(KeysInOrder, MarkedField):
             self.notify(NO_SHELL, severity="warning", markup=False, timeout=8)
             return
         elif not self._may_send():
-            self.post_message(self.Held())
-            return
+            return  # the text stays
         else:
             self.post_message(self.Sent(text, self.attached))
         self.remember(self.text.rstrip())
@@ -270,7 +272,7 @@ class Prompt(KeysInOrder, MarkedField):
 
     def on_text_area_changed(self) -> None:
         text = self.text
-        self._hint(text)
+        self._hint()
         if self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped):
             pass  # it stands as it was pasted
         elif text.startswith("/") and " " not in text and "\n" not in text and self._recalled is None:
@@ -291,27 +293,33 @@ class Prompt(KeysInOrder, MarkedField):
             return ""
         name, commands = match[1], self._commands()
         names = [command for command in commands if command.startswith(name)]
-        chosen = self._completion.chosen if self._completion is not None else ""
         if names and not match[2]:
-            if chosen in names:
-                return chosen
+            if self._list is not None and self._list.chosen in names:
+                return self._list.chosen
             if name in names or len(names) == 1:
                 return name if name in names else names[0]
             self._offer_commands(name)
             return None
         if name in names and name in WITH_WORDS:
             return f"{name} {match[2].strip()}"
-        from tui_host.tui.widgets.prompt.completion import hint_of
+        from difflib import get_close_matches
 
-        self.notify(hint_of(name, commands), severity="warning", markup=False, timeout=8)
+        near = " or ".join(f"/{close}" for close in get_close_matches(name, commands, n=2, cutoff=0.5))
+        words = f"There is no command /{line(name, 40)}{f': {near}?' if near else '.'}"
+        if name in commands:
+            words = f"/{name} takes no arguments, so it did not run."
+        elif name in ELSEWHERE:
+            words = f"There is no command /{name}: {ELSEWHERE[name]}."
+        self.notify(f"{words} A space before the / sends it as text.", severity="warning", markup=False, timeout=8)
         return None
 
     def _offer_commands(self, begun: str) -> None:
         self.offer([pair for pair in self._commands().items() if pair[0].startswith(begun)])
 
     @property
-    def _is_completing(self) -> bool:
-        return self._completion is not None and self._completion.is_open
+    def _list(self) -> Completion | None:
+        """The open list of suggestions."""
+        return self._completion if self._completion is not None and self._completion.chosen else None
 
     def offer(
         self,
@@ -331,8 +339,8 @@ class Prompt(KeysInOrder, MarkedField):
         self._completion.offer(pairs, SIGNS[what])
 
     def _complete(self) -> None:
-        name, on_chosen = "" if self._completion is None else self._completion.chosen, self._on_chosen
-        if name:
+        if self._list is not None:
+            name, on_chosen = self._list.chosen, self._on_chosen
             self.offer(())
             on_chosen(name)
 
@@ -341,7 +349,7 @@ class Prompt(KeysInOrder, MarkedField):
         self.move_cursor(self.document.end)
         self.focus()
 
-    def _hint(self, text: str) -> None:
+    def _hint(self) -> None:
         words: list[str] = []
         if attached := self.attached:
             servers = [part.server for part in attached if part.server]
@@ -351,9 +359,9 @@ class Prompt(KeysInOrder, MarkedField):
             counts = {"file": len(attached) - len(servers), "resource": len(servers)}
             parts = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count]
             words += [f"{' and '.join(parts)} attached", "backspace removes a mark"]
-        has_paste = any(mark in text for mark in self.marks.pastes)
+        has_paste = any(mark in self.text for mark in self.marks.pastes)
         if has_paste:
             words.append("ctrl+t opens the paste")
-        if has_paste or text.count("\n") > 1:
+        if has_paste or self.text.count("\n") > 1:
             words.append("ctrl+u clears")
         self.border_subtitle = "  ".join(words)

@@ -13,6 +13,9 @@ from textual.widgets.text_area import Edit, EditResult
 from typing_extensions import override
 
 if TYPE_CHECKING:
+    from textual.geometry import Region
+    from textual.strip import Strip
+
     from tui_host.chat.attachments import Attached
 
 FOLDED_CHARACTERS = 20_000
@@ -31,7 +34,6 @@ class Marks:
 
     @property
     def pastes(self) -> list[str]:
-        """The marks that stand for pastes."""
         return [mark for mark, value in self.values.items() if isinstance(value, str)]
 
     def add(self, words: str, value: str | Attached, beside: str) -> str:
@@ -47,7 +49,6 @@ class Marks:
         return mark
 
     def within(self, text: str) -> list[re.Match[str]]:
-        """Return where marks stand in a text, in order."""
         marks = [re.escape(mark) for mark in self.values if mark in text]
         return list(re.finditer("|".join(marks), text)) if marks else []
 
@@ -104,6 +105,13 @@ class MarkedField(TextArea):
         first, last = outside(edit.top, after=edit.top == edit.bottom), outside(edit.bottom, after=True)
         return super().edit(Edit(edit.text, first, last, edit.maintain_selection_offset))
 
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # The real cursor stands at the caret too where only the layout has changed: input methods write there.
+        if self.has_focus:
+            self.app.cursor_position = self.cursor_screen_offset  # pyright: ignore[reportUnknownMemberType] - of any app
+        return super().render_lines(crop)
+
     def _marks_of(self, row: int) -> list[re.Match[str]]:
         # ctrl+k names a line below the last
         return self.marks.within(self.document[row]) if row < self.document.line_count else []
@@ -117,7 +125,6 @@ class MarkedField(TextArea):
 
     @override
     def redo(self) -> None:
-        """Redo, after moving the caret as in `undo`."""
         if self.history.redo_stack:
             self.move_cursor((0, 0))
             super().redo()
@@ -147,7 +154,6 @@ class MarkedField(TextArea):
         self.move_cursor(result.end_location)
 
     def whole_text(self) -> str:
-        """Return the text with all pastes unfolded."""
         return self.marks.whole(self.text)
 
     @property

@@ -58,13 +58,7 @@ def form_of(server: str, item: Tool | Resource | OfferedPrompt) -> Form:
 
 
 class ServerOffers:
-    """What the servers of a host offer now.
-
-    Args:
-        host: The host.
-        session: Returns the session on the screen.
-        ask: Asks for the values of a form, and calls the function with them.
-    """
+    """What the servers of a host offer now."""
 
     def __init__(
         self,
@@ -73,8 +67,8 @@ class ServerOffers:
         ask: Callable[[Form, Callable[[Mapping[str, JSON]], None]], None],
     ) -> None:
         self.host = host
-        self.ask = ask
-        self._session = session
+        self.ask = ask  # asks for the values of a form, and calls the function with them
+        self._session = session  # returns the one on the screen
 
     @property
     def session(self) -> Session:
@@ -89,11 +83,9 @@ class ServerOffers:
         return [(line(f"{prompt.server}:{prompt.name}", _WORDS), prompt) for prompt in prompts]
 
     def commands(self) -> list[tuple[str, str]]:
-        """Return each prompt as `server:prompt`, with its description."""
         return [(name, line(prompt.description or prompt.title, _WORDS)) for name, prompt in self._prompts()]
 
     def prompt(self, command: str) -> OfferedPrompt | None:
-        """Return the prompt of a command, None if there is none."""
         return next((prompt for name, prompt in self._prompts() if name == command), None)
 
     def _listed(self, server: str) -> list[Resource]:
@@ -101,7 +93,6 @@ class ServerOffers:
         return [] if status is None else [*status.resources, *status.templates]
 
     def resource(self, server: str, uri: str) -> Resource | None:
-        """Return a listed resource or template, None if it is not listed."""
         return next((resource for resource in self._listed(server) if resource.uri == uri), None)
 
     def suggestions(self, partial: str) -> list[tuple[str, str]]:
