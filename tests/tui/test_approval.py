@@ -499,3 +499,24 @@ async def test_a_reason_is_told_and_letters_in_it_decide_nothing(app: Running) -
         assert (ask.decided.reason, ask.decided.stop) == ("nay", False)
         await ask.armed()
         assert app.focused is app.approval
+
+
+async def test_a_value_that_stands_in_an_earlier_result_says_so(app: Running) -> None:
+    while app.main.arrangement != "chat":
+        app.main.next_arrangement()
+    await app.send("what is (6 × 5 + 7) / 2? use the tools")
+    await app.until_asked()
+    assert "←" not in app.text
+    await app.decide("y")
+    await app.until_shown('"a": 30, ← text from math.multiply (math #', "), step 1", "← verbatim only")
+    await app.until_asked()
+    assert not re.search('"b": 7.*←', app.text)
+    await app.press("p")
+    await app.until_shown('{"a":30,"b":7}')
+    assert "←" not in app.text
+    await app.press("p")
+    await app.until_shown("← text from")
+    await app.decide("y")
+    await app.until_shown('"a": 37, ← text from math.add (math #', "), step 2")
+    await app.decide("n")
+    await app.until_idle()

@@ -150,7 +150,7 @@ async def test_nothing_moves_when_chat_and_inspector_take_their_places(
     app = app_in(tmp_path, ui)
     async with app.run_test(size=size) as pilot:
         assert app.main is not None
-        assert not app.main.is_complete
+        assert not app.main.is_whole
         first = cells(app)
         await until_whole(app, pilot)
         await pilot.pause()
@@ -161,7 +161,7 @@ async def test_what_is_done_before_all_is_there_is_done_as_soon_as_it_can_be(tmp
     app = app_in(tmp_path, "ascii = false")
     async with app.run_test(size=(140, 45)) as pilot:
         assert app.main is not None
-        assert not app.main.is_complete
+        assert not app.main.is_whole
         await pilot.press("h", "i", "f2", "f3")
         assert type(app.screen).__name__ == "ServersScreen"
         await until_whole(app, pilot)

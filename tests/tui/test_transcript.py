@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.kit.app import Running
 from tests.tui.selecting import Chat, screen
 from tests.tui.still import a_call
 from tests.tui.waiting import at_work, until
@@ -167,3 +168,24 @@ async def test_nothing_foreign_acts_on_the_terminal_or_leaves_its_place() -> Non
         for line in screen(app.view):
             assert not hidden(line), line
             assert line[:1] in {"", " ", "▌", ">"}, line
+
+
+async def test_the_values_of_an_answer_lead_to_their_results_or_are_from_nowhere(app: Running) -> None:
+    await app.until_ready()
+    await app.send('call math.multiply {"a": 6, "b": 5}')
+    await app.decide("y")
+    await app.until_idle()
+    app.transcript.focus()
+    await app.press("o")
+    await app.until_shown("Values of the answer in turn 1, step 2", "> 30  from math.multiply (math #")
+    await app.press("enter")
+    await app.until_shown("[Frame]", '"text": "30"')
+    await app.until(lambda: app.focused in app.inspector.details[0].walk_children())
+    app.prompt.focus()
+    await app.send("hello")
+    await app.until_idle()
+    app.transcript.focus()
+    await app.press("o")
+    await app.until_shown("Values of the answer in turn 2, step 1", "from nowhere")
+    await app.press("enter")
+    await app.until_shown("No result holds it")

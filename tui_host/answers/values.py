@@ -256,7 +256,7 @@ class Values:
         text = folded(self._wires, row, body_of(self._wires, row), dialect).text
         asked = "" if request is None or request.size > MOST else decode(body_of(self._wires, request).data)
         asked, origins = plain(asked), list[ValueOrigin]()
-        texts = (value for value in self._index.results if len(value) >= _SHORTEST and value in plain(text))
+        texts = (value for value in list(self._index.results) if len(value) >= _SHORTEST and value in plain(text))
         for value, shown in {**dict.fromkeys(texts, ""), **values_of(text)}.items():
             if (result_row := self._result_before(value, row.number)) is not None:
                 source = self._wires.ladder.rows[result_row]
@@ -323,11 +323,11 @@ class Values:
         return None if self._is_typed(value, before) else self._result_before(value, before)
 
     def _is_typed(self, value: str, before: int) -> bool:
-        return any(value in typed for number, typed in self._index.typed.items() if number < before)
+        return any(value in typed for number, typed in list(self._index.typed.items()) if number < before)
 
     def _result_before(self, value: str, before: int) -> int | None:
         """Return the last result above a row that holds a value, which its own call did not hold."""
-        for number in reversed([number for number in self._index.results.get(value, ()) if number < before]):
+        for number in reversed([number for number in list(self._index.results.get(value, ())) if number < before]):
             call = self._wires.ladder.partner(number)
             if call is None or call not in self._index.uses.get(value, ()):
                 return number

@@ -494,6 +494,12 @@ class TuiHost(App[int]):
         if self.main is not None:
             open_contents(self.main, event.item)
 
+    def on_transcript_values_asked(self, event: Transcript.ValuesAsked) -> None:
+        from tui_host.tui.screens.values_screen import ValuesScreen
+
+        if self.main is not None and self.main.source is not None:
+            self.push_screen(ValuesScreen(self.main.source, event.item, self.main.show_page))
+
     def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
         clipboard.send(self, event.what, event.text)
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 from tui_host.answers.masks import Mask
 from tui_host.capture.visible import hidden, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
-from tui_host.chat.policy import CallRequest, Question
+from tui_host.chat.policy import Question
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tui.keys import keys_of
 from tui_host.tui.questions.arguments import Arguments, CallKey, CallLine, CallList, argument_lines, name_of
@@ -26,7 +26,7 @@ from tui_host.tui.questions.form import Finished, TextField
 from tui_host.tui.questions.panel import QuestionPanel, Rows, paragraphs
 from tui_host.tui.widgets.status_lines import DIM
 
-ArgumentNotes: TypeAlias = Callable[[CallRequest, bytes], Mapping[str, str]]
+ArgumentNotes: TypeAlias = Callable[[bytes], Awaitable[Mapping[str, str]]]
 """Returns where values of the arguments come from, by the path of each value such as `items[0].name`."""
 
 LISTED_MISFITS = 3  # further ones are only counted
@@ -106,6 +106,7 @@ class Approval(QuestionPanel):
         super().__init__()
         self._questions = list(questions)  # the waiting calls, including answered ones
         self._on_grant, self._mask, self._misfits, self._notes = on_grant, mask, misfits, notes
+        self._noted: dict[CallKey, Mapping[str, str]] = {}
         self._current: Question | None = None
         self._edits: dict[str, bytes] = {}  # edited arguments by call
         self._seen: set[CallKey] = set()
@@ -229,10 +230,20 @@ class Approval(QuestionPanel):
             if self._shows == "description":
                 self._arguments.show(None, [self._text_of(question)])
             else:
-                notes = self._notes(question.request, key[1])
-                lines = argument_lines(key[1].decode(), hide, notes, is_raw=self._shows == "raw")
-                self._arguments.show(key, lines)
+                if key not in self._noted:
+                    self._noted[key] = {}
+                    self.run_worker(self._note_values(key), group="notes")
+                is_raw = self._shows == "raw"
+                lines = argument_lines(key[1].decode(), hide, self._noted[key], is_raw=is_raw)
+                self._arguments.show(key, lines, has_notes=bool(self._noted[key]) and not is_raw)
         self._draw_words()
+
+    async def _note_values(self, key: CallKey) -> None:
+        """Add to the arguments where their values come from, which takes its time in a long session."""
+        notes = self._noted[key] = await self._notes(key[1])
+        if notes and self._shown == (key, ""):
+            lines = argument_lines(key[1].decode(), self._mask.values, notes, is_raw=False)
+            self._arguments.show(key, lines, has_notes=True, stays=True)
 
     def _draw_words(self) -> None:
         for rows in (self._description, self.message, self.keys):

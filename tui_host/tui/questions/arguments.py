@@ -190,13 +190,18 @@ class Arguments(SeenLines):
     _source: Sequence[str] = ()
     _lines: Sequence[str] = ()
     _read_to = 0  # the end of the lines that were painted without a gap
+    _has_notes = False
 
-    def show(self, key: CallKey | None, lines: Sequence[str]) -> None:
-        """Show lines from their beginning; the call is seen once the last line was painted. `key` is None for another text."""
-        self._key, self._source, self.at_tail = key, lines, False
+    def show(self, key: CallKey | None, lines: Sequence[str], *, has_notes: bool = False, stays: bool = False) -> None:
+        """Show lines from their beginning, or from where they are if only notes came; `key` is None for another text.
+
+        The call is seen once the last line was painted. Notes say where values come from.
+        """
+        self._key, self._source, self._has_notes, self.at_tail = key, lines, has_notes, False
         self.width_changed()
         self.redraw()
-        self.scroll_to(y=0, animate=False, force=True)
+        if not stays:
+            self.scroll_to(y=0, animate=False, force=True)
         self._tell_rest()
 
     @override
@@ -218,7 +223,7 @@ class Arguments(SeenLines):
             rest = f"{below} more line{'s' * (below != 1)}: pagedown, end"
         elif jumped:
             rest = f"{jumped} line{'s' * (jumped != 1)} jumped over"
-        self.border_subtitle = Content(rest)
+        self.border_subtitle = Content(f"← verbatim only · {rest}" if self._has_notes else rest)
 
     @override
     def on_resize(self) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tui_host.answers.values import Values
 from tui_host.capture.visible import line
 from tui_host.servers.server_questions import Elicitation, Login
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.questions.approval import Approval, ArgumentNotes
+from tui_host.tui.in_thread import in_thread
+from tui_host.tui.questions.approval import Approval
 from tui_host.tui.questions.arguments import name_of
 from tui_host.tui.questions.elicitation import AddressPanel, AskPanel, FormPanel
 from tui_host.tui.questions.sampling import SamplingPanel
@@ -19,11 +23,12 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.widget import Widget
 
-    from tui_host.chat.policy import CallRequest, Question
+    from tui_host.chat.policy import Question
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.questions.asks import Asks, OpenAsk
     from tui_host.tui.questions.panel import QuestionPanel
+    from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 
@@ -38,12 +43,6 @@ def panel_of(ask: OpenAsk, asks: Asks, host: Host) -> AskPanel:
             return SamplingPanel(ask, asked, asks, host)
 
 
-def no_notes(request: CallRequest, arguments: bytes) -> Mapping[str, str]:
-    """Say nothing of where values come from."""
-    del request, arguments
-    return {}
-
-
 class QuestionOverlay:
     """Shows the open questions over the chat, which is disabled meanwhile: one panel at a time, the oldest question first.
 
@@ -53,7 +52,7 @@ class QuestionOverlay:
         asks: What servers ask.
         prompt: Gets the focus back when no question is left.
         shows_chat: Whether the chat is on the screen.
-        notes: Says where values of a call's arguments come from.
+        source: Returns the rows in which values of arguments are looked for.
         defers_logins: Whether a login waits until `show_login`: servers want them at the start, while the person writes.
     """
 
@@ -65,7 +64,7 @@ class QuestionOverlay:
         *,
         prompt: Widget,
         shows_chat: Callable[[], bool],
-        notes: ArgumentNotes = no_notes,
+        source: Callable[[], SessionSource | None] = lambda: None,
         defers_logins: bool = False,
     ) -> None:
         self.panel: QuestionPanel | None = None  # the question; None while nothing is asked
@@ -75,7 +74,7 @@ class QuestionOverlay:
         self._asks = asks
         self._prompt = prompt
         self._shows_chat = shows_chat
-        self._notes = notes
+        self._source = source
         self._defers_logins = defers_logins
         self._wanted: OpenAsk | None = None  # the login that the person asked to see
         self._asked: list[Question] = []  # the calls that the approval shows
@@ -122,6 +121,16 @@ class QuestionOverlay:
             misfits=lambda schema, value: host.misfits(schema, value),  # noqa: PLW0108 - it comes when the host is ready
             notes=self._notes,
         )
+
+    async def _notes(self, arguments: bytes) -> Mapping[str, str]:
+        """Return which values of arguments stand in earlier results, once the records before the call are read."""
+        source = self._source()
+        if source is None:
+            return {}
+        await source.caught_up()
+        made = asyncio.wrap_future(in_thread(lambda: Values(source).notes_on(json.loads(arguments))))
+        await asyncio.wait([made])
+        return {} if made.exception() else made.result()  # a call is decided without notes, if they cannot be made
 
     def _mount(self, panel: QuestionPanel) -> None:
         screen = self._screen

@@ -159,7 +159,13 @@ class MainScreen(Covered, Screen[None]):
         transcript = Transcript(conversation, empty=self._shown_empty, mask=marks, id="transcript")
         inspector = Inspector(reading=self._reading)
         self._overlay = QuestionOverlay(
-            self, self.host, self.asks, prompt=self._prompt, shows_chat=lambda: self.shows_chat, defers_logins=True
+            self,
+            self.host,
+            self.asks,
+            prompt=self._prompt,
+            shows_chat=lambda: self.shows_chat,
+            source=lambda: self.source,
+            defers_logins=True,
         )
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)
@@ -467,6 +473,7 @@ class MainScreen(Covered, Screen[None]):
         self.show_details()
 
     def show_page(self, subject: Row | Section, tab: str) -> None:
+        """Go to a page of a row or heading; without a name to the page that was chosen last."""
         if self._inspector is not None:
             self._inspector.show_page(subject, tab)
             self.show_details()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.01
 """Longest time to process records in one look, in seconds, so that the screen does not wait."""
+WAIT_SECONDS = 0.04
+"""Time between two looks while a page waits for what was recorded before it was asked for."""
 PER_PIECE = 100
 """Number of records between two looks at the clock."""
 PER_PAGE = 250
@@ -94,6 +97,15 @@ class SessionSource(RecordedWires):
         self.is_settled = False
         while not self.is_settled and time.perf_counter() < until:
             self.is_settled = not self._look()
+
+    async def caught_up(self) -> None:
+        """Wait until all that was recorded before is read."""
+        recorder, is_kept = self._host.recorder, False
+        reached = 0 if recorder is None else recorder.reached
+        while not (is_kept and self.is_settled):
+            is_kept = recorder is None or recorder.last >= reached
+            self.look()
+            await asyncio.sleep(WAIT_SECONDS)
 
     def _look(self) -> bool:
         """Fold a few records, stored ones first; whether any were folded."""

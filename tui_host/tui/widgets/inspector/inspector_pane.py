@@ -416,6 +416,7 @@ class Inspector(Container):
         self.sync()
 
     def _go_to(self, number: int) -> None:
+        self.ladder.sync()  # rows may have come while another screen lay over this one
         if self.ladder.next_of((number,), 1) is None:  # the filter hides it
             self.ladder.filter("")
             self._filter.close()

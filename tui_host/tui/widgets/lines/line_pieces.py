@@ -20,7 +20,7 @@ _LOOKS = {
     **dict.fromkeys(("decision", "mark", "new", "fold"), "marked"),
     "what": "strong",
     "failed": "error",
-    **dict.fromkeys(("secret", "control"), "warning"),
+    **dict.fromkeys(("secret", "control", "nowhere"), "warning"),
     "string": "success",
     **dict.fromkeys(("number", "word"), "accent"),
 }

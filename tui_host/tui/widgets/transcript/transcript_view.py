@@ -53,6 +53,13 @@ class Transcript(BlockView):
             id="contents",
             tooltip="view the contents of the current call's result: draw images, save, open",
         ),
+        Binding(
+            "o",
+            "ask_values",
+            "values",
+            id="values",
+            tooltip="list the numbers and names of the current answer: from which result, or from nowhere",
+        ),
     ]
 
     current: var[int | None] = var(None, init=False)
@@ -69,6 +76,12 @@ class Transcript(BlockView):
         """The contents of a call's result are to be shown."""
 
         item: CallItem
+
+    @dataclass
+    class ValuesAsked(Message):
+        """The values of an answer are to be listed."""
+
+        item: AnswerItem
 
     @dataclass
     class ChainAsked(Message):
@@ -339,6 +352,15 @@ class Transcript(BlockView):
             item = next((call for call in calls if call.contents or call.page), None)
         if item is not None:
             self.post_message(self.ContentsAsked(item))
+
+    def action_ask_values(self) -> None:
+        """Ask for the values of the current answer, else of the last one."""
+        item = self._items.item(self.current)
+        if not isinstance(item, AnswerItem):
+            answers = (answer for answer in reversed(self._items.conversation) if isinstance(answer, AnswerItem))
+            item = next((answer for answer in answers if answer.text), None)
+        if item is not None:
+            self.post_message(self.ValuesAsked(item))
 
     @property
     def quick(self) -> Mapping[str, str]:
