@@ -18,6 +18,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
+from textual.geometry import Region
 from textual.pilot import Pilot
 from typing_extensions import override
 
@@ -215,13 +216,7 @@ class Still(Running):
 
     @property
     def faint(self) -> list[str]:
-        """The words on the screen that stand out less from their background than they have to."""
-        return [
-            f"{look.contrast:.1f}: {text.strip()!r} {look.fore} on {look.back}"
-            for line in runs_of(self.app)
-            for text, look in line
-            if any(character.isalnum() for character in text) and look.contrast < LEAST
-        ]
+        return faint(runs_of(self.app), least=LEAST)
 
 
 def a_call(**more: str | float) -> CallItem:
@@ -277,13 +272,19 @@ class Look:
 Run = tuple[str, Look]
 
 
-def runs_of(app: App[int]) -> list[list[Run]]:
+def runs_of(app: App[int], region: Region | None = None) -> list[list[Run]]:
+    """What stands on the screen, or in a region of it."""
     colours = app.theme_variables
     blank = Look(fore=colours["foreground"], back=colours["background"])
+    place = region or app.size.region
     compositor = app.screen._compositor  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
+    strips = compositor.render_strips(app.size)[place.y : place.bottom]
     return [
-        [(text, _look(style or Style.null(), blank)) for text, style, _ in Segment.simplify(strip)]
-        for strip in compositor.render_strips(app.size)
+        [
+            (text, _look(style or Style.null(), blank))
+            for text, style, _ in Segment.simplify(strip.crop(place.x, place.right))
+        ]
+        for strip in strips
     ]
 
 
@@ -319,3 +320,13 @@ def picture_of(lines: Sequence[Sequence[Run]]) -> str:
         f"{mark}  {look.fore} on {look.back} {' '.join(look.attributes)}".rstrip() for look, mark in letters.items()
     ]
     return "\n".join((text_of(lines), *marks, "", *legend, ""))
+
+
+def faint(lines: Sequence[Sequence[Run]], least: float) -> list[str]:
+    """The words that stand out less from their background than they have to."""
+    return [
+        f"{look.contrast:.1f}: {text.strip()!r} {look.fore} on {look.back}"
+        for line in lines
+        for text, look in line
+        if any(character.isalnum() for character in text) and look.contrast < least
+    ]

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -17,13 +18,16 @@ from rich.style import Style
 from textual.pilot import Pilot
 from typing_extensions import override
 
-from tests.tui.still import STATUSES, still
+from tests.tui.still import STATUSES, faint, nobody_waits, runs_of, still
+from tui_host.chat.policy import Question
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
 from tui_host.tui.app import TuiHost
 
 BIG, USUAL, SMALL = (140, 45), (80, 24), (60, 20)
 LIGHT = "textual-light"
+DECIDING = 4.5
+"""Contrast of words that decide. Source: WCAG 2.2, 1.4.3."""
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +104,29 @@ async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> No
         await app.press("f3", "down", "down")
         await app.until_shown("DB_URL")
         assert not app.faint, app.faint
+
+
+async def test_what_decides_can_be_read_in_every_theme(tmp_path: Path) -> None:
+    async with still(tmp_path, size=BIG) as app:
+        app.a_question()
+        first = app.session.questions[0].request
+        warned = replace(first, changed="another schema", misfits=["a is no string"], changed_numbers=[("6.0", "6")])
+        app.session.questions[0] = Question(warned, answered=nobody_waits)
+        await app.until_shown("Approve 2 calls?", "ready", "! the definition", "! does not fit", "all shown")
+        await app.press("escape")
+        await app.until_shown("escape again: reject", "ready")
+        main = app.app.main
+        assert main is not None
+        assert main.question is not None
+        places = (main.question.region, main.query_one("#keys").region)
+        themes = [theme for theme in app.app.available_themes.values() if not theme.ansi]  # else the terminal's colours
+        assert len(themes) > 15
+        for theme in themes:
+            app.app.theme = theme.name
+            await app.pilot.pause(0.02)
+            lines = [line for place in places for line in runs_of(app.app, place)]
+            assert app.app.theme_variables["surface"].lower() in {look.back for line in lines for _, look in line}
+            assert not faint(lines, least=DECIDING), theme.name
 
 
 class Held(TuiHost):

@@ -5,32 +5,47 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from textual.widget import Widget
 from textual.widgets._toast import Toast
 
-from tests.kit.app import BOUND_SECONDS, Running
+from tests.kit.app import BOUND_SECONDS, NARROW, USUAL, WIDE, Running
 from tests.tui.still import STATUSES, TOOLS, a_call, still
 from tui_host.answers.masks import Mask, masked
 from tui_host.capture.record import Redaction
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.servers.catalog import ServerStatus
-from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 LONG = "math.multiply runs unasked in this session from now on. /rules ends it."
 
 
-async def test_a_toast_hides_neither_the_prompt_nor_the_approval(tmp_path: Path) -> None:
-    async with still(tmp_path, size=(60, 20)) as app:
+async def test_a_toast_hides_neither_header_and_keys_nor_list_nor_prompt_nor_approval(tmp_path: Path) -> None:
+    async with still(tmp_path, size=WIDE) as app:
         main = app.app.main
         assert main is not None
-        app.app.notify(LONG, markup=False, timeout=BOUND_SECONDS)  # on a slow machine the approval takes longer than it
-        await app.until_shown("/rules ends it.")
-        assert not main.query_one(Toast).region.overlaps(main.query_one(Prompt).region)
-        assert not main.query_one(Toast).region.overlaps(main.query_one("#header").region)
+
+        def hidden() -> list[Widget]:
+            place = main.query_one(Toast).region
+            there = main.query("#header, #keys, #inspector-title, LadderView, Prompt, QuestionPanel")
+            return [widget for widget in there if place.overlaps(widget.region)]
+
+        app.a_whole_turn()
+        app.app.notify(LONG, markup=False, timeout=2 * BOUND_SECONDS)  # on a slow machine the rest takes longer
+        await app.until_shown("/rules ends it.", "+2 messages")
+        assert not hidden()
+        for size in (USUAL, NARROW):
+            await app.resize(*size)
+            await app.until(lambda: main.arrangement == "chat")
+            await app.until_shown("Ask anything", "/rules ends it.")
+            assert not hidden()
+            await app.press("f2")
+            await app.until_shown("2 MCP", "/rules ends it.")
+            assert not hidden()
+            await app.press("f2")
+            await app.until(lambda: main.arrangement == "chat")
         app.a_question()
         await app.until_shown("Approve 2 calls?", "/rules ends it.")
-        assert main.question is not None
-        assert not main.query_one(Toast).region.overlaps(main.question.region)
+        assert not hidden()
 
 
 async def test_what_the_host_tells_later_is_told_once_and_equal_messages_are_shown_once_at_a_time(app: Running) -> None:

@@ -28,6 +28,7 @@ from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, SCREENS, Key, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest, restore_and_offer
 from tui_host.tui.questions.asks import Asks, OpenAsk
+from tui_host.tui.readable_colours import readable
 from tui_host.tui.screens.main_screen import MainScreen
 
 if TYPE_CHECKING:
@@ -95,6 +96,11 @@ class TuiHost(App[int]):
         self.asks = host.answerer = Asks(host, self._announce)
 
     # Start and end.
+
+    @override
+    def get_css_variables(self) -> dict[str, str]:
+        self.theme_variables = readable(super().get_css_variables())
+        return self.theme_variables
 
     @override
     def get_default_screen(self) -> Screen[None]:

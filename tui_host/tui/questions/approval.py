@@ -24,7 +24,6 @@ from tui_host.tui.keys import keys_of
 from tui_host.tui.questions.arguments import Arguments, CallKey, CallLine, CallList, argument_lines, name_of
 from tui_host.tui.questions.form import Finished, TextField
 from tui_host.tui.questions.panel import QuestionPanel, Rows, paragraphs
-from tui_host.tui.widgets.status_lines import DIM
 
 ArgumentNotes: TypeAlias = Callable[[bytes], Awaitable[Mapping[str, str]]]
 """Returns where values of the arguments come from, by the path of each value such as `items[0].name`."""
@@ -492,7 +491,7 @@ def flow(labels: Sequence[tuple[str, str]], width: int) -> list[Content]:
     """Lay keys out in rows, each beside its effect."""
     rows: list[Content] = []
     for key, effect in labels:
-        label = Content.assemble((key, "bold $text-warning"), (f" {effect}", DIM))
+        label = Content.assemble((key, "bold $text-warning"), f" {effect}")
         if rows and rows[-1].cell_length + 3 + label.cell_length <= width:
             rows[-1] = Content.assemble(rows[-1], "   ", label)
         else:

@@ -31,7 +31,7 @@ SHORTEST_TITLE = 12
 """Cells below which a title says nothing."""
 NAMED = 20
 """Cells for whose a session is where its model would have no room beside that."""
-DIM = "$foreground 60%"
+DIM = "$foreground-muted"
 """Dim text inside a content: an automatic colour such as `$text-muted` would not know its background there."""
 STATE_STYLES: dict[State, str] = {
     "ready": "$text-success",

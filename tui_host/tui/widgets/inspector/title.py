@@ -39,7 +39,7 @@ def legend() -> str:
         ("├<══", "a server asks; ══> its answer"),
         ("● │", "decision about a call; the host"),
         ("▸ ▾", "folded and open section: enter"),
-        ("> *", "selected row, and rows of its call"),
+        ("> *", "selected row; rows of its call"),
         ("m M", "marked row; with a note"),
         ("… ✗", "running; failed, cut, no answer"),
         ("•••", "a secret, not kept"),

@@ -1,0 +1,66 @@
+"""The colours of words in a theme, moved towards black or white as far as it takes to read them on the theme's grounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual.color import Color
+
+CONTRAST = 4.5
+"""The least contrast of words that decide something. Source: WCAG 2.2, 1.4.3."""
+GROUNDS = ("surface", "panel")
+"""What words stand on: panes and questions; header, titles and key bar."""
+WORDS = (
+    "foreground",
+    "text-primary",
+    "text-secondary",
+    "text-accent",
+    "text-success",
+    "text-warning",
+    "text-error",
+)
+STEPS = 20
+DIM_PERCENTS = range(60, 100, 5)
+"""How strong dim words may be, Textual's own strength first."""
+
+
+def readable(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return a theme's variables with readable words; a colour that can be read stays as it is."""
+    grounds = [Color.parse(variables[name]) for name in GROUNDS]
+    if any(ground.ansi is not None or ground.a < 1 for ground in grounds):
+        return dict(variables)  # the terminal's own colours, of which nothing is known here
+    words = {name: _moved(Color.parse(variables[name]), grounds).hex for name in WORDS}
+    foreground = Color.parse(words["foreground"])
+    auto = _dim_percent([ground.get_contrast_text(1.0) for ground in grounds], grounds)
+    dim = foreground.with_alpha(_dim_percent([foreground] * len(grounds), grounds) / 100)
+    return {**variables, **words, "text-muted": f"auto {auto}%", "foreground-muted": dim.hex}
+
+
+def contrast(first: Color, second: Color) -> float:
+    """From 1 to 21. Source: WCAG 2.2, contrast ratio."""
+    dark, light = sorted((_luminance(first), _luminance(second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(color: Color) -> float:
+    parts = (color.normalized[0], color.normalized[1], color.normalized[2])
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _moved(color: Color, grounds: Sequence[Color]) -> Color:
+    goal = grounds[0].get_contrast_text(1.0)
+    shades = [color, *(color.blend(goal, step / STEPS) for step in range(1, STEPS + 1))]
+    return next((shade for shade in shades if _can_be_read(shade, grounds)), goal)
+
+
+def _can_be_read(color: Color, grounds: Sequence[Color]) -> bool:
+    return all(contrast(color, ground) >= CONTRAST for ground in grounds)
+
+
+def _dim_percent(words: Sequence[Color], grounds: Sequence[Color]) -> int:
+    for percent in DIM_PERCENTS:
+        shades = [ground.blend(color, percent / 100) for color, ground in zip(words, grounds, strict=True)]
+        if all(contrast(shade, ground) >= CONTRAST for shade, ground in zip(shades, grounds, strict=True)):
+            return percent
+    return 100
