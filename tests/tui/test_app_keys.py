@@ -194,6 +194,7 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     documents = ["read:"] * len(shipped_documents())
     panes = [
         "contents",
+        "values",
         "filter",
         "next",
         "chain",
