@@ -318,12 +318,12 @@ SCENES = {
     "page-list": Scene(title="tui-host: a session and its headings", act=page(0), configured=recorded),
     "page-time": Scene(
         title="tui-host: where the time of a turn went",
-        act=page(0, "]", "]", "tab", *["down"] * 3, "enter"),
+        act=page(0, "]", "]", "tab", "right", *["down"] * 3, "enter"),
         configured=recorded,
     ),
     "page-bill": Scene(
         title="tui-host: what a request consists of",
-        act=page(0, *["]"] * 4, "tab", "right", "down", "enter"),
+        act=page(0, *["]"] * 4, "tab", "right", "right", "down", "enter"),
         configured=recorded,
     ),
     "page-tools": Scene(
@@ -335,13 +335,13 @@ SCENES = {
     "page-chain": Scene(
         title="tui-host: the steps of a call, in Chinese",
         size=(140, 60),
-        act=page(1, "c", "|", "tab", row="edited"),
+        act=page(1, "c", "tab", row="edited"),
         configured=recorded,
     ),
     "page-changes": Scene(
         title="tui-host: what changed since the request before",
         size=(140, 60),
-        act=page(0, "d", "|", "tab", row="LLM 7"),
+        act=page(0, "d", "tab", row="LLM 7"),
         configured=recorded,
     ),
     "chinese": Scene(title="tui-host: a conversation in Chinese", act=chinese),
