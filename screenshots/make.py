@@ -224,6 +224,8 @@ async def sampling(person: Person) -> None:
 
 async def login(person: Person) -> None:
     """A server behind a URL wants the person to log in."""
+    await person.until(lambda: "ctrl+g" in person.text)
+    await person.press("ctrl+g")
     await person.until(lambda: "/authorize" in person.text and "ready" in person.text)
 
 
