@@ -26,7 +26,7 @@ from tui_host.tui.sources.source_words import FROM_FILE
 from tui_host.tui.suggestions import Offers, offers
 from tui_host.tui.widgets import status_lines as status
 from tui_host.tui.widgets.background import Covered, CoveredContainer, CoveredVertical
-from tui_host.tui.widgets.first_frame import FirstInspector, first_chat
+from tui_host.tui.widgets.first_frame import FirstChat, FirstInspector
 from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
 from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
@@ -82,8 +82,7 @@ class MainScreen(Covered, Screen[None]):
         & QuestionPanel { layer: above; dock: bottom; }
         & #wires { width: 3fr; layers: below above; }
         & .placeholder { layer: above; width: 100%; height: 100%; background: $surface; }
-        & #paper > .placeholder { padding: 1 2 0 1; }
-        & #wires > * { border-left: solid $panel; }
+        & Inspector, & FirstInspector { border-left: solid $panel; }
         /* Containers that their children cover need not be drawn. (They have no size of their own then: nobody asks for it.) */
         & #body, & #paper, & #wires { visibility: hidden; }
         & #chat, & #paper > *, & #wires > * { visibility: visible; }
@@ -125,7 +124,7 @@ class MainScreen(Covered, Screen[None]):
         yield self._lines.header
         with Horizontal(id="body"):
             with CoveredContainer(id="chat"), CoveredVertical(id="talk"):
-                yield Container(first_chat(self._offered), id="paper")
+                yield Container(FirstChat(self._offered), id="paper")
                 yield self._lines.waiting
                 yield self._prompt
             yield Container(FirstInspector(self._reading), id="wires")

@@ -157,15 +157,16 @@ def _lefts(host: Host, session: Session | None, foreign: str) -> Sequence[tuple[
         )
         both, few = (whose, _names(names, 60)), (brief, _names(names, 16))
         return [((name, *both), 2), (both, 2), (both, 0), ((brief, _names(names[:1], 60)), 0), (few, 0), ((brief,), 0)]
-    model = _names([str(chosen.model), chosen.protocol, _profile(host, chosen)], 60)
-    reasons = [80, 30, 0] if failures(host) else [0]
-    counted, marks = _counted(host), _counted(host, words=False)
+    names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
+    model, counted, marks = _names(names, 60), _counted(host), _counted(host, words=False)
+    reasons = [80, 50, 30, 0] if failures(host) else [0]
     return [
         *(((name, model, _servers(host, longest)), 3) for longest in reasons),
+        ((name, model, _servers(host, 0)), 2),
         ((name, model, counted), 2),
-        ((model, counted), 1),
-        ((model, marks), 0),
-        ((_names([str(chosen.model), chosen.protocol, _profile(host, chosen)], 16),), 0),
+        *(((model, counted), figures) for figures in (2, 1, 0)),
+        *(((model, marks), figures) for figures in (1, 0)),
+        ((_names(names, 16),), 0),
     ]
 
 
