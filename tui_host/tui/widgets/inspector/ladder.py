@@ -81,7 +81,7 @@ class LadderView(PieceView, SelectingView):
         self._taken = 0
         self._drawn_with: object = None  # what all lines depend on
         self._being_read: Sequence[Row] = ()
-        self._is_read = False
+        self._read_at: tuple[int, int] | None = None  # what part of the list is read: its first line and height
 
     def on_unmount(self) -> None:
         self.row_filter.is_stopped = True
@@ -111,7 +111,7 @@ class LadderView(PieceView, SelectingView):
         if source is None:
             return True
         is_taken = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
-        is_done = self._is_read and not self.row_filter.is_looking
+        is_done = self._read_at == (self.top, self.view_height) and not self.row_filter.is_looking
         return is_taken and is_done and _looks_of(source) == self._drawn_with
 
     @property
@@ -224,7 +224,8 @@ class LadderView(PieceView, SelectingView):
             self._work.result()
             self._work = None
             self._changed(row.number for row in self._being_read)
-        self._is_read = self._work is None and all(map(self._facts.is_current, seen))
+        is_read = self._work is None and all(map(self._facts.is_current, seen))
+        self._read_at = (self.top, self.view_height) if is_read else None
         gained, lost = row_filter.take()
         if sum(map(self._index.drop, lost)):
             self._draw_anew()

@@ -121,7 +121,7 @@ class FactsReader:
             return NOTHING
         if before is not None and wanted in {None, before.wanted} and not self.is_due(row):
             return before.facts
-        began = time.perf_counter()
+        began, state = time.perf_counter(), (row.last_seq, row.words)  # it may grow while it is read
         try:
             facts = facts_of(self.source, row, wanted)
         except (TuiHostError, ValueError, LookupError, RecursionError):
@@ -131,7 +131,7 @@ class FactsReader:
         ended = time.perf_counter()
         if is_of_model(row):
             due = ended + max(_SHORTEST_PAUSE_SECONDS, _PATIENCE * (ended - began))
-            self._readings[row.number] = _Reading(facts, (row.last_seq, row.words), wanted, due)
+            self._readings[row.number] = _Reading(facts, state, wanted, due)
         if len(self._readings) > _REMEMBERED_ROWS:
             del self._readings[next(iter(self._readings))]
         return facts
