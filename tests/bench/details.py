@@ -6,6 +6,7 @@ import asyncio
 import base64
 import gc
 import random
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from tests.bench.measure import Table, at_most
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body, to_json
 from tui_host.capture.ladder.row import Row
 from tui_host.errors import JSON
-from tui_host.tui.run_app import THRESHOLDS
+from tui_host.tui.run_app import SWITCH_SECONDS, THRESHOLDS
 from tui_host.tui.widgets.details.detail_panel import Detail
 
 SIZE = (140, 45)
@@ -127,6 +128,7 @@ def bodies(table: Table) -> None:
     answer = wires.end(answer, 5.0)
 
     gc.set_threshold(*THRESHOLDS)  # as in the app
+    sys.setswitchinterval(SWITCH_SECONDS)
     for row, tab, words in (
         (frames[10 * KILO], "Frame", "for reading"),
         (requests[10 * KILO], "Parts", "bytes, about"),

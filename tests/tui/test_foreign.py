@@ -21,8 +21,8 @@ from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
-from tui_host.tui.sources.source_words import LOADING, NEVER_SAID
-from tui_host.tui.sources.tapped import TapSource
+from tui_host.tui.sources import source_of
+from tui_host.tui.sources.tapped import LOADING, NEVER_SAID
 
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
 
@@ -149,7 +149,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         assert lanes == [("llm", 1, 1)] * 2 + [("mcp", 1, 1)] * 2 + [("llm", 1, 2)] * 2
         frame = next(row for row in ladder.rows if row.method == "tools/call")
         assert {ladder.rows[number].kind for number in ladder.relatives(frame.number)} >= {"request", "response"}
-        again = TapSource(app.app.host, app.session)
+        again = source_of(app.host, app.session)
         assert again.empty == LOADING  # until all is read, nobody knows whether something was said
         await app.until(lambda: again.look() or again.is_settled)
         assert again.empty == NEVER_SAID
@@ -177,7 +177,7 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
         first = chat.index("opencode asks:")
         assert chat[first + 1 : first + 4] == ["", "hi", ""]
         live = list(app.session.conversation.items)
-        again = TapSource(app.app.host, app.session)
+        again = source_of(app.host, app.session)
         await app.until(lambda: again.look() or again.is_settled)
         assert list(app.session.conversation.items) == live
 

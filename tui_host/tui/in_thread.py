@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
 T = TypeVar("T")
-SWITCH_SECONDS = 0.0005
-"""Longest time until a busy thread lets the screen work. Python's own is ten times longer: keys would wait for it."""
 _ROOM = threading.Semaphore(3)  # a page, a filter or a story that is read, and one that nobody waits for any more
 
 
@@ -22,13 +19,10 @@ def in_thread(work: Callable[[], T]) -> Future[T]:
         with _ROOM:
             if not future.set_running_or_notify_cancel():
                 return
-            sys.setswitchinterval(SWITCH_SECONDS)
             try:
-                result = work()
+                future.set_result(work())
             except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
                 future.set_exception(error)
-            else:
-                future.set_result(result)
 
     # A daemon: the end of the program does not wait for it.
     threading.Thread(target=run, name="at work", daemon=True).start()

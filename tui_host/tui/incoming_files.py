@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError, StoreError, TuiHostError
-from tui_host.tui.sources.source_words import ARRIVING, reading_words
+from tui_host.tui.suggestions import ARRIVING, reading_words
 
 if TYPE_CHECKING:
-    from tui_host.capture.session_summary import SessionInfo
     from tui_host.settings.schema import Settings
     from tui_host.tui.app import TuiHost
 
 LOOK_SECONDS = 0.05
-COMMAND = (sys.executable, "-P", "-m", "tui_host", "sessions", "import", "--json")
 NOT_SAVED = "Nothing is saved here; «tui-host sessions import» saves it."
 
 
@@ -36,7 +34,8 @@ class Incoming:
         self.database = database  # the temporary one for their session
         self.broken: TuiHostError | None = None
         self._names = " and ".join(path.name or str(path) for path in paths)
-        self._command = [*COMMAND, *(str(path.absolute()) for path in paths)]
+        self._command = [sys.executable, "-P", "-m", "tui_host", "sessions", "import", "--json"]
+        self._command += [str(path.absolute()) for path in paths]
         self._environment = {**settings.environment, "TUI_HOST_DATA_DIR": str(database.parent)}
         if settings.config_file is not None:
             self._environment["TUI_HOST_CONFIG"] = str(settings.config_file)
@@ -71,7 +70,20 @@ class Incoming:
         await app.complete.wait()
         try:
             await app.host.ready()
-            process = self._start()
+            process = subprocess.Popen(  # noqa: ASYNC220, S603 - our own program, and it starts at once
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                env=self._environment,
+                start_new_session=True,
+                text=True,
+                errors="replace",
+            )
+        except OSError as error:
+            what = f"the process that reads the file cannot be started: {error.strerror}"
+            app.host.fault = TuiHostError(what, self._names)
+            return
         except TuiHostError as error:
             app.host.fault = error  # whoever runs the app tells it, once the terminal is given back
             return
@@ -82,7 +94,9 @@ class Incoming:
                     ending = group.create_task(asyncio.to_thread(process.communicate))
                     while info is None and not ending.done():
                         await asyncio.sleep(LOOK_SECONDS)
-                        info = self._arrived(app)
+                        with suppress(StoreError):  # what cannot be read now may be readable later
+                            listed = () if app.host.store is None else app.host.store.sessions.list()
+                            info = next((session for session in listed if session.imported), None)
                     if info is not None and app.session is first:
                         app.call_later(app.show_session, app.host.sessions.foreign(info))  # in the app's own context
                     elif info is not None:
@@ -97,25 +111,3 @@ class Incoming:
         else:
             words.append(NOT_SAVED)
         app.host.notices += words
-
-    def _start(self) -> subprocess.Popen[str]:
-        try:
-            return subprocess.Popen(  # noqa: S603 - our own program
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                env=self._environment,
-                start_new_session=True,
-                text=True,
-                errors="replace",
-            )
-        except OSError as error:
-            what = f"the process that reads the file cannot be started: {error.strerror}"
-            raise TuiHostError(what, self._names) from error
-
-    def _arrived(self, app: TuiHost) -> SessionInfo | None:
-        with suppress(StoreError):  # what cannot be read now may be readable later
-            if app.host.store is not None:
-                return next((info for info in app.host.store.sessions.list() if info.imported), None)
-        return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -34,8 +33,6 @@ OTHER_SCREENS = (
     "tui_host.tui.sources.tapped",
 )
 """Imported after the first key press: an idle app saves their 3 MiB, and the highlighter's 4."""
-SWITCH_SECONDS = 0.0005
-"""Longest time, in seconds, until a thread that imports lets the screen handle a key."""
 
 
 class LoadedApp(Protocol):
@@ -48,14 +45,8 @@ class LoadedApp(Protocol):
 
 
 async def _import(modules: Sequence[str]) -> None:
-    """Import in a thread that yields to the screen quickly."""
-    usual_seconds = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_SECONDS)
-    try:
-        for module in modules:
-            await asyncio.to_thread(importlib.import_module, module)
-    finally:
-        sys.setswitchinterval(usual_seconds)
+    for module in modules:
+        await asyncio.to_thread(importlib.import_module, module)
 
 
 async def load_the_rest(app: LoadedApp, complete: asyncio.Event, pressed: asyncio.Event) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PLACELESS = frozenset({"", "dumb", "unknown"})
 """Values of TERM for terminals that cannot position text."""
+SWITCH_SECONDS = 0.0005
+"""Longest time until a busy thread lets the screen work, be it with a page, a filter or imports. Python's own is ten times longer."""
 THRESHOLDS = (1000, 10, 100)
 """Thresholds of the garbage collector: full collections are rare, since they delay the screen and find little."""
 
@@ -93,6 +95,7 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Inco
     from tui_host.tui.textual_private import keep_pastes_text
 
     keep_pastes_text()
+    sys.setswitchinterval(SWITCH_SECONDS)
     database = None if incoming is None else incoming.database
     app = TuiHost(Host(settings, record=record, guard=guard, database=database))
     async with (

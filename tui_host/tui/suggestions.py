@@ -1,4 +1,4 @@
-"""Suggestions in an empty chat: three questions, and the models found on this machine."""
+"""What stands where nothing was said or recorded yet: three questions, the models found on this machine, a file that is read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from tui_host.llm.probe import LocalServer
     from tui_host.settings.schema import Settings
 
+ARRIVING = "arriving"
+"""The id of the placeholder for a session that will be read from a file. No stored session has it, and it has no source."""
+EMPTY_LIVE = "Nothing sent yet. Ask something, and every byte appears here."
+FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
+"""The prompt's placeholder in a session from a file."""
 QUESTIONS = {
     "math": "what is (6 × 5 + 7) / 2? use the tools",
     "weather": "what is the weather in Paris and in Tokyo?",
@@ -25,6 +30,11 @@ HOW = "Press a number to ask its question. Nothing runs before you approve it."
 NONE_FOUND = "The demo model follows fixed rules; it is no AI. For a real model, set OPENAI_API_KEY (or another provider's key) or start Ollama, then choose it with f4."
 MOST = 4
 """Number of keys and local servers to name; the model screen shows all."""
+
+
+def reading_words(title: str) -> str:
+    """Return the placeholder text while a file is read."""
+    return f"reading {title} …"
 
 
 class Offers(NamedTuple):

@@ -22,8 +22,7 @@ from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.screens.direct_requests import DirectRequests
 from tui_host.tui.screens.screen_halves import Arrangement, Halves
 from tui_host.tui.screens.submissions import Submissions
-from tui_host.tui.sources.source_words import FROM_FILE
-from tui_host.tui.suggestions import Offers, offers
+from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
 from tui_host.tui.widgets import status_lines as status
 from tui_host.tui.widgets.background import Covered, CoveredContainer, CoveredVertical
 from tui_host.tui.widgets.first_frame import FirstChat, FirstInspector
@@ -210,7 +209,8 @@ class MainScreen(Covered, Screen[None]):
             return
         session = self.submissions.session
         self._last_state = self._state()
-        if (self.source is None or self.source.is_stale) and self.host.recorder is not None:
+        is_wanted = (self.source is None or self.source.is_stale) and session.id != ARRIVING
+        if is_wanted and self.host.recorder is not None:
             self.source = sources.source_of(self.host, session)
             transcript.show(session.conversation)
             inspector.show(self.source)
@@ -283,12 +283,13 @@ class MainScreen(Covered, Screen[None]):
 
     def _look_at_lines(self) -> None:
         asked = "" if self._overlay is None else self._overlay.words
+        foreign = f"{self._reading}: read only" if self._is_awaiting_file else ""
         is_deferred = self._overlay is not None and self._overlay.login is not None
         self._lines.login = asked if is_deferred and self.question is None else ""
         self._lines.look(
             self.submissions.shown,
             max(self.size.width - 2, 1),
-            foreign="" if self.source is None else self.source.foreign,
+            foreign=foreign if self.source is None else self.source.foreign,
             shows_chat=self.shows_chat,
             below=0 if self._transcript is None else self._transcript.new_below,
             asked=asked,

@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 def source_of(host: Host, session: Session) -> SessionSource:
     """Return the source for a session. Modules for recordings of other hosts are imported only for these."""
-    if not session.is_foreign:
+    if not session.is_foreign or host.store is None:
         from tui_host.tui.sources.live import SessionSource
 
         return SessionSource(host, session)
-    from tui_host.tui.sources.source_words import ARRIVING
     from tui_host.tui.sources.tapped import FileSource, TapSource
 
-    info = None if host.store is None else host.store.sessions.get(session.id)
+    info = host.store.sessions.get(session.id)
     # One of our own that is imported is followed as a tap is while it is read, and then has the chat that it came with.
-    if session.id == ARRIVING or (info is not None and info.imported and not (info.is_story or info.live)):
+    if info is not None and info.imported and not (info.is_story or info.live):
         return FileSource(host, session)
-    return TapSource(host, session, info)
+    return TapSource(host, host.store, session, info)

@@ -15,7 +15,7 @@ from tui_host.answers.wires import RecordedWires, is_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.notes_of_people import RowMarks
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.sources.source_words import BEING_READ, EMPTY_KEPT, EMPTY_LIVE, EMPTY_TAPPED
+from tui_host.tui.suggestions import EMPTY_LIVE
 
 if TYPE_CHECKING:
     from tui_host.answers.wires import TakenRequest
@@ -43,8 +43,6 @@ class SessionSource(RecordedWires):
     empty: str | None = None  # text of a chat without messages; None to offer questions
     read_only: str = ""  # the prompt's placeholder in a session that takes no messages
     foreign: str = ""  # the session's owner in a few words, for the header; empty for a session held here
-    origin: str = ""  # the owner of the session's servers; empty for the user's own
-    has_talks: bool = False  # whether requests are assigned to one of several conversations
 
     def __init__(self, host: Host, session: Session, clock: str = "") -> None:
         user = "the user" if session.is_foreign else "you"
@@ -58,26 +56,19 @@ class SessionSource(RecordedWires):
         self._clock = clock
         self._seen = 0
         self._is_begun = not session.turn  # else what comes on connections now may be of other sessions
-        self._earlier: Iterator[Record] | None = self._kept_records()
-        self._begun: dict[tuple[str, int], int] = {}
-
-    def _kept_records(self) -> Iterator[Record]:
-        """Yield the stored records of the session, oldest first."""
-        store = self._host.store
-        if store is not None and self._host.recorder is not None and self.session.turn:
-            yield from (record for record, _ in store.session_records(self.session.id))
+        stored = host.store.session_records(session.id) if host.store is not None and session.turn else ()
+        self._earlier: Iterator[Record] | None = (record for record, _ in stored)
+        self._begun: dict[tuple[str, int], int] = {}  # when each turn began, by the clock of its rows
 
     @property
     def why_empty(self) -> str:
-        if self.is_behind and (self.session.turn or self.session.is_foreign):
-            return BEING_READ
+        if self.is_behind and self.session.turn:
+            return "Reading the records …"
         if not self.live:
-            return EMPTY_KEPT
-        return EMPTY_TAPPED if self.foreign else EMPTY_LIVE
-
-    def runs(self, capture: str) -> bool:  # noqa: ARG002 - a tap may end before the others of its story do
-        """Whether more records may come in a capture."""
-        return self.live
+            return "No requests or frames of this session were saved."
+        return (
+            "Nothing has passed yet. Use the tapped host, and its traffic appears here." if self.foreign else EMPTY_LIVE
+        )
 
     @property
     def news(self) -> object:
@@ -113,26 +104,21 @@ class SessionSource(RecordedWires):
         if recorder is None:
             return False
         if self._earlier is not None:
-            kept = list(islice(self._earlier, PER_PIECE))
-            if kept:
+            if kept := list(islice(self._earlier, PER_PIECE)):
                 self._feed([record for record in kept if record.capture != recorder.capture])
                 return True
             self._earlier, self.is_behind = None, False
             self.ladder.close()  # all of the captures that are over are folded
-        records = recorder.since(self._seen, limit=PER_PIECE)
+        records = recorder.since(self._seen, limit=PER_PIECE) if self.live else ()
         if not records:
             return False
         if not self._is_begun and any(record.place.session == self.session.id for record in records):
             self._is_begun, self._seen = True, 0  # it uses this process's connections: its own from their start
             return True
         self._seen = records[-1].seq
-        if self._is_begun:
-            self._feed([record for record in records if self._belongs(record)])
+        if self._is_begun:  # what is of no session came on a connection that all have
+            self._feed([record for record in records if record.place.session in {None, self.session.id}])
         return True
-
-    def _belongs(self, record: Record) -> bool:
-        """Whether a record belongs to the session, or to a connection outside all sessions."""
-        return record.place.session in {None, self.session.id}
 
     def _feed(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -146,10 +132,7 @@ class SessionSource(RecordedWires):
     @override
     def record(self, key: tuple[str, int]) -> Record | None:
         capture, seq = key
-        recorder, store = self._host.recorder, self._host.store
-        if recorder is not None and recorder.capture == capture:
-            return next(iter(recorder.since(seq - 1, limit=1)), None)
-        return store.record(capture, seq) if store is not None else None
+        return next(iter(self._read(capture, seq - 1, seq)), None)
 
     @override
     def pages_of(self, row: Row) -> Iterator[Sequence[Record]]:
@@ -161,6 +144,7 @@ class SessionSource(RecordedWires):
             yield [record for record in records if is_of(record, row)]
 
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
+        """Return the records behind one until another, a page at most."""
         recorder, store = self._host.recorder, self._host.store
         if recorder is not None and recorder.capture == capture:
             return recorder.since(after, limit=min(PER_PAGE, last - after))
@@ -192,14 +176,14 @@ class SessionSource(RecordedWires):
         """Return the request that a request is compared with: the chosen one, the one marked last, else the previous one."""
         if (chosen := self.chosen.get(row.number)) is not None:
             return chosen
-        own = next((each for each in self._marked_requests() if each.number != row.number), None)
+        own = next((marked for marked in self._marked_requests() if marked.number != row.number), None)
         is_newer = own is not None and self.row_marks.revision > 0
         return own if is_newer else self.elsewhere or own or self.before(row)
 
     def _marked_requests(self) -> Iterator[Row]:
         numbers = map(self.ladder.row_of, self.row_marks.newest_first)
         rows = (self.ladder.rows[number] for number in numbers if number is not None)
-        return (each for each in rows if each.kind == "request" and each.lane == "llm" and not each.missing)
+        return (row for row in rows if row.kind == "request" and row.lane == "llm" and not row.missing)
 
     def marked_last(self) -> TakenRequest | None:
         """Return the request that was marked last while the session was shown, or in another session before."""

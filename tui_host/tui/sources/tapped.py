@@ -18,23 +18,13 @@ from tui_host.infer.conversations.host_names import in_words
 from tui_host.infer.story_reader import LiveStory, StoryState, StoryUpdate
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
-from tui_host.tui.sources.source_words import (
-    ARRIVING,
-    FROM_FILE,
-    GONE,
-    LOADING,
-    NEVER_SAID,
-    NO_CHAT,
-    NO_MODEL,
-    NOTHING_SAID,
-    TAPPED,
-    reading_words,
-)
+from tui_host.tui.suggestions import FROM_FILE, reading_words
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
     from tui_host.capture.session_summary import SessionInfo
+    from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.infer.matching.matcher import Pairing
@@ -43,48 +33,36 @@ READ_SECONDS = 0.25
 """Longest time to read at once, in seconds."""
 PIECES_SECONDS = 0.02
 """Longest time to process records in one look while little is drawn, in seconds."""
-_WHOSE = 100
+NO_CHAT = "This capture has no chat. Read its requests and frames in the inspector (f2). To send something, begin a session of your own with ctrl+n."
+LOADING = "Reading the taps' records …"
+NEVER_SAID = "No messages passed while this host was tapped."
+_WHOSE_CHARACTERS = 100
 
 
 class FileSource(SessionSource):
-    """An imported session of our own, with the chat that was stored for it; or the place of one that has no record yet."""
+    """An imported session of our own, with the chat that was stored for it."""
 
-    read_only = FROM_FILE
+    empty, read_only, foreign = NO_CHAT, FROM_FILE, "from a file: read only"
 
     def __init__(self, host: Host, session: Session) -> None:
         super().__init__(host, session)
-        self._reading = reading_words(session.title) if session.id == ARRIVING else ""
-        self.empty = self._reading or NO_CHAT
-        self.foreign, self.origin = f"{self._reading or 'from a file'}: read only", "from a file"
-        self.live = bool(self._reading)
-        if not self._reading and host.store is not None:
-            items = host.store.sessions.item_texts(session.id)
-            session.conversation = Conversation(items, redact=session.redact)
-
-    @property
-    @override
-    def why_empty(self) -> str:
-        return self._reading or super().why_empty
-
-    @override
-    def _belongs(self, record: Record) -> bool:
-        return False
+        self.live = False
+        items = () if host.store is None else host.store.sessions.item_texts(session.id)
+        session.conversation = Conversation(items, redact=session.redact)
 
 
 class TapSource(SessionSource):
     """A story, read in a thread: of taps, or of a file while it is read and after. The chat is filled into the session's conversation."""
 
-    has_talks = True
-
-    def __init__(self, host: Host, session: Session, info: SessionInfo | None = None) -> None:
+    def __init__(self, host: Host, store: Store, session: Session, info: SessionInfo | None = None) -> None:
         super().__init__(host, session, clock=session.id)
         is_file = info is not None and info.imported
         self._reading = reading_words(session.title) if is_file else ""
         self._has_own_chat = info is not None and is_file and not info.is_story
-        self.read_only = FROM_FILE if is_file else TAPPED
+        self.read_only = FROM_FILE if is_file else "Tapped, read only.  ctrl+n new session  / commands"
         self.empty = self._reading or LOADING
         session.conversation = Conversation(redact=session.redact)
-        self._following = None if host.store is None else LiveStory(host.store, session.id)
+        self._following = LiveStory(store, session.id)
         self._at_work: Future[None] | None = None
         self._version: object = None
         self._state = StoryState()
@@ -97,26 +75,24 @@ class TapSource(SessionSource):
     @override
     def news(self) -> object:
         try:
-            return None if self._following is None else self._following.version
+            return self._following.version
         except StoreError:
             return None
 
     @override
     def pairings(self, row: Row) -> Sequence[Pairing]:
-        return () if self._following is None else self._following.pairings(row.calls, (row.capture, row.seq))
+        return self._following.pairings(row.calls, (row.capture, row.seq))
 
     @override
     def look(self) -> None:
-        following = self._following
-        if following is None:
-            return
         until = time.perf_counter() + (PIECES_SECONDS if self.is_behind else LOOK_SECONDS)
-        while following.updates and time.perf_counter() < until:
-            self._take(following.updates.popleft())
-        self.is_settled = not self._read_on(following) and not following.updates and self._state.is_whole
+        updates = self._following.updates
+        while updates and time.perf_counter() < until:
+            self._take(updates.popleft())
+        self.is_settled = not self._read_on() and not updates and self._state.is_whole
         self.is_stale |= self._has_own_chat and self.is_settled and not self.live  # its own chat is there now
 
-    def _read_on(self, following: LiveStory) -> bool:
+    def _read_on(self) -> bool:
         """Read new records in the thread, if there may be any; returns whether the thread is busy."""
         try:
             if self._at_work is not None:
@@ -124,7 +100,7 @@ class TapSource(SessionSource):
                     return True
                 ended, self._at_work = self._at_work, None
                 ended.result()
-            version = following.version
+            version = self._following.version
         except StoreError:
             # The records may be readable later; the app reports the store's fault elsewhere.
             self._state, self._version = replace(self._state, is_whole=True), None
@@ -132,14 +108,15 @@ class TapSource(SessionSource):
         if version == self._version and self._state.is_whole:
             return False
         self._version = version
-        self._at_work = in_thread(partial(following.read, READ_SECONDS))
+        self._at_work = in_thread(partial(self._following.read, READ_SECONDS))
         return True
 
-    def _take(self, piece: StoryUpdate) -> None:
-        state, session = piece.state, self.session
-        self._links |= {record.key: record for record in piece.records if record.kind == "link"}
-        self._feed(piece.records)
-        for number, item in piece.items:
+    def _take(self, update: StoryUpdate) -> None:
+        """Show the records, the chat items and the state that the thread has read."""
+        state, session = update.state, self.session
+        self._links |= {record.key: record for record in update.records if record.kind == "link"}
+        self._feed(update.records)
+        for number, item in update.items:
             if number < len(session.conversation):
                 session.conversation.put(number, item)
             else:
@@ -156,52 +133,40 @@ class TapSource(SessionSource):
         if state.is_whole:
             self.ladder.close(state.running)
             self.is_behind = False
-            self.empty = self._why_no_chat(state)
+            if not state.title:
+                self.empty = "These records were deleted. f5 lists other sessions; ctrl+n begins your own."
+            elif self._reading:
+                self.empty = NO_CHAT
+            elif state.has_calls and not state.models:
+                self.empty = "Only servers are tapped so far. To see the model's traffic too, run tui-host tap llm --upstream URL."
+            else:
+                self.empty = "No messages yet. Use the tapped host, and they appear here." if state.live else NEVER_SAID
         self._name_hosts()
-
-    def _why_no_chat(self, state: StoryState) -> str:
-        if not state.title:
-            return GONE
-        if self._reading:
-            return NO_CHAT
-        if state.has_calls and not state.models:
-            return NO_MODEL
-        return NOTHING_SAID if state.live else NEVER_SAID
 
     def _name_hosts(self) -> None:
         """Say whose session it is, and whether it is still being recorded."""
-        whose = line(in_words(self._state.hosts), _WHOSE)
+        whose = line(in_words(self._state.hosts), _WHOSE_CHARACTERS)
         if self._reading:
-            self.foreign = f"{whose}, from a file: read only".removeprefix(", ")
-            self.origin = f"of {whose}, from a file" if whose else "from a file"
-            if self.live:
-                self.foreign, self.origin = f"{self._reading}: read only", "from a file"
-            return
-        whose = whose or "another host"
-        how = ", followed" if self.live else ", tapped"
-        self.foreign, self.origin = f"{whose}{'' if self.is_behind else how}: read only", f"tapped from {whose}"
-
-    @override
-    def runs(self, capture: str) -> bool:
-        return capture in self._state.running
+            words = self._reading if self.live else f"{whose}, from a file".removeprefix(", ")
+        else:
+            how = ", followed" if self.live else ", tapped"
+            words = f"{whose or 'another host'}{'' if self.is_behind else how}"
+        self.foreign = f"{words}: read only"
 
     # Bytes.
 
     @override
     def record(self, key: tuple[str, int]) -> Record | None:
-        if key in self._links:
-            return self._links[key]
-        record = super().record(key)
-        return record if record is None or self._following is None else self._following.story.clock.on_it(record)
+        return self._links.get(key) or super().record(key)
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
-        records = super()._read(capture, after, last)
-        return records if self._following is None else [self._following.story.clock.on_it(record) for record in records]
+        clock = self._following.story.clock
+        return [clock.on_it(record) for record in super()._read(capture, after, last)]
 
     @override
     def before(self, row: Row) -> Row | None:
-        key = None if self._following is None else self._following.story.before(row.capture, row.exchange)
+        key = self._following.story.before(row.capture, row.exchange)
         number = None if key is None else self.ladder.request_of(*key)
         return None if number is None or self.ladder.rows[number].missing else self.ladder.rows[number]
 

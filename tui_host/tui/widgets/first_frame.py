@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.sources.source_words import EMPTY_LIVE
+from tui_host.tui.suggestions import EMPTY_LIVE
 from tui_host.tui.widgets.inspector.title import legend, title_line
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.ladder.row_filter import terms
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.sources.source_words import EMPTY_LIVE
+from tui_host.tui.suggestions import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.tabs import ANSWERS
 from tui_host.tui.widgets.inspector.filter_input import FilterInput

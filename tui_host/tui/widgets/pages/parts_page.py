@@ -63,7 +63,7 @@ def _request_page(
     asked = {call: f"the model {row.words}" for row in rows if row.kind == "response" for call in row.calls}
     origins = {USER: source.user, **dict(_origins(outline, marks)), **host_parts(source, row, outline)}
     drawing = _RequestParts(body, outline, comparison, marks, origins, asked)
-    since = "the first request of its conversation" if source.has_talks else "the first request"
+    since = "the first request of its conversation" if source.foreign else "the first request"
     if comparison is not None:
         earlier, against = source.compared(row), "the previous request"
         if earlier is not None and earlier != source.before(row):
