@@ -7,17 +7,33 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.bench import details, model_streams, opening, recorded, recording, screens, taps, taps_http, tool_calls
+from tests.bench import (
+    details,
+    living,
+    model_streams,
+    opening,
+    recorded,
+    recording,
+    screens,
+    taps,
+    taps_http,
+    tool_calls,
+)
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
     "start": screens.start,
     "memory": screens.memory,
     "catalogs": screens.catalogs,
+    "idle": living.idle,
+    "busy": living.busy,
+    "streaming": living.streaming,
+    "reopening": living.reopening,
     "tool-calls": tool_calls.run,
     "model-streams": model_streams.run,
     "recording": recording.run,
     "list": recorded.listing,
+    "finding": recorded.finding,
     "pages": recorded.pages,
     "bodies": details.bodies,
     "taps-http": taps_http.run,

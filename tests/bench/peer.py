@@ -1,7 +1,9 @@
 """What benches speak to, in a process of its own and of the standard library alone, so that it is fast and nobody's import is measured.
 
-- `peer.py streams` prints its port and answers `/COUNT/DIALECT/…` as a vendor does, with so many events of 175 bytes, each a chunk
-- `peer.py mcp [SECONDS]` is an MCP server over stdio that answers at once, once so many seconds have passed, as servers that import much do
+- `peer.py streams` prints its port and answers `/COUNT/DIALECT/…` as a vendor does, with so many events of 175 bytes, each a chunk;
+  `/COUNT@RATE/DIALECT/…` sends so many a second
+- `peer.py mcp [SECONDS [RATE]]` is an MCP server over stdio that answers at once, once so many seconds have passed, as servers that
+  import much do; it logs so many lines a second
 """
 
 from __future__ import annotations
@@ -110,7 +112,11 @@ def serve(connection: socket.socket) -> None:
                 _, count, dialect, *_ = path.split("/")
                 kind = b"application/x-ndjson" if dialect == "ollama" else b"text/event-stream"
                 connection.sendall(HEAD % kind)
-                for piece in pieces(dialect, int(count)):
+                count, _, rate = count.partition("@")
+                sent, began = pieces(dialect, int(count)), time.monotonic()
+                for number, piece in enumerate(sent):
+                    if rate and (early := began + number / int(rate) - time.monotonic()) > 0:
+                        time.sleep(early)
                     connection.sendall(piece)
                 connection.sendall(b"0\r\n\r\n")
         except OSError:
@@ -148,21 +154,35 @@ def result_of(method: str, params: dict[str, object]) -> object:
             return None
 
 
-def serve_mcp(seconds: float) -> None:
+def write(message: dict[str, object]) -> None:
+    sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def log(rate: int) -> None:
+    while True:
+        time.sleep(1 / rate)
+        data = "The gazetteer of 2019 has no entry for this place. " * 4
+        write({"method": "notifications/message", "params": {"level": "info", "data": data}})
+
+
+def serve_mcp(seconds: float, rate: int) -> None:
     time.sleep(seconds)
     for line in sys.stdin.buffer:
         message = json.loads(line)
+        if rate and message.get("method") == "tools/list":
+            threading.Thread(target=log, args=(rate,), daemon=True).start()
         if "id" not in message or "method" not in message:
             continue
         result = result_of(message["method"], message.get("params") or {})
         error = {"code": -32601, "message": "no such method"}
         answer = {"error": error} if result is None else {"result": result}
-        sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}).encode() + b"\n")
-        sys.stdout.buffer.flush()
+        write({"id": message["id"], **answer})
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "mcp":
-        serve_mcp(float(sys.argv[2]) if len(sys.argv) > 2 else 0)
+        seconds, rate = [*sys.argv[2:], "0", "0"][:2]
+        serve_mcp(float(seconds), int(rate))
     else:
         serve_streams()

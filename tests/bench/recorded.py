@@ -141,6 +141,36 @@ def listing(table: Table) -> None:
     table.ratio("a page of scrolling", pages[0], pages[1], at_most(1.5))
 
 
+async def found(source: Held, text: str) -> tuple[float, float, float]:
+    """Seconds from a filter to its first match, to all of them, and of the screen's longest stretch, in CPU time."""
+    app, longest, first = Shown(), 0.0, 0.0
+    async with app.run_test(size=(100, 45)):
+        view = app.query_one(LadderView)
+        view.show(source)
+        while not view.is_settled:
+            view.sync()
+        began, busy = time.perf_counter(), time.thread_time()
+        view.filter(text)
+        while not first or not view.is_settled:
+            longest = max(longest, time.thread_time() - busy)
+            first = first or (time.perf_counter() - began) * bool(view.line_count() > 1)
+            await asyncio.sleep(0.04)
+            busy = time.thread_time()
+            view.sync()
+        return first, time.perf_counter() - began, longest
+
+
+def finding(table: Table) -> None:
+    count = LISTED // 100 if table.is_quick else LISTED // 10
+    table.heading("finding", f"{count:,} frames, one in {count // 10:,} has the words, from a key to the list")
+    with TemporaryDirectory() as folder:
+        source = Held(Host(load(Overrides(data_dir=Path(folder)), {})), count)
+        for text in (f'"Paris {count // 2}"', f"server:docs lookup {count // 2}"):
+            first, whole, longest = asyncio.run(found(source, text))
+            table.figure(f"{text}: the first match", first, "s", note=f"all in {whole:.2f} s")
+            table.figure(f"{text}: the longest stretch of the screen, in CPU time", longest, "s", at_most(0.050))
+
+
 def conversation(steps: int) -> Wires:
     wires, chat_form = Wires(), DIALECTS["openai"]
     tools = [Tool(f"tool_{number}", "Does the thing. " * 20) for number in range(12)]
