@@ -22,6 +22,7 @@ from tests.tui.inspector_wires import Wires
 from tui_host.answers.pages import PAGES, Subject, sheet_of
 from tui_host.answers.wires import Section
 from tui_host.capture.ladder.ladder import Ladder
+from tui_host.capture.link import Span
 from tui_host.capture.record import Direction, Kind, Place, Record
 from tui_host.errors import JSON
 from tui_host.host.host import Host
@@ -180,6 +181,9 @@ def conversation(steps: int) -> Wires:
         answer = Answer("some words of it " * 20, [call], usage=Usage(9000, 60))
         request = wires.request(chat_form.request(entries, tools=tools), step, exchange=f"x{step}", step=step)
         wires.end(wires.response(request, step + 0.1, *chat_form.events(answer, 6)), step + 0.5)
+        wires.link(
+            "asked", Span(exchange=f"x{step}", start=0, end=10), step + 0.5, call=call.id, tool=f"tool_{step % 12}"
+        )
         asked: JSON = {"name": f"tool_{step % 12}", "arguments": {"number": step}}
         told = f"the result of call {step}, " * 10
         wires.frame(rpc(id=step, method="tools/call", params=asked), step + 0.6, direction="out", call=call.id)

@@ -26,7 +26,6 @@ from tui_host.capture.visible import line
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.outline import estimate_tokens, size_words
-from tui_host.llm.unread_calls import unread_call
 
 MOST = 2 << 20  # bytes of a body that is compared with another one
 _MARKERS = re.compile(rb"tool_|TOOL_|[|]>|\xef\xbd\x9c|uff5c|function|[Aa]ction|arguments|parameters")
@@ -159,11 +158,13 @@ class Looks:
     def _unread(self, row: Row) -> str:
         """Return in which form a response holds a call that nobody read; empty where text may be the agreed form."""
         request, dialect = self._wires.ladder.partner_of(row), self._wires.dialect(row)
-        if request is None or dialect is None or row.missing or row.size > MOST:
+        if row.calls or request is None or dialect is None or row.missing or row.size > MOST:
             return ""
         body = body_of(self._wires, row)
         if _MARKERS.search(body.data) is None or b'"tools"' not in body_of(self._wires, request).data:
             return ""
+        from tui_host.llm.unread_calls import unread_call  # the forms of all text protocols
+
         fold = folded(self._wires, row, body, dialect)
         tools = [
             ToolSpec(name=name, description="", schema={}, server=server, tool=tool)
