@@ -19,7 +19,7 @@ from tui_host.capture.http.sse import SseDecoder
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.tui.widgets.details.tabs import page_of
-from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.tree_page import Page
 
 
 def reasons(wires: Wires) -> list[str]:

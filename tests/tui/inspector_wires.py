@@ -24,7 +24,7 @@ from tui_host.errors import JSON
 from tui_host.settings.schema import ModelRef, Price
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
-from tui_host.tui.widgets.pages.detail_page import Page
+from tui_host.tui.widgets.pages.tree_page import Page
 
 CALL_ID = "s.1.1.1"
 TOOL: JSON = {

@@ -31,8 +31,8 @@ from tui_host.capture.visible import visible
 from tui_host.tui.widgets.details import tabs
 from tui_host.tui.widgets.details.tabs import page_of
 from tui_host.tui.widgets.inspector.words import FactsReader
-from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.text_page import TextPage
+from tui_host.tui.widgets.pages.tree_page import Page
 
 
 @given(
@@ -57,17 +57,17 @@ def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_even
     response = wires.response(request, 1.1, b"".join(events_of(*({"content": f"{n} "} for n in range(1100)))))
     page = page_of("Events", wires, wires.end(response, 2.0), set())
     lines = drawn(page)
-    assert lines[2].split("  ")[:2] == ["▸ text ×1,000", "3,890 characters in 0 ms"]
-    assert lines[3].startswith('▸ text ×100  500 characters in 0 ms  "1000 1001 ')
-    assert "stop stop" in lines[4]
-    assert page.opened(3)
-    opened = drawn(page)
-    assert opened[4].strip().startswith("▸ assembled: 500 bytes of text in ")
-    assert opened[5].strip().startswith('▸ text "1000 "')
-    assert page.opened(5)
-    assert any('"content": "1000 "' in text for text in drawn(page))
+    assert lines[3].split("  ")[:2] == ["▸ text ×1,000", "3,890 characters in 0 ms"]
+    assert lines[4].startswith('▸ text ×100  500 characters in 0 ms  "1000 1001 ')
+    assert "stop stop" in lines[5]
     assert page.opened(4)
-    assert drawn(page)[5].strip().startswith("1000 1001 1002")
+    opened = drawn(page)
+    assert opened[5].strip().startswith("▸ assembled: 500 bytes of text in ")
+    assert opened[6].strip().startswith('▸ text "1000 "')
+    assert page.opened(6)
+    assert any('"content": "1000 "' in text for text in drawn(page))
+    assert page.opened(5)
+    assert drawn(page)[6].strip().startswith("1000 1001 1002")
 
 
 def test_what_is_copied_of_headers_has_no_credential_and_no_mark_of_one() -> None:

@@ -9,12 +9,11 @@ from typing_extensions import override
 from tests.tui.inspector_wires import Inspecting, a_session, a_turn
 from tests.tui.selecting import ANSWER, Chat, a_chat, drag, in_chat, marked, row_of, screen, selected, settled
 from tests.tui.waiting import at_work, until
-from tui_host.answers.sheet import SheetLine
+from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
-from tui_host.tui.widgets.pages.detail_page import Page
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.text_page import TextPage
-from tui_host.tui.widgets.pages.tree_page import TreePage
+from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
 
 async def test_a_drag_selects_what_it_passes_over_whole_blocks_as_markdown() -> None:
@@ -163,7 +162,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
             SheetLine(key="b", label="tools", text=lambda: '{"x":1,"y":[2]}', opened=True),
             SheetLine(key="c", label="end"),
         ]
-        view.show(TreePage("parts", entries, flipped=set()))
+        view.show(TreePage(Sheet(what="parts", lines=entries), set()))
         await until(pilot, lambda: "tools" in "".join(screen(view)))
         await drag(pilot, view, row_of(view, "model"), row_of(view, "tools"))
         assert selected(view) == "model  8\ntools"

@@ -17,7 +17,7 @@ from tui_host.capture.visible import tool_name, visible
 from tui_host.errors import JSON
 from tui_host.servers.catalog import Tool, claims_of
 from tui_host.tui.text_width import clip, fill
-from tui_host.tui.widgets.lines.line_pieces import PieceView
+from tui_host.tui.widgets.lines.line_view import LineView
 
 CallKey: TypeAlias = tuple[str, bytes]
 """A call, and the arguments to send."""
@@ -29,7 +29,7 @@ _TAB = "␉   "
 _RULE = "│ "
 
 
-class SeenLines(PieceView, can_focus=False):
+class SeenLines(LineView, can_focus=False):
     """Lines of which is known which were painted. The panel keeps the focus and scrolls them."""
 
     def __init__(self, seen: set[CallKey], id: str) -> None:  # noqa: A002 - Textual's word

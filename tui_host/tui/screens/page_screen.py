@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tui_host.tui.questions.asks import Asks
     from tui_host.tui.screens.direct_requests import DirectRequests
     from tui_host.tui.sources.live import SessionSource
-    from tui_host.tui.widgets.pages.detail_page import Page
+    from tui_host.tui.widgets.pages.tree_page import Page
 
 Work: TypeAlias = Coroutine[object, object, None]
 _GAP = 3
@@ -362,7 +362,7 @@ class Browse(PageScreen):
         self._seen = now
         page = self.sheet(key) if key else None
         if isinstance(page, Sheet):
-            page = TreePage.of(page, self._flipped.setdefault(key, set()))
+            page = TreePage(page, self._flipped.setdefault(key, set()))
         if page is not None:
             self.view.show(page, hold=is_same)
         self.query_one(".browse-sheet").display = bool(key)

@@ -13,7 +13,7 @@ from textual.containers import Container
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.answers.sheet import SheetLine
+from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.visible import line
 from tui_host.chat.active_profile import offers
 from tui_host.errors import TuiHostError
@@ -27,8 +27,7 @@ from tui_host.tui.screens.field_screen import FillScreen
 from tui_host.tui.screens.page_screen import Browse, Surroundings
 from tui_host.tui.screens.server_sheet import LastFrames, ServerChoices, ServerSheets
 from tui_host.tui.widgets.choices import Choice
-from tui_host.tui.widgets.pages.detail_page import Match
-from tui_host.tui.widgets.pages.tree_page import TreePage
+from tui_host.tui.widgets.pages.text_page import Match
 from tui_host.tui.widgets.prompt.server_offers import Form, form_of
 from tui_host.tui.widgets.status_lines import mark_of
 
@@ -178,7 +177,7 @@ class ServersScreen(Browse):
         )
 
     @override
-    def sheet(self, key: str) -> TreePage | None:
+    def sheet(self, key: str) -> Sheet | None:
         if (status := self._status) is None:
             return None
         sheet, requests = self._sheets.of(status, self._frames_of(key), self._chosen(key)), self._direct.of(key)
@@ -187,8 +186,7 @@ class ServersScreen(Browse):
             lines = tuple(request.line(self._mask, is_newest=request is requests[0]) for request in requests)
             words = "requests by you, newest first"
             made.append(SheetLine(key="requests", label=words, children=lines, opened=True, style="what"))
-        flipped = self._flipped.setdefault(key, set())
-        return TreePage(sheet.what, [*made, *sheet.lines], flipped=flipped, notes=[sheet.what, *sheet.notes])
+        return replace(sheet, lines=[*made, *sheet.lines])
 
     # The coming request.
 
@@ -302,7 +300,7 @@ class ServersScreen(Browse):
         self._due = 0.0
         self.look()
         self.view.focus()
-        self.view.go_to(Match(-1, -1, ("/requests", f"/requests/{request.number}")))
+        self.view.go_to(Match(-1, -1, ("requests", f"{request.number}")))
 
     def ignores(self, event: events.Event) -> bool:
         """Whether a key or click came too early to answer a question."""

@@ -13,7 +13,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.text_width import clip, fill, padded
 from tui_host.tui.widgets.lines.json_lines import Piece
-from tui_host.tui.widgets.lines.line_pieces import PieceView
+from tui_host.tui.widgets.lines.line_view import LineView
 
 _READ = 400
 """Characters of a text that are read for one line."""
@@ -37,7 +37,7 @@ class Choice:
     heading: bool = False  # whether the line is a heading, which cannot be chosen
 
 
-class ChoiceList(PieceView):
+class ChoiceList(LineView):
     """A list of choices with a cursor.
 
     Args:

@@ -34,10 +34,9 @@ from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.details import tabs as register
 from tui_host.tui.widgets.details.tabs import tabs_of
 from tui_host.tui.widgets.key_order import KeysInOrder
-from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.page_lines import PageLines
-from tui_host.tui.widgets.pages.page_search import PageSearch
+from tui_host.tui.widgets.pages.page_lines import PageLines, PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
+from tui_host.tui.widgets.pages.tree_page import Page
 
 _PATIENCE = 0.1, 8.0
 """Seconds before a grown page is made anew, and how many times the seconds that it took."""

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from tui_host.answers.bodies import is_text
 from tui_host.answers.event_words import EventReader, Said
 from tui_host.answers.masks import masked
-from tui_host.answers.sheet import BodyPlace, SheetLine
+from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
 from tui_host.capture.content_codings import PlainBody, encoding_of
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.http.sse import SseDecoder, SseEvent
@@ -18,9 +19,7 @@ from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode, line
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.pages.detail_page import Page
-from tui_host.tui.widgets.pages.text_page import is_utf8
-from tui_host.tui.widgets.pages.tree_page import TreePage
+from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
 _PREVIEW = 300
 _LONGEST_RUN = 1000
@@ -57,8 +56,9 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
         else:
             entries.append(event.entry)
     end_run()
-    notes = [_note(record, len(records)) for record in records if record.kind == "response"]
-    return TreePage("events", entries, flipped=flipped, notes=notes, empty="nothing received yet")
+    notes = [note for record in records if record.kind == "response" and (note := _note(record, len(records)))]
+    sheet = Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
+    return TreePage(sheet, flipped)
 
 
 def _note(response: Record, count: int) -> str:
@@ -151,7 +151,7 @@ def _record_entry(record: Record, after: float | None, data: bytes) -> SheetLine
     text, place = None, None
     if is_body and data:
         text = partial(_text_of, data, record.redacted, record.encoding if record.kind == "request" else None)
-        place = None if is_utf8(data) else partial(BodyPlace, "", data, is_decoded=False)
+        place = None if is_text(data) else partial(BodyPlace, "", data, is_decoded=False)
     figures = _figures(after, len(record.data) if is_body else 0)
     style = "failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what"
     label = masked(label, record.redacted)

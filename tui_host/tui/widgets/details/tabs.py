@@ -18,7 +18,7 @@ from tui_host.tui.widgets.pages.text_page import TextPage
 
 if TYPE_CHECKING:
     from tui_host.tui.sources.live import SessionSource
-    from tui_host.tui.widgets.pages.detail_page import Page
+    from tui_host.tui.widgets.pages.tree_page import Page
 
 OF_SECTIONS = tabs_for("session", "turn")
 """The tabs of a heading."""
@@ -120,7 +120,7 @@ def page_of(
     from tui_host.tui.widgets.pages.tree_page import TreePage
 
     if isinstance(row, Section):
-        return TreePage.of(sheet_of(tab, source, row), flipped)
+        return TreePage(sheet_of(tab, source, row), flipped)
     match tab:
         case "Parts":
             return parts_page(source, row, flipped)
@@ -133,7 +133,7 @@ def page_of(
         case "Raw" | "Frame" | "Decision":
             return _text_page(tab, source, row, begin)
         case _:
-            return TreePage.of(sheet_of(tab, source, row), flipped)
+            return TreePage(sheet_of(tab, source, row), flipped)
 
 
 def _text_page(tab: str, source: SessionSource, row: Row, begin: Callable[[Page], None]) -> Page:

@@ -27,7 +27,7 @@ from tui_host.tui.widgets.inspector.index import SESSION, LadderIndex
 from tui_host.tui.widgets.inspector.row_line import FOREIGN_CHARACTERS, heading, row_line, turn_title
 from tui_host.tui.widgets.inspector.title import title_line
 from tui_host.tui.widgets.inspector.words import FactsReader
-from tui_host.tui.widgets.lines.line_pieces import PieceView
+from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.lines.selection import Letters, Selectable, SelectingView, Spot, whole_line
 
 _TAKING_SECONDS = 0.0015
@@ -46,7 +46,7 @@ _NARROW_CELLS = 60
 """Width of the list below which a server's name has less room."""
 
 
-class LadderView(PieceView, SelectingView):
+class LadderView(SelectingView):
     """One line per row, below section headings. `sync`, called at screen rate, shows news."""
 
     has_cursor = True
@@ -380,10 +380,6 @@ class LadderView(PieceView, SelectingView):
         drawn = (self._strip(line, max(self.view_width, COPIED_CELLS)).text.rstrip() for line in lines)
         return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
 
-    def settled(self, spot: Spot) -> Spot:
-        """Return a spot as it is: rows keep theirs."""
-        return spot
-
     def current_source(self) -> tuple[str, str]:
         """Return the selection; without one, the inspector decides."""
         return self.selected_source() or ("", "")
@@ -402,7 +398,7 @@ class LadderView(PieceView, SelectingView):
             self.following = self.cursor in {end, self._index.newest_line(self.selected_number)}
             self._new = 0 if self.following else self._new
 
-    def on_line_view_opened(self, message: PieceView.Opened) -> None:
+    def on_line_view_opened(self, message: LineView.Opened) -> None:
         """Fold or open the section of a heading; leave a row to the inspector."""
         item = self._index.item_at(message.line)
         if item < 0 and item != SESSION:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar, NamedTuple, TypeVar
@@ -21,9 +22,23 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.tui.widgets.lines.json_lines import Piece
+
 Key = TypeVar("Key")
 MOST_KEPT = 256
 """Lines that a view keeps, so that scrolling back and forth draws none again."""
+_LOOKS = {
+    **dict.fromkeys(("time", "host", "figure", "note", "heading"), "muted"),
+    **dict.fromkeys(("llm", "key"), "primary"),
+    "mcp": "secondary",
+    **dict.fromkeys(("decision", "mark", "new", "fold"), "marked"),
+    "what": "strong",
+    "failed": "error",
+    **dict.fromkeys(("secret", "control", "nowhere"), "warning"),
+    "string": "success",
+    **dict.fromkeys(("number", "word"), "accent"),
+}
+"""How styles look that are not plain. A look costs whenever a view is styled, so styles that look alike share one."""
 
 
 class Ground(NamedTuple):
@@ -41,13 +56,6 @@ class Ground(NamedTuple):
         segments = [*strip, Segment(" " * (self.width - strip.cell_length))]
         return Strip(Segment.apply_style(segments, self.base), self.width)
 
-    def finish(self, strip: Strip) -> Strip:
-        """Apply the app's filters to a line that was laid."""
-        segments = list(strip)
-        for line_filter in self.filters:
-            segments = line_filter.apply(segments, self.behind)
-        return Strip(segments, self.width)
-
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Lines drawn on demand. Subclasses define `line_count` and `draw`, and call `grew`, `changed` or `redraw`.
@@ -56,7 +64,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     keys and clicks, and posts `CursorMoved` and `Opened`.
 
     The strips of `draw` carry partial styles, laid over the view's own style. Foreign text in them must have passed
-    `capture.visible`.
+    `capture.visible`. The styles of pieces, which are texts with the names of their styles, stand in the style sheet.
 
     Attributes:
         at_tail: The reader is at the end, where a following view stays.
@@ -69,7 +77,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     ALLOW_SELECT = False
     FOLLOWS: ClassVar[bool] = False
     has_cursor: bool = False
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"line-view--cursor"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"line-view--cursor", *(f"piece--{look}" for look in _LOOKS.values())}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "line(-1)", key_display="up down, k j", tooltip="move a line up or down"),
         Binding("down,j", "line(1)"),
@@ -87,6 +95,15 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         scrollbar-size: 1 1;
         & > .line-view--cursor { background: $primary 12%; }
         &:focus > .line-view--cursor { background: $primary 30%; }
+        & > .piece--muted { color: $text-muted; }
+        & > .piece--primary { color: $text-primary; }
+        & > .piece--secondary { color: $text-secondary; }
+        & > .piece--marked { color: $text-accent; text-style: bold; }
+        & > .piece--strong { text-style: bold; }
+        & > .piece--error { color: $text-error; text-style: bold; }
+        & > .piece--warning { color: $text-warning; }
+        & > .piece--success { color: $text-success; }
+        & > .piece--accent { color: $text-accent; }
     }
     """
 
@@ -175,6 +192,15 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             )
         return look
 
+    def piece_style(self, name: str) -> Style:
+        """Return the style for a style name; a plain style for unknown names."""
+        look = _LOOKS.get(name)
+        return Style.null() if look is None else self.look_of(f"piece--{look}")
+
+    def strip_of(self, pieces: Sequence[Piece]) -> Strip:
+        """Return a line of pieces."""
+        return Strip([Segment(text, self.piece_style(name)) for text, name in pieces])
+
     def tinted(self, strip: Strip, component: str) -> Strip:
         """Return a line with a component's background over its whole width."""
         return strip.extend_cell_length(self.view_width).apply_style(self.look_of(component))
@@ -199,14 +225,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         shown_first, shown_end = max(first, self.top), min(first + count, self.top + self.view_height)
         if shown_first < shown_end:
             self.refresh_lines(shown_first, shown_end - shown_first)
-
-    def make_anew(self) -> None:
-        """Make all lines again, as for another width."""
-        if self.view_width > 0:
-            self.width_changed()
-        else:
-            self._drawn_width = -1
-        self.redraw()
 
     def redraw(self) -> None:
         """Redraw everything, and count the lines again."""
@@ -295,14 +313,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the requested screen lines; Textual's slower way is for views with borders, padding or effects."""
         ground, strips = self._stand(), list[Strip]()
-        if not self._is_bare():
+        if self.styles.gutter != (0, 0, 0, 0) or self.opacity != 1.0:
             return super().render_lines(crop)
         for y in crop.line_range:
             line = self._line(y)
             look = tuple(line)  # lines that look the same are the same strip, however often they are decorated
             finished = self._finished.get(look)
             if finished is None:
-                finished = _keep(self._finished, look, ground.finish(ground.lay(line)))
+                segments = list(ground.lay(line))
+                for line_filter in ground.filters:
+                    segments = line_filter.apply(segments, ground.behind)
+                finished = _keep(self._finished, look, Strip(segments, ground.width))
             strips.append(finished)
         if crop.column_span == (0, ground.width):
             return strips
@@ -318,16 +339,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             if before is None or ground.width != before.width:
                 self._strips.clear()
         return ground
-
-    def _is_bare(self) -> bool:
-        styles = self.styles
-        return (
-            styles.gutter == (0, 0, 0, 0)
-            and self.opacity == styles.text_opacity == 1.0
-            and not styles.tint.a
-            and not styles.has_rule("hatch")
-            and not any(edge for edge, _ in styles.outline)
-        )
 
     @override
     def notify_style_update(self) -> None:

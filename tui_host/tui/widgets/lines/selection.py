@@ -54,10 +54,6 @@ class Selectable(Protocol):
         """Return a word for the text between two spots, and the text."""
         ...
 
-    def settled(self, spot: Spot) -> Spot:
-        """Return a spot as it is counted now, where content that grew counts anew."""
-        return spot
-
 
 def whole_line(key: Spot, place: int) -> Sequence[Letters]:
     """Return the letters of a line that is selected as a whole."""
@@ -126,6 +122,10 @@ class SelectingView(LineView):
         """The selectable content; None if nothing can be selected."""
         return None
 
+    def settled(self, spot: Spot) -> Spot:
+        """Return a spot as it is counted now, where content that grew counts anew."""
+        return spot
+
     def hold_still(self) -> None:
         """Stop following new lines while the mouse selects."""
         self.at_tail = False
@@ -153,8 +153,7 @@ class SelectingView(LineView):
 
     def unselect(self) -> bool:
         """Clear the selection; returns whether there was one."""
-        was_selected = self.selection is not None
-        if was_selected:
+        if was_selected := self.selection is not None:
             self.selection = None
             self.refresh()
         return was_selected
@@ -163,28 +162,24 @@ class SelectingView(LineView):
     def decorate(self, number: int, strip: Strip) -> Strip:
         content, selected = self.selectable, self.selected_stretch
         if content is not None and selected is not None:
-            now = content.settled(selected[0]), content.settled(selected[1])
+            now = self.settled(selected[0]), self.settled(selected[1])
             first, last = cells_in(content.letters(number), now, self.view_width) or (0, 0)
+            ground, style = self.screen.get_component_rich_style("screen--selection").bgcolor, Style(reverse=True)
+            if not self.app.no_color and ground is not None and ground.triplet is not None:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
+                readable = Color.from_rich_color(ground).get_contrast_text(1.0)
+                style = Style(color=readable.rich_color, bgcolor=ground)
             if first < last:
-                strip, style = strip.extend_cell_length(last), self._selected_style
+                strip = strip.extend_cell_length(last)
                 marked = [Segment(text, (own or Style.null()) + style) for text, own, _ in strip.crop(first, last)]
                 strip = Strip.join([strip.crop(0, first), Strip(marked), strip.crop(last)])
         return super().decorate(number, strip)
 
-    @property
-    def _selected_style(self) -> Style:
-        """Return the style of selected text: readable on Textual's selection colour, or reversed without colours."""
-        ground = self.screen.get_component_rich_style("screen--selection").bgcolor
-        if self.app.no_color or ground is None or ground.triplet is None:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
-            return Style(reverse=True)
-        return Style(color=Color.from_rich_color(ground).get_contrast_text(1.0).rich_color, bgcolor=ground)
-
     # The mouse.
 
-    def _under(self, at: Offset) -> tuple[int, int]:
-        """Return the line and cell under the pointer, within the visible part."""
+    def _under(self, content: Selectable, at: Offset) -> tuple[Sequence[Letters], int]:
+        """Return the letters of the line and the cell under the pointer, within the visible part."""
         line = max(0, min(at.y, self.view_height - 1)) + self.top
-        return max(0, min(line, self.line_count() - 1)), max(0, min(at.x, self.view_width)) + self.scroll_offset.x
+        return content.letters(max(0, min(line, self.line_count() - 1))), max(0, min(at.x, self.view_width))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         content, at = self.selectable, event.get_content_offset_capture(self)
@@ -200,14 +195,12 @@ class SelectingView(LineView):
             self._drag_on()
             return
         self.unselect()
-        line, cell = self._under(at)
-        word = word_at(content.letters(line), cell) if is_second and at.y + self.top < self.line_count() else None
-        if word is not None:
+        is_word = is_second and at.y + self.top < self.line_count()
+        if is_word and (word := word_at(*self._under(content, at))) is not None:
             self.is_dragged = True
             self.select_text(word)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Extend the selection to the pointer; scroll if it is beyond the edge."""
         content, at = self.selectable, event.get_content_offset_capture(self)
         if self._drag is None or content is None:
             return
@@ -215,35 +208,24 @@ class SelectingView(LineView):
         if at != self._drag and not self.is_dragged:
             self.is_dragged = True
             self.hold_still()
-            line, cell = self._under(self._drag)
-            self.select_text(stretch_at(content.letters(line), cell))
+            self.select_text(stretch_at(*self._under(content, self._drag)))
+        if self._scrolling is None:
+            self._scrolling = self.set_interval(SCROLL_RATE, self._scroll_on)
         self._drag = at
         self._drag_on()
-        is_beyond = not 0 <= at.y < self.view_height
-        if is_beyond and self._scrolling is None:
-            self._scrolling = self.set_interval(SCROLL_RATE, self._scroll_on)
-        elif not is_beyond:
-            self._stop_scrolling()
 
     def _drag_on(self) -> None:
         """Select up to the pointer."""
         content = self.selectable
         if self._drag is not None and content is not None and self.selection is not None:
-            line, cell = self._under(self._drag)
-            self.select_text(self.selection[0], stretch_at(content.letters(line), cell))
+            self.select_text(self.selection[0], stretch_at(*self._under(content, self._drag)))
 
     def _scroll_on(self) -> None:
-        if self._drag is None:
-            self._stop_scrolling()
-            return
-        y = self._drag.y
-        self.scroll_to(y=self.top + (y if y < 0 else max(0, y - self.view_height + 1)), animate=False, force=True)
-        self._drag_on()
-
-    def _stop_scrolling(self) -> None:
-        if self._scrolling is not None:
-            self._scrolling.stop()
-            self._scrolling = None
+        """Scroll while the pointer is beyond the edge."""
+        y = 0 if self._drag is None else self._drag.y
+        if not 0 <= y < self.view_height:
+            self.scroll_to(y=self.top + (y if y < 0 else y - self.view_height + 1), animate=False, force=True)
+            self._drag_on()
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         if self._drag is not None:
@@ -259,7 +241,9 @@ class SelectingView(LineView):
         if self._drag is not None and self.is_dragged:
             self.at_tail = self.top >= self.max_scroll_y
         self._drag = None
-        self._stop_scrolling()
+        if self._scrolling is not None:
+            self._scrolling.stop()
+            self._scrolling = None
 
     def key_escape(self, event: events.Key) -> None:
         if self.unselect():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from tui_host.capture.json.reading import read_json
@@ -13,8 +14,6 @@ from tui_host.tui.widgets.lines.json_lines import key_end, looks_like_json
 _VALUE = re.compile(r'(\s*+)(?:("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|([{\[])(?!\s*+[}\]])|[{\[]\s*+.|[^\s,\]}]*+)', re.DOTALL)
 """A string, the beginning of a container that is not empty, or another value."""
 _DECODER = json.JSONDecoder(strict=False)
-_LONGEST_ESCAPE = 12
-"""Characters of a pair of surrogates."""
 _MOST_READ = 500_000
 """Characters of a text that is read to learn whether it is JSON; a longer one is judged by its beginning."""
 
@@ -53,22 +52,17 @@ def path_at(body: bytes, place: int) -> str:
 
 
 def decoded(literal: str) -> str:
-    """Return what a JSON string says; of one that is cut off, what there is."""
-    inside = literal[1:-1] if len(literal) > 1 and literal.endswith('"') else literal[1:]
-    for size in range(len(inside), max(-1, len(inside) - _LONGEST_ESCAPE), -1):
-        try:
-            return str(_DECODER.decode(f'"{inside[:size]}"'))
-        except ValueError:
-            continue
-    return inside
+    """Return what a JSON string says; one that is cut off in an escape stays as it is written."""
+    for whole in (literal, f'{literal}"'):
+        with suppress(ValueError):
+            return str(_DECODER.decode(whole))
+    return literal.removeprefix('"')
 
 
 def holds_json(text: str) -> bool:
     """Whether a text is an object or a list."""
-    if not looks_like_json(text):
-        return False
     try:
-        return len(text) >= _MOST_READ or isinstance(read_json(text), dict | list)
+        return looks_like_json(text) and (len(text) >= _MOST_READ or isinstance(read_json(text), dict | list))
     except ValueError:
         return False
 

@@ -1,10 +1,11 @@
-"""A view of a page: a text that scrolls, or lines with a cursor that fold and open further pages."""
+"""A view of a page: a text that scrolls, or lines with a cursor that fold and open further pages; and a search in it."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -15,19 +16,20 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.tui.widgets.lines.line_pieces import PieceView
-from tui_host.tui.widgets.lines.selection import Selectable, SelectingView
-from tui_host.tui.widgets.pages.detail_page import Below, LineItem, Match, Page
-from tui_host.tui.widgets.pages.text_page import BytesPage, TextPage
-from tui_host.tui.widgets.pages.tree_page import TreePage
+from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.lines.selection import SelectingView
+from tui_host.tui.widgets.pages.text_page import Below, BytesPage, LineItem, Match, TextPage
+from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
 FIRST_SLICE = 0.01
 """Time for the first lines of a page, in seconds; they include the first screen."""
 SLICE = 0.006
 """Seconds in one tick for more lines."""
+MOST = 9_999
+"""Places of a search that are collected."""
 
 
-class PageLines(PieceView, SelectingView):
+class PageLines(SelectingView):
     """Draws a page. What `ctrl+c` would copy has a mark before each of its lines: `>` on the current one."""
 
     has_cursor = True
@@ -44,10 +46,9 @@ class PageLines(PieceView, SelectingView):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._page: Page = TextPage("", "")
-        self._below: list[
-            tuple[Page, int, int]
-        ] = []  # pages that were left for one of their lines: keys of top and cursor
+        self.page: Page = TextPage("", "")
+        # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
+        self._below: list[tuple[Page, int, int]] = []
         self._wanted = (-1, -1)  # the keys that top and cursor are to have, once there are lines for them
         self._item: LineItem | None = None  # what is current
         self._fitted = 0
@@ -55,13 +56,9 @@ class PageLines(PieceView, SelectingView):
         self._searched: re.Pattern[str] | None = None
 
     @property
-    def page(self) -> Page:
-        return self._page
-
-    @property
     def item(self) -> LineItem | None:
         """What stands on the current line."""
-        return None if self.cursor is None else self._page.item(self.cursor)
+        return None if self.cursor is None else self.page.item(self.cursor)
 
     @property
     def is_settled(self) -> bool:
@@ -72,50 +69,48 @@ class PageLines(PieceView, SelectingView):
     def current_source(self) -> tuple[str, str]:
         """The selection, the current item or the whole page, and what it is."""
         item = self.item
-        return self.selected_source() or (self._page.source if item is None else item.copy())
+        return self.selected_source() or (self.page.source if item is None else item.copy())
 
     @property
     @override
-    def selectable(self) -> Selectable:
-        return self._page
+    def selectable(self) -> Page:
+        return self.page
 
     # The page.
 
     def show(self, page: Page, *, hold: bool = False) -> None:
         """Show a page from the top; with `hold`, keep the scroll position of a page that only grew."""
-        if not hold:
-            self._below.clear()
-            self._put(page, -1, -1)
-        elif self._below:
-            below, top, cursor = self._below[0]
-            page.keep(below)
-            self._below[0] = page, top, cursor
+        before = self._below[0][0] if self._below else self.page
+        if hold and isinstance(page, TextPage) and isinstance(before, TextPage):
+            page.folds = before.folds
+        if hold and self._below:
+            self._below[0] = page, *self._below[0][1:]
         else:
-            page.keep(self._page)
-            self._put(page, *self._keys())
+            self._below.clear()
+            self._put(page, *(self._keys() if hold else (-1, -1)))
 
     def _keys(self) -> tuple[int, int]:
         """Return the keys of the first line and of the cursor; below 0 for the beginning."""
-        cursor = -1 if self.cursor is None else self._page.key(self.cursor)
-        return self._page.key(self.top) if self.top else -1, cursor
+        cursor = -1 if self.cursor is None else self.page.key(self.cursor)
+        return self.page.key(self.top) if self.top else -1, cursor
 
     def _put(self, page: Page, top: int, cursor: int) -> None:
-        if type(page) is not type(self._page) or top < 0:
+        if type(page) is not type(self.page) or top < 0:
             self.unselect()
-        self._page, self.has_cursor = page, page.has_cursor
+        self.page, self.has_cursor = page, page.has_cursor
         if top < 0:
             self.scroll_to(y=0, animate=False, force=True)
         self._refit(top, cursor)
 
     def _refit(self, top: int, cursor: int) -> None:
         self._is_whole, self._fitted = False, self.view_width
-        self._page.fit(max(1, self._fitted - self.has_cursor))
-        self._page.grow(FIRST_SLICE)
+        self.page.fit(max(1, self._fitted - self.has_cursor))
+        self.page.grow(FIRST_SLICE)
         self.redraw()
-        if not self.has_cursor or not len(self._page):
+        if not self.has_cursor or not len(self.page):
             self.cursor = None
         elif cursor < 0:
-            self.cursor = self._page.line_of(0)
+            self.cursor = self.page.line_of(0)
         self._wanted = top, cursor
         self._go_to_wanted()
 
@@ -123,12 +118,12 @@ class PageLines(PieceView, SelectingView):
         """Put top and cursor on their former lines, as soon as these are made, or a person moves."""
         top, cursor = self._wanted
         if top >= 0:
-            line = self._page.line_of(top)
+            line = self.page.line_of(top)
             self.show_line(line, top=True)
-            top = -1 if line < len(self._page) - 1 else top
+            top = -1 if line < len(self.page) - 1 else top
         if cursor >= 0 and self.has_cursor:
-            self.cursor = line = self._page.line_of(cursor)
-            cursor = -1 if self._page.key(line) >= cursor else cursor
+            self.cursor = line = self.page.line_of(cursor)
+            cursor = -1 if self.page.key(line) >= cursor else cursor
         self._wanted = top, cursor
         self._find_item()
 
@@ -136,15 +131,15 @@ class PageLines(PieceView, SelectingView):
         """Make more lines of a long page, or all lines for a new width."""
         if self.view_width != self._fitted:
             self.width_changed()
-        first = self._page.grow(SLICE)
+        first = self.page.grow(SLICE)
         self._is_whole = first is None
         if first is not None:
             self.grew() if first == self.virtual_size.height else self.redraw()
             self._go_to_wanted()
 
-    def enter(self, below: Below) -> None:
+    def _enter(self, below: Below) -> None:
         """Show a page in place of the one that it was opened from."""
-        self._below.append((self._page, *self._keys()))
+        self._below.append((self.page, *self._keys()))
         self._put(below.page, -1 if below.page.has_cursor else below.key, below.key)
         if below.key > 0 and self.cursor is not None:
             self.show_line(self.cursor)
@@ -159,38 +154,39 @@ class PageLines(PieceView, SelectingView):
 
     def action_bytes(self) -> None:
         """Show the bytes of the current item; of bytes, show them in hex, then go back."""
-        page, item = self._page, self.item
+        page, item = self.page, self.item
         if isinstance(page, BytesPage):
-            self._put(*self._below.pop()) if page.is_hex else self._put(page.in_hex(), -1, -1)
+            in_hex = BytesPage(page.source[0], page.data, is_hex=True)
+            self._put(*self._below.pop() if page.is_hex else (in_hex, -1, -1))
         elif item is not None and item.data is not None:
-            self.enter(Below(BytesPage(item.path() or item.copy()[0], item.data())))
+            self._enter(Below(BytesPage(item.path() or item.copy()[0], item.data())))
 
     def action_fold(self) -> None:
-        opened = self._page.opened(self.cursor) if self.cursor is not None else None
+        opened = self.page.opened(self.cursor) if self.cursor is not None else None
         if isinstance(opened, Below):
-            self.enter(opened)
+            self._enter(opened)
         elif opened is not None:
             self.unselect()
             self.redraw()
             self.move_cursor(opened)
             self._find_item()
 
-    def on_line_view_opened(self, message: PieceView.Opened) -> None:
+    def on_line_view_opened(self, message: LineView.Opened) -> None:
         message.stop()
         self.action_fold()
 
     def action_by_size(self) -> None:
-        if isinstance(self._page, TreePage):
-            self._page.sort_by_size()
-            self.show(self._page)
+        if isinstance(self.page, TreePage):
+            self.page.sort_by_size()
+            self.show(self.page)
 
     # Searching.
 
     def find(self, texts: Sequence[str], step: int) -> bool:
         """Select the next (1) or the former (-1) place of any text, from the selection on; False without one."""
-        if not isinstance(self._page, TextPage):
+        if not isinstance(self.page, TextPage):
             return False
-        text, selected = self._page.text, self.selected_stretch
+        text, selected = self.page.text, self.selected_stretch
         pattern = re.compile("|".join(map(re.escape, texts)), re.IGNORECASE)
         if step > 0:
             match = pattern.search(text, 0 if selected is None else selected[1][0])
@@ -211,27 +207,27 @@ class PageLines(PieceView, SelectingView):
 
     def go_to(self, match: Match) -> None:
         """Show a place, and make it the current one."""
-        line = self._page.reveal(match)
+        line = self.page.reveal(match)
         self.person_moves()
         self.redraw()
         if not self.top <= line < self.top + self.view_height:
-            self._scroll_to_line(max(0, line - self.view_height // 3))
+            self.show_line(max(0, line - self.view_height // 3), top=True)
         if self.has_cursor:
             self.move_cursor(line)
         else:
             self.select_text(((match.start,), (match.end,)))
-        if line >= len(self._page) - 1 and not match.path:  # the last one that is made
+        if line >= len(self.page) - 1 and not match.keys:  # the last one that is made
             self._wanted = match.start, match.start
 
     # Lines.
 
     @override
     def line_count(self) -> int:
-        return len(self._page) if self._fitted > 0 else 0  # nothing before it is laid out, rather than narrow lines
+        return len(self.page) if self._fitted > 0 else 0  # nothing before it is laid out, rather than narrow lines
 
     @override
     def draw(self, number: int) -> Strip:
-        strip = self.strip_of(self._page.pieces(number))
+        strip = self.strip_of(self.page.pieces(number))
         if self._searched is None:
             return strip
         pieces: list[Strip] = []
@@ -257,10 +253,8 @@ class PageLines(PieceView, SelectingView):
         """Mark what is current now, and no longer what was."""
         before, self._item = self._item, self.item
         for item in (before, self._item):
-            lines = range(0) if item is None else item.lines
-            first, last = max(lines.start, self.top), min(lines.stop, self.top + self.view_height)
-            if first < last:
-                self.refresh_lines(first, last - first)
+            if item is not None:
+                self.changed(item.lines.start, len(item.lines))
 
     @override
     def watch_cursor(self, old: int | None, new: int | None) -> None:
@@ -280,3 +274,63 @@ class PageLines(PieceView, SelectingView):
     @override
     def person_moves(self) -> None:
         self._wanted = (-1, -1)
+
+
+class PageSearch:
+    """A search on a page: its places are collected in slices, and gone through one by one.
+
+    Args:
+        text: The text; large and small letters are alike.
+        page: The page.
+    """
+
+    def __init__(self, text: str, page: Page) -> None:
+        self.text = text
+        # A blank behind a colon may be missing: JSON is drawn with it.
+        self.pattern = re.compile(re.escape(text).replace(r":\ ", r":\s*"), re.IGNORECASE)
+        self._current = -1
+        self._goal: int | None = 0  # the number of the place to go to, once it is collected
+        self.begin(page, hold=True)
+
+    def begin(self, page: Page, *, hold: bool = False) -> None:
+        """Collect the places of another page; with `hold`, of a page that only grew."""
+        self._places: Iterator[Match | None] = page.places(self.pattern)
+        self._matches: list[Match] = []
+        self.is_whole = False  # whether all places are collected
+        if not hold:
+            self._current, self._goal = -1, None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `look` has nothing to do."""
+        return self.is_whole and self._goal is None
+
+    @property
+    def words(self) -> str:
+        """The place and the number of places: `3 of 17`."""
+        count = len(self._matches)
+        if not count:
+            return "not on this page" if self.is_whole else "looking"
+        more = "" if self.is_whole else "…"
+        return f"{count:,}{more} here" if self._current < 0 else f"{self._current + 1:,} of {count:,}{more}"
+
+    def step(self, step: int) -> None:
+        """Ask for the next (1) or the former (-1) place; behind the last comes the first."""
+        self._goal = self._current + step if self._current >= 0 else min(step, 0)
+
+    def look(self, seconds: float) -> Match | None:
+        """Collect more places for a time; returns the place to go to, once."""
+        until = time.perf_counter() + seconds
+        while not self.is_whole and time.perf_counter() < until:
+            match = next(self._places, self)
+            if isinstance(match, Match):
+                self._matches.append(match)
+            self.is_whole = match is self or len(self._matches) >= MOST
+        goal, count = self._goal, len(self._matches)
+        if goal is None or not (0 <= goal < count or self.is_whole):
+            return None
+        self._goal = None
+        if not count:
+            return None
+        self._current = goal % count
+        return self._matches[self._current]

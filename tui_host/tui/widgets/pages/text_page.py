@@ -7,47 +7,79 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
+from rich.cells import cell_len
 from typing_extensions import override
 
-from tui_host.answers.bodies import hex_text
+from tui_host.answers.bodies import hex_text, is_text
 from tui_host.answers.sheet import Form
 from tui_host.capture.visible import decode, visible
 from tui_host.tui.text_width import clip, fill, fitting, fitting_words
-from tui_host.tui.widgets.lines.json_lines import (
-    JsonLine,
-    Piece,
-    highlight,
-    json_lines,
-    key_end,
-    plain_lines,
-    raw_lines,
-)
+from tui_host.tui.widgets.lines.json_lines import Piece, highlight, json_lines, key_end, plain_lines, raw_lines
 from tui_host.tui.widgets.lines.selection import Letters, Spot
-from tui_host.tui.widgets.pages.detail_page import Below, LineItem, Match, Page, matches
 from tui_host.tui.widgets.pages.json_values import Value, decoded, holds_json, joined, key_step, value_at
 
-_BREAKERS: dict[Form, Callable[[str], Iterator[JsonLine]]] = {
-    "raw": raw_lines,
-    "json": json_lines,
-    "plain": plain_lines,
-    "headers": plain_lines,
-}
+_BREAKERS = {"raw": raw_lines, "json": json_lines, "plain": plain_lines, "headers": plain_lines}
 _AT_ONCE = 64
 """Rows made between two looks at the clock: some 0.1 ms."""
 NARROWEST = 8
 """Cells of the narrowest line."""
 DEEPEST = 120
 """Depth from which lines are all alike: their depths are bytes."""
+_SEARCHED = 1 << 16
+"""Characters searched between two looks at the clock."""
 _MOST_HEX_BYTES = 1 << 16
 _PICTURE = re.compile("([\u2400-\u2421]+|⟨[^⟩]{1,12}⟩)")
 BACK = "escape: back"
 """Stands above a page that was opened in place of another one."""
 
 
-class TextPage(Page):
+class Match(NamedTuple):
+    """A place of a searched text."""
+
+    start: int  # the first character; below 0 in the label of an entry
+    end: int  # one past the last
+    keys: tuple[str, ...] = ()  # of the entry that it stands in and those above, outermost first; empty in a text
+
+
+def matches(text: str, pattern: re.Pattern[str], keys: tuple[str, ...] = ()) -> Iterator[Match | None]:
+    """Yield the places of a pattern in a text, and None behind each piece of the text."""
+    place, reach = 0, _SEARCHED + len(pattern.pattern)
+    while place < len(text):
+        end = place + _SEARCHED
+        for match in pattern.finditer(text, place, place + reach):
+            if match.start() >= end:
+                break
+            yield Match(*match.span(), keys)
+            place = match.end()
+        place = max(place, end)
+        yield None
+
+
+class Below(NamedTuple):
+    """What a line opens in place of its page, and the key in it to show."""
+
+    page: TextPage
+    key: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineItem:
+    """What is current on a line of a page."""
+
+    lines: range  # all lines that it covers
+    copy: Callable[[], tuple[str, str]]  # returns a word for it, and its text
+    data: Callable[[], bytes] | None = None  # returns its bytes as they are in the body
+    path: Callable[[], str] = str  # returns the path of its JSON value
+    target: tuple[str, int] | None = None  # the row that it leads to, by capture and number of its first record
+    keys: tuple[str, ...] = ()  # of the entries that lead to it
+
+
+class TextPage:
     """A wrapped text, made in slices: the first screen is ready at once.
 
     A row is a stretch of the text that fits the width. All rows are kept; those that no fold hides are the lines, below
@@ -75,58 +107,38 @@ class TextPage(Page):
         self.has_cursor = form == "json"
         self._what = what
         self._form: Form = form
-        self._notes = tuple(note for note in notes if note)
+        self._notes = tuple(filter(None, notes))
         self._outer = outer
-        self._width = 0
-        self._head: list[str] = []
-        self._starts = array("q")
-        self._ends = array("q")
-        self._depths = bytearray()  # 255 less the depth where a row goes on with the one above
-        self._coming: Iterator[tuple[int, int, int]] = iter(())
         self.folds: set[int] = set()  # the places where lines of folded containers begin
-        self._hidden: dict[int, int] = {}  # the row of each fold, and the one behind its last
-        self._visible: Sequence[int] = ()  # the rows that have a line
 
     @property
-    @override
     def source(self) -> tuple[str, str]:
+        """A word for the whole text, and the text, for copying."""
         return self._what, self.text
-
-    @override
-    def keep(self, before: Page) -> None:
-        if isinstance(before, TextPage):
-            self.folds = before.folds
 
     # Rows.
 
-    @override
     def fit(self, width: int) -> None:
+        """Begin to make the lines for a width."""
         self._width = max(NARROWEST, width)
         self._head = [note[start:end] for note in self._notes for start, end in fill(note, self._width)]
-        self._starts, self._ends, self._depths = array("q"), array("q"), bytearray()
+        self._starts, self._ends = array("q"), array("q")
+        self._depths = bytearray()  # 255 less the depth where a row goes on with the one above
         self._coming = self._wrap()
         self._arrange()
 
     def _wrap(self) -> Iterator[tuple[int, int, int]]:
         """Yield start, end and depth of each row."""
-        text, width, is_json = self.text, self._width, self._form == "json"
+        text, is_json = self.text, self._form == "json"  # in JSON a blank may be drawn behind a key
         fit = fitting if self._form == "raw" else fitting_words  # the bytes of a raw line are counted, words are read
         for start, end, deep in _BREAKERS[self._form](text):
             depth = min(deep, DEEPEST)
-            room = width - self._indent(depth)
-            if (
-                is_json
-                and end - start >= room
-                and (after := key_end(text, start, end))
-                and text[after : after + 1] != " "
-            ):
-                room -= 1  # the blank that is drawn behind a key's colon
-            place = fit(text, start, end, room)
+            place = fit(text, start, end, self._width - self._indent(depth) - is_json)
             yield start, place, depth
-            room = width - self._indent(255 - depth)
+            depth, room = 255 - depth, self._width - self._indent(255 - depth)
             while place < end:
                 begun, place = place, fit(text, place, end, room)
-                yield begun, place, 255 - depth
+                yield begun, place, depth
 
     def _indent(self, depth: int) -> int:
         """Return the cells before a row; rows that go on with the one above stand further to the right."""
@@ -134,8 +146,8 @@ class TextPage(Page):
             return min(2 * depth, self._width // 2)
         return min(2 * (256 - depth), self._width // 2) if self._form in {"json", "headers"} else 0
 
-    @override
     def grow(self, seconds: float) -> int | None:
+        """Make more lines for a limited time; returns the first line that changed, None once all are made."""
         until, before, made = time.perf_counter() + seconds, len(self), len(self._starts)
         is_whole = False
         while not is_whole and (made == len(self._starts) or time.perf_counter() < until):
@@ -152,7 +164,8 @@ class TextPage(Page):
 
     def _arrange(self) -> None:
         """Find the rows that no fold hides. What is folded in one text is no container in another."""
-        self._hidden, self._visible = {}, range(len(self._starts))
+        self._hidden: dict[int, int] = {}  # the row of each fold, and the one behind its last
+        self._visible: Sequence[int] = range(len(self._starts))  # the rows that have a line
         if not self.folds:
             return
         visible_rows, row = array("q"), 0
@@ -167,7 +180,6 @@ class TextPage(Page):
 
     # Lines.
 
-    @override
     def __len__(self) -> int:
         return len(self._head) + len(self._visible)
 
@@ -179,21 +191,21 @@ class TextPage(Page):
     def _line_at(self, row: int) -> int:
         return len(self._head) + max(0, bisect_right(self._visible, row) - 1)
 
-    @override
     def key(self, number: int) -> int:
+        """Return where a line begins in the text, whatever the width; below 0 for a note."""
         row = self._row_at(number)
         return self._starts[row] if row >= 0 else -1
 
-    @override
     def line_of(self, key: int) -> int:
+        """Return the line of a key, or the nearest line that is made."""
         return 0 if key < 0 else self._line_at(bisect_right(self._starts, key) - 1)
 
-    @override
     def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
+        """Yield the places of a pattern, None where there is time for other work."""
         return matches(self.text, pattern)
 
-    @override
     def reveal(self, match: Match) -> int:
+        """Open what hides a place, and return its line, or the nearest one that is made."""
         row = bisect_right(self._starts, match.start) - 1
         self.folds -= {self._starts[first] for first, end in self._hidden.items() if first <= row < end}
         self._arrange()
@@ -201,75 +213,76 @@ class TextPage(Page):
 
     # Drawing and selecting.
 
-    def _shown(self, row: int) -> tuple[str, int]:
-        """Return the text of a row with the blank behind a key, and where the blank is, else 0."""
-        shown = visible(self.text[self._starts[row] : self._ends[row]], newlines=False)
-        after = key_end(shown, 0, len(shown)) if self._form == "json" and self._depths[row] <= DEEPEST else 0
-        if after and shown[after : after + 1] not in {" ", ""}:
-            return f"{shown[:after]} {shown[after:]}", after
-        return shown, 0
+    def _drawn(self, row: int) -> tuple[str, list[int]]:
+        """Return a row as it is drawn, and the place of each character that stands there."""
+        start, end = self._starts[row], self._ends[row]
+        shown, places = visible(self.text[start:end], newlines=False), [*range(start, end)]
+        if len(shown) != end - start:  # a character may be drawn as several
+            places = [start + at for at, letter in enumerate(self.text[start:end]) for _ in visible(letter)]
+            places = (places + [end] * len(shown))[: len(shown)]
+        if self._form == "json" and self._depths[row] <= DEEPEST and (after := key_end(shown, 0, len(shown))):
+            blank = " " * (shown[after : after + 1] not in {" ", ""})
+            shown = f"{shown[:after]}{blank}{shown[after:]}"
+            places[after:after] = places[after : after + len(blank)]
+        return shown, places
 
-    @override
     def pieces(self, number: int) -> Sequence[Piece]:
+        """Draw a line as visible pieces."""
         row = self._row_at(number)
         if row < 0:
             return [(self._head[number], "note")]
         depth = self._depths[row]
-        before = [(" " * indent, "")] if (indent := self._indent(depth)) else []
-        if row in self._hidden:
-            return [*before, *self._folded(row, self._width - indent)]
-        shown, _ = self._shown(row)
-        if self._form != "raw":
-            shown = shown.rstrip(" ")
-        if self._form == "json":
-            return [*before, *(highlight(shown) if depth <= DEEPEST else _with_pictures(shown, "string"))]
+        indent = self._indent(depth)
+        shown = self._drawn(row)[0] if self._form == "raw" else self._drawn(row)[0].rstrip(" ")
         name, colon, value = shown.partition(": ")
-        if self._form == "headers" and colon and depth <= DEEPEST:
-            return [(name, "key"), (colon, ""), *_with_pictures(value)]
-        return [*before, *_with_pictures(shown)]
+        if row in self._hidden:
+            pieces = self._folded(row, self._width - indent)
+        elif self._form == "json" and depth <= DEEPEST:
+            pieces = highlight(shown)
+        elif self._form == "headers" and colon and depth <= DEEPEST:
+            pieces = [(name, "key"), (colon, ""), *_with_pictures(value)]
+        else:
+            pieces = _with_pictures(shown, "string" if self._form == "json" else "")
+        return [(" " * indent, ""), *pieces]
 
-    def _folded(self, first: int, room: int) -> Sequence[Piece]:
+    def _folded(self, first: int, room: int) -> list[Piece]:
         """Draw a folded container: its beginning, in words how much it holds, and its end."""
         value, last = self._value(first), self._last(first)
         is_closed = value.end == self._starts[last] + 1
         size = len(self.text[value.start : value.end].encode("utf-8", "surrogatepass"))
         count, opening = self._count(first + 1, last + 1, self._depths[first] + 1), self.text[value.start]
-        what = "member" if opening == "{" else "element"
-        note = f" … {count:,} {what}{'' if count == 1 else 's'}, {size:,} bytes{' ' if is_closed else ', not closed'}"
+        what = f"{'member' if opening == '{' else 'element'}{'s' * (count != 1)}"
+        note = f" … {count:,} {what}, {size:,} bytes{' ' if is_closed else ', not closed'}"
         key = visible(self.text[self._starts[first] : value.start], newlines=False).rstrip(" ")
-        head = f"{key} {opening}" if key else opening
-        tail = visible(self.text[self._starts[last] : self._ends[last]] if is_closed else "", newlines=False)
-        note = clip(note, max(0, room - len(tail) - min(12, len(head))))
-        head = clip(head, max(0, room - len(tail) - len(note)))
-        return [*highlight(head), (note, "note"), (clip(tail, room), "mark")]
+        tail = self.text[self._starts[last] : self._ends[last]] * is_closed
+        head = clip(f"{key} {opening}".lstrip(" "), max(1, room // 2 - len(tail)))
+        return [*highlight(head), (clip(note, room - len(tail) - cell_len(head)), "note"), (tail, "mark")]
 
-    @override
     def letters(self, line: int) -> Sequence[Letters]:
+        """Return the characters of a line; a note and a folded container have none."""
         row = self._row_at(line)
         if row < 0 or row in self._hidden:
             return (Letters(0, "", (), (max(0, self.key(line)),)),)
-        text, blank = self._shown(row)
-        start, end = self._starts[row], self._ends[row]
-        places = list(range(start, end))
-        if len(text) != end - start + bool(blank):  # a character may be drawn as several
-            places = [start + at for at, letter in enumerate(self.text[start:end]) for _ in visible(letter)]
-            places = (places + [end] * len(text))[: len(text) - bool(blank)]
-        if blank:
-            places.insert(blank, places[blank])
+        shown, places = self._drawn(row)
         indent = self._indent(self._depths[row]) + self.has_cursor  # the cursor stands before the text
-        return (Letters(indent, text, (), [*places, end]),)
+        return (Letters(indent, shown, (), [*places, self._ends[row]]),)
 
-    @override
     def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
+        """Return the text between two places, and what it is."""
         return f"part of {self._what}", self.text[first[0] : last[0]]
 
     # Values of JSON.
 
-    def _first(self, row: int) -> int:
-        """Return the row where the line of a row begins; for a closing mark that of the opening one."""
+    def _first_at(self, line: int) -> int:
+        """Return the row where the value of a line begins, for a closing mark that of the opening one; -1 without a value."""
+        row = self._row_at(line)
+        if self._form != "json" or row < 0:
+            return -1
         while self._depths[row] > DEEPEST and row:
             row -= 1
-        return self._above(self._depths[row], row) if self.text[self._starts[row]] in "}]" else row
+        if self.text[self._starts[row]] in "}]":
+            row = self._above(self._depths[row], row)
+        return row if self._depths[row] < DEEPEST else -1
 
     def _above(self, depth: int, row: int) -> int:
         """Return the nearest row of a depth above a row."""
@@ -307,10 +320,10 @@ class TextPage(Page):
         inner = "".join(reversed(steps)).removeprefix(".")
         return (inner or ".") if self._outer is None else self._outer(inner)
 
-    @override
     def item(self, number: int) -> LineItem | None:
-        row = self._row_at(number)
-        if self._form != "json" or row < 0 or self._depths[first := self._first(row)] >= DEEPEST:
+        """Return the value of a line; None for the whole text."""
+        first = self._first_at(number)
+        if first < 0:
             return None
         _, start, end = self._value(first)
         path, is_all = partial(self._path, first), not self._depths[first]
@@ -324,18 +337,16 @@ class TextPage(Page):
             path=path,
         )
 
-    @override
     def opened(self, number: int) -> int | Below | None:
-        row = self._row_at(number)
-        if self._form != "json" or row < 0 or self._depths[first := self._first(row)] >= DEEPEST:
+        """Open or close what stands on a line: returns its line, or a page of its own; None if nothing opens."""
+        first = self._first_at(number)
+        value = self._value(first) if first >= 0 else None
+        if value is None or value.kind == "other":
             return None
-        value = self._value(first)
         if value.kind == "container":
             self.folds ^= {self._starts[first]}
             self._arrange()
             return self._line_at(first)
-        if value.kind != "string":
-            return None
         text, path = decoded(self.text[value.start : value.end]), self._path(first)
         if holds_json(text):
             outer = partial(joined, path, is_string=True)
@@ -344,15 +355,14 @@ class TextPage(Page):
 
 
 class BytesPage(TextPage):
-    """Bytes as text; or with offsets, hex and text, as is what is no text in UTF-8."""
+    """Bytes as text, or with offsets, hex and text, as is what is no text."""
 
     def __init__(self, what: str, data: bytes, *, is_hex: bool = False) -> None:
-        self.is_hex = is_hex or not is_utf8(data)
-        again = f"r: {'back' if self.is_hex else 'in hex'}"
-        limit = f"the first {_MOST_HEX_BYTES:,} bytes" if self.is_hex and len(data) > _MOST_HEX_BYTES else ""
-        notes = (f"{what}: {len(data):,} bytes · {again} · {BACK}", limit)
-        super().__init__(what, decode(data), form="plain" if self.is_hex else "raw", notes=notes)
+        self.is_hex = is_hex or not is_text(data)
         self.data = data
+        limit = f"the first {_MOST_HEX_BYTES:,} bytes" if self.is_hex and len(data) > _MOST_HEX_BYTES else ""
+        notes = f"{what}: {len(data):,} bytes · r: {'back' if self.is_hex else 'in hex'} · {BACK}", limit
+        super().__init__(what, decode(data), form="plain" if self.is_hex else "raw", notes=notes)
 
     @override
     def fit(self, width: int) -> None:
@@ -360,19 +370,6 @@ class BytesPage(TextPage):
             by = next((by for by, cells in ((16, 75), (8, 43)) if width >= cells), 4)
             self.text = hex_text(self.data, _MOST_HEX_BYTES, by)
         super().fit(width)
-
-    def in_hex(self) -> BytesPage:
-        """Return the page of the same bytes in hex."""
-        return BytesPage(self._what, self.data, is_hex=True)
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether bytes are text in UTF-8."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _with_pictures(text: str, style: str = "") -> list[Piece]:

@@ -9,7 +9,7 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.tui.markdown.page import COMPONENTS, CSS, DrawnLine, inks_of
-from tui_host.tui.widgets.lines.selection import SelectingView
+from tui_host.tui.widgets.lines.selection import SelectingView, Spot
 from tui_host.tui.widgets.transcript.blocks import END, Blocks, Budget
 
 EMPTY = Strip([])
@@ -94,6 +94,10 @@ class BlockView(SelectingView):
     @override
     def selectable(self) -> Blocks | None:
         return self.blocks if self.blocks.count and self.blocks.width else None
+
+    @override
+    def settled(self, spot: Spot) -> Spot:
+        return self.blocks.settled(spot)
 
     @override
     def line_count(self) -> int:

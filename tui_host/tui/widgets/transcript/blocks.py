@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 
 from rich.segment import Segment
 from rich.style import Style
-from typing_extensions import override
 
 from tui_host.tui.markdown.cutter import Cutter, SourcePiece
 from tui_host.tui.markdown.drawing import draw_piece
 from tui_host.tui.markdown.heights import Heights
 from tui_host.tui.markdown.page import NO_INKS, PLAIN, DrawnLine, Inks, MarkdownPage
 from tui_host.tui.markdown.parser import loaded
-from tui_host.tui.widgets.lines.selection import Letters, Selectable, Spot, whole_line
+from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
 KEPT = 2_000
 """Laid out pieces that are kept; more are laid out again when they are seen again."""
@@ -116,7 +115,7 @@ class ItemPart:
         return page
 
 
-class Blocks(Selectable):
+class Blocks:
     """Items as blocks.
 
     Attributes:
@@ -308,7 +307,6 @@ class Blocks(Selectable):
 
     # What is selected.
 
-    @override
     def letters(self, line: int) -> Sequence[Letters]:
         block, inside = self.at(line)
         drawn = self.line(line)
@@ -320,7 +318,6 @@ class Blocks(Selectable):
             return [Letters(x, text, block.key, range(at, at + len(text) + 1)) for x, at, text in drawn.runs]
         return (Letters(0, "", block.key, (_end_of(block.lines[:inside]),)),)
 
-    @override
     def settled(self, spot: Spot) -> Spot:
         """Return a spot as it is counted now: of what was one open end, several blocks may have become."""
         *key, place = spot
@@ -337,7 +334,6 @@ class Blocks(Selectable):
             key = list(following.key)
         return (*key, place)
 
-    @override
     def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
         """Return whole items and whole blocks as their source, parts of blocks as they are drawn, unwrapped."""
         first, last = self.settled(first), self.settled(last)

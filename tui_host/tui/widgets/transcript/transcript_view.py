@@ -123,14 +123,16 @@ class Transcript(BlockView):
         self._items = Items(conversation, self._mask)
         self.blocks = Blocks(self._items.parts, self._items.estimate, self._items.source)
         self.at_tail = True
-        self.make_anew()
+        self.width_changed()
+        self.redraw()
 
     def set_empty(self, empty: Offers) -> None:
         """Set the content of an empty chat."""
         if empty != self._empty:
             self._empty = empty
             if not self.blocks.count:
-                self.make_anew()
+                self.width_changed()
+                self.redraw()
 
     @override
     def sync(self) -> None:
