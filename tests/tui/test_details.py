@@ -45,7 +45,7 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
     request = wires.request(head + data, 1.0, exchange="x")
     response = wires.response(request, 1.1, head + data)
     for row in (request, response, wires.end(response, 2.0), frame(wires, head + data)):
-        for tab in ("Raw", "Frame", "Headers", "Timing", "Events", *(("Parts",) if row.lane == "llm" else ())):
+        for tab in ("Raw", "Frame", "Headers", "Events", *(("Parts",) if row.lane == "llm" else ())):
             assert all(cell_len(text) <= 40 for text in drawn(page_of(tab, wires, row, set()), 40))
         if row.lane == "llm":
             FactsReader(wires).read(row)
@@ -91,7 +91,7 @@ async def test_all_tabs_have_their_names_and_a_page_is_shown_if_somebody_still_w
     monkeypatch.setattr(tabs, "page_of", slow)
     async with at_work(Inspecting(a_session()), (81, 40)) as (app, pilot):
         await until(pilot, lambda: "[Parts]" in app.text and "LLM 2 request" in app.text)
-        names = ("Parts Raw Headers Events Chain Changes", "Frame Raw Timing Chain")
+        names = ("Parts Raw Headers Events Chain Changes", "Frame Raw Chain")
         for detail, tabs_of in zip(app.inspector.details, map(str.split, names), strict=True):
             at = next(number for number, text in enumerate(app.lines) if f"[{tabs_of[0]}]" in text)
             shown = "".join(text[detail.region.x : detail.region.right] for text in app.lines[at : at + 2])

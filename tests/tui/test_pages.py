@@ -120,7 +120,6 @@ def a_turn_with_a_call(wires: Wires) -> Mapping[str, Row | Section]:
         "Changes of the first request": first,
         "Changes of the second request": second,
         "Headers of the request": first,
-        "Timing of the request": first,
         "Events of the answer": answer,
         "Decision of a person": decision,
         "Chain of the call": decision,

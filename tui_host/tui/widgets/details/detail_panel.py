@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -51,7 +50,7 @@ _NARROW = 56
 
 
 class TabLine(Widget):
-    """The names of the tabs, the current one in brackets, and what the page is of, or how a search stands."""
+    """The names of the tabs, the current one in brackets, and at the right end what the page is of, or how a search stands."""
 
     DEFAULT_CSS = """
     TabLine { height: 1; background: $panel; color: $text-muted; }
@@ -64,10 +63,7 @@ class TabLine(Widget):
     def render(self) -> Content:
         strong, width = "bold $foreground", self.size.width
         lines, used = [[Content.styled(">" if self.is_here else " ", strong)]], 1
-        is_tight = (
-            self.size.height == 1 and sum(map(len, self.tabs)) + 2 * len(self.tabs) + len(self.search) > width - 3
-        )
-        for tab in (self.current,) if self.search and is_tight else self.tabs:
+        for tab in (self.current,) if self.search and self.size.height == 1 else self.tabs:
             name = Content.styled(f"[{tab}]", strong) if tab == self.current else Content(f" {tab} ")
             if used + name.cell_length > width and len(lines) < self.size.height:
                 lines, used = [*lines, [Content(" ")]], 1
@@ -92,6 +88,9 @@ class _Wanted(NamedTuple):
     state: tuple[object, ...] = ()
 
 
+_READING = _Wanted((None, "reading"))
+
+
 class _Making:
     """A page that is being made in a thread."""
 
@@ -99,31 +98,24 @@ class _Making:
         self.wanted = wanted
         self.began = time.perf_counter()
         self.beginning: Page | None = None  # of a long text
-        self.is_told = False  # whether the view says that it is being made
         self.news = threading.Event()  # that the page or its beginning is made
-        self.future: Future[Page] = in_thread(partial(self._make, source, row, flipped))
+
+        def begin(page: Page) -> None:
+            self.beginning = page
+            self.news.set()
+            time.sleep(FIRST)  # so that it is painted before the thread goes on
+
+        def make() -> Page:
+            tab = wanted.about[1]
+            try:
+                return register.page_of(tab, source, row, flipped, begin)
+            except (TuiHostError, ValueError, LookupError, RecursionError) as error:
+                return TextPage("fault", f"This cannot be shown as {tab}: {error}", form="plain")
+            except RuntimeError:  # records came while the ones before were gone through
+                return register.page_of(tab, source, row, flipped, begin)
+
+        self.future: Future[Page] = in_thread(make)
         self.future.add_done_callback(lambda _: self.news.set())
-
-    def _make(self, source: SessionSource, row: Row | Section, flipped: set[str]) -> Page:
-        try:
-            return register.page_of(self.wanted.about[1], source, row, flipped, self._begin)
-        except RecursionError:
-            raise
-        except RuntimeError:  # records came while the ones before were gone through
-            return register.page_of(self.wanted.about[1], source, row, flipped, self._begin)
-
-    def _begin(self, page: Page) -> None:
-        self.beginning = page
-        self.news.set()
-        time.sleep(FIRST)  # so that it is painted before the thread goes on
-
-    @property
-    def page(self) -> Page | None:
-        """The whole page; None until it is made. One that cannot be made says why, and Raw is still there."""
-        try:
-            return self.future.result() if self.future.done() else None
-        except (TuiHostError, ValueError, LookupError, RecursionError) as error:
-            return TextPage("fault", f"This cannot be shown as {self.wanted.about[1]}: {error}", form="plain")
 
 
 class Detail(Vertical):
@@ -138,7 +130,9 @@ class Detail(Vertical):
         Binding("left,h", "tab(-1)", "tabs", key_display="left right", tooltip="go to the tab beside; 1 to 9 too"),
         Binding("right,l", "tab(1)"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
-        Binding("slash", "search", "search", tooltip="search the page; n and N go on, escape ends; up: the last text"),
+        Binding(
+            "slash", "search", "search", tooltip="search the page for this or the last text; n, N go on, escape ends"
+        ),
         Binding("n", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"),
         Binding("N", "place(-1)"),
         Binding("o", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
@@ -165,14 +159,15 @@ class Detail(Vertical):
         self.view = PageLines()  # the view of the current tab
         self.row: Row | Section | None = None  # shown after the next `sync`
         self._tab_line = TabLine()
+        self._tab_line.display = False  # until there is a row
         self._empty = empty
         self._source: SessionSource | None = None
         self._shown: _Wanted | None = None
-        self._chosen: dict[Sequence[str], str] = {}
-        self._before: dict[Sequence[str], str] = {}
-        self._flipped: dict[str, set[str]] = {}
-        self._due = 0.0
         self._making: _Making | None = None
+        self._due = 0.0  # when a page that grew may be made anew
+        self._chosen: dict[Sequence[str], str] = {}  # the tab, and the one before it, for rows with these tabs
+        self._before: dict[Sequence[str], str] = {}
+        self._flipped: dict[str, set[str]] = {}  # the lines that were opened or closed, by tab
         self._sought: tuple[Sequence[str], int] | None = None
         self._search: PageSearch | None = None
         self._last_search = ""
@@ -181,11 +176,6 @@ class Detail(Vertical):
     def compose(self) -> ComposeResult:
         yield self._tab_line
         yield self.view
-
-    @property
-    def current_source(self) -> tuple[str, str]:
-        """The text to copy with `ctrl+c`, and what it is."""
-        return self.view.current_source
 
     @property
     def is_settled(self) -> bool:
@@ -217,11 +207,6 @@ class Detail(Vertical):
                 self._before[tabs], self._chosen[tabs] = self.tab, tab
             self.sync(now=True)
 
-    def choose_at(self, place: int) -> None:
-        """Show the tab at a place, counted from 0, if the row has that many."""
-        for tab in tabs_of(self.row)[place : place + 1]:
-            self.choose(tab)
-
     def toggle(self, tab: str) -> bool:
         """Show a tab, or if it is shown the one before; returns whether the row has the tab."""
         tabs = tabs_of(self.row)
@@ -234,7 +219,8 @@ class Detail(Vertical):
             self.choose(tabs[(tabs.index(self.tab) + step) % len(tabs)])
 
     def action_tab_at(self, place: int) -> None:
-        self.choose_at(place)
+        for tab in tabs_of(self.row)[place : place + 1]:
+            self.choose(tab)
 
     def on_click(self, event: events.Click) -> None:
         if tab := event.style.meta.get("tab"):
@@ -266,14 +252,14 @@ class Detail(Vertical):
             self._make(wanted)
 
     def _wanted(self) -> _Wanted:
-        row, tab, source = self.row, self.tab, self._source
-        if isinstance(row, Row):
-            return _Wanted((row.number, tab), (row, *(() if source is None else register.state_of(tab, source, row))))
-        return _Wanted((row, tab), () if source is None else (source.ladder.revision,))
+        row, source = self.row, self._source
+        state = () if row is None or source is None else register.state_of(self.tab, source, row)
+        return _Wanted((row.number if isinstance(row, Row) else row, self.tab), state)
 
     def _make(self, wanted: _Wanted) -> None:
         row, source, names = self.row, self._source, self._tab_line
         names.tabs, names.current, names.about = tabs_of(row), self.tab, register.about(row, source)
+        names.display = row is not None
         self._drop()
         if row is None or source is None:
             self._present(wanted, TextPage("", self._empty, form="plain"), 0.0)
@@ -290,20 +276,21 @@ class Detail(Vertical):
 
     def _take(self, making: _Making) -> None:
         """Show the page if it is made, else its beginning, else after a while that it is being made."""
-        wanted, seconds = making.wanted, time.perf_counter() - making.began
-        if (page := making.page) is not None:
+        wanted, shown, seconds = making.wanted, self._shown, time.perf_counter() - making.began
+        if making.future.done():
             self._making = None
-            self._present(wanted, page, seconds)
-        elif self._shown is not None and self._shown.about == wanted.about:
+            self._present(wanted, making.future.result(), seconds)
+        elif shown is not None and shown.about == wanted.about:
             return
         elif making.beginning is not None:
             self._shown = _Wanted(wanted.about)
             self.view.show(making.beginning)
-        elif seconds >= _SILENT and not making.is_told:
-            making.is_told, self._shown = True, None
+        elif seconds >= _SILENT and shown != _READING:
+            self._shown = _READING
             self.view.show(TextPage("", "reading …", form="plain"))
 
     def _present(self, wanted: _Wanted, page: Page, seconds: float) -> None:
+        """Show a page that was made, and find out how long such a page may stay as it is."""
         began = time.perf_counter()
         hold = self._shown is not None and self._shown.about == wanted.about
         self.view.show(page, hold=hold)
@@ -356,7 +343,7 @@ class Detail(Vertical):
 
     def action_search(self) -> None:
         if not self.query(SearchInput):
-            field = SearchInput(placeholder="search this page", compact=True, select_on_focus=False)
+            field = SearchInput(self._last_search, placeholder="search this page", compact=True)
             self.mount(field, after=self._tab_line)
             self.screen.set_focus(field)
 
@@ -378,11 +365,6 @@ class Detail(Vertical):
             self._search = PageSearch(message.value, self.view.page)
             self.view.mark(self._search.pattern)
             self._look(FIRST)
-
-    def key_up(self) -> None:
-        """Bring back the last text into the field, from which alone the key comes here."""
-        for field in self.query(SearchInput):
-            field.value, field.cursor_position = self._last_search, len(self._last_search)
 
     def key_escape(self, event: events.Key) -> None:
         if self._search is not None or self.query(SearchInput):

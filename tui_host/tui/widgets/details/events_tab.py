@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -38,25 +38,14 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
     """Return everything in an exchange as entries with time and size; pieces that follow each other are one entry."""
     records = [record for page in source.pages_of(row) for record in page]
     dialect = source.dialect(row) if row.lane == "llm" else None
-    reading = _Reading(None if dialect is None else EventReader(dialect))
-    entries: list[SheetLine] = []
-    run: list[_Event] = []
-
-    def end_run() -> None:
-        if run:
-            entries.append(_run_entry(run, source.hide))
-            run.clear()
-
-    for event in (event for record in records for event in reading.events(record)):
-        last = run[-1].said if run else None
-        if last is None or event.said is None or not event.said.continues(last) or len(run) == _LONGEST_RUN:
-            end_run()
-        if event.said is not None and event.said.kind:
-            run.append(event)
-        else:
-            entries.append(event.entry)
-    end_run()
+    runs: list[list[_Event]] = []
+    for event in _events(records, None if dialect is None else EventReader(dialect)):
+        last = runs[-1][-1].said if runs else None
+        if last is None or event.said is None or not event.said.continues(last) or len(runs[-1]) == _LONGEST_RUN:
+            runs.append([])
+        runs[-1].append(event)
     notes = [note for record in records if record.kind == "response" and (note := _note(record, len(records)))]
+    entries = [run[0].entry if len(run) == 1 else _run_entry(run, source.hide) for run in runs]
     sheet = Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
     return TreePage(sheet, flipped)
 
@@ -72,14 +61,12 @@ def _note(response: Record, count: int) -> str:
 def _run_entry(run: Sequence[_Event], hide: Callable[[str], str]) -> SheetLine:
     """Return the entry of a run: what all say together, then each alone."""
     first, last = run[0], run[-1]
-    if first.said is None or len(run) == 1:
-        return first.entry
-    text, kind = "".join(event.said.text for event in run if event.said is not None), first.said.kind
+    kind = "" if first.said is None else first.said.kind
+    text = "".join(event.said.text for event in run if event.said is not None)
     shown, size = hide(text), sum(event.size for event in run)
     takes = "" if first.after is None or last.after is None else f" in {short_time(last.after - first.after)}"
     quoted = shown[:_PREVIEW] if kind == "arguments" else f'"{shown[:_PREVIEW]}"'
-    said = len(text.encode("utf-8", "replace"))
-    label = f"assembled: {said:,} bytes of {kind} in {size:,} bytes of events"
+    label = f"assembled: {len(text.encode('utf-8', 'replace')):,} bytes of {kind} in {size:,} bytes of events"
     assembled = SheetLine(key="assembled", label=label, text=partial(str, shown), style="what")
     return SheetLine(
         key=f"{first.entry.key}:run",
@@ -89,37 +76,32 @@ def _run_entry(run: Sequence[_Event], hide: Callable[[str], str]) -> SheetLine:
     )
 
 
-class _Reading:
-    """Turns the records of an exchange into events, and decodes each chunk once."""
-
-    def __init__(self, reader: EventReader | None) -> None:
-        self._reader = reader  # None for an exchange without a model
-        self._start: int | None = None
-        self._splitter: SseDecoder | LineDecoder | None = None
-        self._body = PlainBody()
-        self._problem = ""
-
-    def events(self, record: Record) -> Iterator[_Event]:
-        self._start = record.mono_ns if self._start is None else self._start
-        lasted_ns = lasted(self._start, record.mono_ns)
+def _events(records: Iterable[Record], reader: EventReader | None) -> Iterator[_Event]:
+    """Turn the records of an exchange into events, and decode each chunk once; without a model nothing is said."""
+    began_ns: int | None = None
+    splitter: SseDecoder | LineDecoder | None = None
+    body, problem = PlainBody(), ""
+    for record in records:
+        began_ns = record.mono_ns if began_ns is None else began_ns
+        lasted_ns = lasted(began_ns, record.mono_ns)
         after = None if lasted_ns is None else lasted_ns / 1e6
         plain, split = None, list[SseEvent]()
         if record.kind == "response":
-            self._splitter = _splitter(record)
+            splitter = _splitter(record)
         elif record.kind == "chunk":
-            plain = self._body.feed(record.data, record.encoding)
-            split = self._splitter.feed(plain) if self._splitter is not None and plain is not None else split
+            plain = body.feed(record.data, record.encoding)
+            split = splitter.feed(plain) if splitter is not None and plain is not None else split
         elif record.kind in {"end", "error"}:
-            split = self._splitter.finish() if self._splitter is not None else split
-            self._body.finish()
-        if self._body.problem != self._problem:
-            self._problem = self._body.problem
-            label = f"not decoded from here on: {self._problem}"
+            split = splitter.finish() if splitter is not None else split
+            body.finish()
+        if body.problem != problem:
+            problem = body.problem
+            label = f"not decoded from here on: {problem}"
             yield _Event(SheetLine(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed"))
         for event in split:
-            said = None if self._reader is None else self._reader.said(event)
+            said = None if reader is None else reader.said(event)
             yield _Event(_event_entry(event, record, after, said), said, after, event.end - event.start)
-        if record.kind != "chunk" or plain is None or self._splitter is None:
+        if record.kind != "chunk" or plain is None or splitter is None:
             yield _Event(_record_entry(record, after, record.data if plain is None else plain))
 
 
@@ -152,10 +134,14 @@ def _record_entry(record: Record, after: float | None, data: bytes) -> SheetLine
     if is_body and data:
         text = partial(_text_of, data, record.redacted, record.encoding if record.kind == "request" else None)
         place = None if is_text(data) else partial(BodyPlace, "", data, is_decoded=False)
-    figures = _figures(after, len(record.data) if is_body else 0)
-    style = "failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what"
-    label = masked(label, record.redacted)
-    return SheetLine(key=f"{record.seq}", label=label, figures=figures, text=text, place=place, style=style)
+    return SheetLine(
+        key=f"{record.seq}",
+        label=masked(label, record.redacted),
+        figures=_figures(after, len(record.data) if is_body else 0),
+        text=text,
+        place=place,
+        style="failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what",
+    )
 
 
 def _event_entry(event: SseEvent, record: Record, after: float | None, said: Said | None) -> SheetLine:

@@ -243,7 +243,7 @@ class Inspector(Container):
         """Return the text for `ctrl+c`: the focused detail, else the selected row's bytes."""
         for detail in self.details:
             if detail.has_focus_within:
-                return detail.current_source
+                return detail.view.current_source
         row = self.ladder.selected
         if row is None or self._source is None:
             return "", ""
@@ -322,7 +322,7 @@ class Inspector(Container):
         self.sync()
 
     def action_tab_at(self, place: int) -> None:
-        self._visible_details[0].choose_at(place)
+        self._visible_details[0].action_tab_at(place)
 
     def action_heading(self, step: int) -> None:
         self.ladder.to_next(step, is_heading=True)
