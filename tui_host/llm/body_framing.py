@@ -91,7 +91,11 @@ class BodyDecoder:
                 return
             state.start, state.end = piece.start, piece.end
             if piece.kind == "event":
-                self._event(piece.data)
+                value = _object_in(piece.data) or self._odd_object(piece.data)
+                if value is not None:
+                    state.event(value, piece.data)
+                    if state.has_foreign and not self._spoken:
+                        self._spoken = (answer_part(value) or ("",))[0]
             elif piece.kind == "cut":
                 state.unreadable("the last event is cut off")
             elif piece.kind == "other":
@@ -99,13 +103,6 @@ class BodyDecoder:
                 self._between(piece.data)
             if state.is_over:
                 self._stop()
-
-    def _event(self, data: bytes) -> None:
-        value = _object_in(data) or self._odd_object(data)
-        if value is not None:
-            self._reading.event(value, data)
-            if self._reading.has_foreign and not self._spoken:
-                self._spoken = (answer_part(value) or ("",))[0]
 
     def _odd_object(self, data: bytes) -> dict[str, JSON] | None:
         """Read an event that is not one strict JSON object: its data may be anything. None if it is no object."""

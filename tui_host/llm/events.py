@@ -9,7 +9,8 @@ from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Frozen, an event would take three times as long to make, and thousands of them a second are read.
+@dataclass(slots=True, kw_only=True)
 class Located:
     """The bytes of an event in the decoded body."""
 
@@ -17,14 +18,14 @@ class Located:
     end: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TextDelta(Located):
     """A piece of the answer's text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class ThinkingDelta(Located):
     """A piece of the thinking; `tag` is the tag or label around it in the text, empty without."""
 
@@ -32,7 +33,7 @@ class ThinkingDelta(Located):
     tag: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class PartEnded(Located):
     """The end of the part of text or thinking that is open, or an empty part if none is; more text begins a new part."""
 
@@ -42,12 +43,12 @@ class PartEnded(Located):
     options: tuple[str, ...] = ()  # the answers to choose from, if the text is a question to the user
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class TextWasThinking(Located):
     """A closing tag whose opening stood in the prompt: all text so far was thinking."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CallStarted(Located):
     """The beginning of the answer's call number `index`; the same index again adds its id, name, or data to send back."""
 
@@ -58,7 +59,7 @@ class CallStarted(Located):
     written: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CallArguments(Located):
     """More of a call's arguments, as the model wrote them; `anew` replaces the earlier ones."""
 
@@ -67,28 +68,28 @@ class CallArguments(Located):
     anew: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CallMalformed(Located):
     """A call too broken to read; its words are sent as text. `reason` is worded for the model and the user."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CutOff(Located):
     """Words of the model after its call, such as a made-up result. Neither shown as the answer nor sent back."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class UsageReported(Located):
     """The tokens so far; the last report counts."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Stopped(Located):
     """The end of the answer, with the provider's reason and ours."""
 
@@ -96,7 +97,7 @@ class Stopped(Located):
     vendor: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Failed(Located):
     """An error inside the response, in the provider's own words."""
 
@@ -104,14 +105,14 @@ class Failed(Located):
     vendor: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Unreadable(Located):
     """An unreadable event; the stream goes on."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Repeated(Located):
     """Something that came twice and counts once; with `restarts` the whole answer began anew, and nothing before counts."""
 
@@ -126,7 +127,7 @@ class CitedPage:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class VendorToolUsed(Located):
     """A run of a vendor's built-in tool, or, without a tool, sources of an answer."""
 

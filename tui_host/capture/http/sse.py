@@ -83,15 +83,17 @@ class SseDecoder:
     def _split(self, blocks: Iterable[bytes], gaps: Iterable[int], rest: bytes) -> list[SseEvent]:
         """Read the blocks that have ended, each before a gap; what is left has not."""
         events: list[SseEvent] = []
-        at = self._at
+        at, has_cr, limit = self._at, self._has_cr, self._limit
         for block, gap in zip(blocks, gaps, strict=False):
-            name, _, line = block.partition(b"\n") if block.startswith(b"event: ") else (b"", b"", block)
+            event, line = "message", block
+            if block.startswith(b"event: "):
+                name, _, line = block.partition(b"\n")
+                event = name[7:].decode("utf-8", "replace") or event
             if self._cut_at is not None:
                 events.append(SseEvent(self._cut_at, at + len(block), kind="cut"))
                 self._cut_at = None
-            elif line.startswith(b"data:") and b"\n" not in line and b"\r" not in block and len(block) <= self._limit:
+            elif line[:5] == b"data:" and b"\n" not in line and len(block) <= limit and not (has_cr and b"\r" in block):
                 # one data line, alone or after a name: so are nearly all
-                event = name[7:].decode("utf-8", "replace") or "message"
                 events.append(SseEvent(at, at + len(block), line[5:].removeprefix(b" "), "event", event))
             else:
                 events += self._block(block, at)

@@ -232,10 +232,13 @@ class ResponsesReader(AnswerReader):
 
     def _find(self, event: Mapping[str, JSON]) -> _Item | None:
         """Find the item of an event: by id (some services make a new id each time), by place, else the last item."""
-        index = event.get("output_index")
-        for key in (event.get("item_id", mapping(event.get("item")).get("id")), index):
-            if isinstance(key, int | str) and key in self._items:
-                return self._items[key]
+        index, item_id = event.get("output_index"), event.get("item_id")
+        if item_id is None:
+            item_id = mapping(event.get("item")).get("id")
+        if isinstance(item_id, str) and item_id in self._items:
+            return self._items[item_id]
+        if isinstance(index, int) and index in self._items:
+            return self._items[index]
         return None if type(index) is int else self._last
 
     def _whole_item(self, opened: _Item, item: Mapping[str, JSON]) -> None:
@@ -280,7 +283,7 @@ class ResponsesReader(AnswerReader):
     def _words(self, opened: _Item, piece: JSON, kind: Literal["text", "thinking"]) -> None:
         if isinstance(piece, str) and piece:
             opened.pieces.append(piece)
-            self.say(kind, piece)
+            (self.text if kind == "text" else self.thinking)(piece)
 
     def _rest(self, opened: _Item, text: str, kind: Literal["text", "thinking"]) -> None:
         streamed = "".join(opened.pieces)
