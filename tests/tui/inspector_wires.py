@@ -238,6 +238,7 @@ class Inspecting(App[None]):
         self.wires = wires
         self.inspector = Inspector()
         self.escapes = 0
+        self.said: list[str] = []
 
     @override
     def compose(self) -> ComposeResult:
@@ -251,9 +252,8 @@ class Inspecting(App[None]):
     def key_escape(self) -> None:
         self.escapes += 1
 
-    @property
-    def said(self) -> list[str]:
-        return [notification.message for notification in self._notifications]
+    def on_inspector_hinted(self, message: Inspector.Hinted) -> None:
+        self.said.append(message.words)
 
     @property
     def lines(self) -> list[str]:

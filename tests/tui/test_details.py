@@ -48,7 +48,7 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
         for tab in ("Raw", "Frame", "Headers", "Events", *(("Parts",) if row.lane == "llm" else ())):
             assert all(cell_len(text) <= 40 for text in drawn(page_of(tab, wires, row, set()), 40))
         if row.lane == "llm":
-            FactsReader(wires).read(row)
+            FactsReader().read(wires, row)
 
 
 def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_event() -> None:

@@ -178,12 +178,12 @@ async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
         await until(pilot, lambda: "following" in app.text)
         before = ladder.selected_number
         await drag(pilot, ladder, row_of(ladder, "#4 tools/call"), row_of(ladder, "#4 result"))
-        what, text = ladder.current_source()
+        what, text = app.inspector.current_source()
         assert (what, ladder.selected_number) == ("2 lines of the list", before)
         assert "#4 tools/call" in text.split("\n")[0]
         assert "#4 result" in text.split("\n")[1]
         a_turn(app.wires, 10.0)
         await until(pilot, lambda: "6 new below" in app.text)
-        assert ladder.current_source()[1] == text
+        assert app.inspector.current_source()[1] == text
         await pilot.press("escape")
-        assert ladder.current_source() == ("", "")
+        assert ladder.selected_source() is None

@@ -250,6 +250,9 @@ class MainScreen(Covered, Screen[None]):
         self._lines.hint(words)
         self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
 
+    def on_inspector_hinted(self, event: Inspector.Hinted) -> None:
+        self.hint(event.words)
+
     def keep_looking(self) -> None:
         self._look_on_until = time.monotonic() + LOOK_ON_SECONDS
 
@@ -260,6 +263,7 @@ class MainScreen(Covered, Screen[None]):
             self.submissions.session.busy  # a clock runs
             or self.question is not None  # it is laid out, and its quiet period passes
             or not self._is_settled
+            or (self._inspector is not None and not self._inspector.ladder.is_settled)
             or (self.source is not None and self.source.is_stale)  # the next look begins anew
             or self.submissions.is_draft_unsaved
             or time.monotonic() < self._look_on_until

@@ -80,7 +80,7 @@ class FirstInspector(Widget):
     def render(self) -> Content:
         width = self.size.width
         heading = self.get_visual_style("first-inspector--heading")
-        title = title_line(0, 0, ["/ filter"] if self._reading else ["following", "/ filter"], width)
+        title = title_line(0, 0, ["? signs", "following", "/ filter"], width)
         lines = [Content.styled(title, heading), Content("")]
         words = [*_wrapped(self._reading or EMPTY_LIVE, width - 4), "", *legend().splitlines()]
         lines += [Content(f"  {text}") for text in words]

@@ -6,13 +6,13 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 
-from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import (
     QUOTED,
     TOKENS,
     WORD,
-    Reading,
     Term,
     Test,
     WantedTexts,
@@ -22,8 +22,9 @@ from tui_host.capture.ladder.row_filter import (
     terms,
 )
 from tui_host.errors import TuiHostError
+from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.row_line import shown_text
-from tui_host.tui.widgets.inspector.words import FactsReader
+from tui_host.tui.widgets.inspector.words import FactsReader, RowFacts
 
 _OF_ONE_RECORD = {"request", "frame", "decision"}
 _SMALL_BYTES = 64 << 10
@@ -40,7 +41,7 @@ class RowFilter:
 
     def __init__(self, facts: FactsReader, text: str = "", count: int = 0, first: Iterable[int] = ()) -> None:
         self.text = text
-        self.reading: Reading = read_filter(text)
+        self.reading = read_filter(text)
         self.is_on = self.reading.query is not None  # an unfinished term is no condition
         self.is_stopped = False  # whether another filter is wanted
         self._facts = facts
@@ -51,22 +52,16 @@ class RowFilter:
         self._ahead = count  # rows below this number have not been tested
         self._undecided: deque[int] = deque()  # rows that values do not decide
         self._verdicts: deque[tuple[int, bool]] = deque()  # published, and not yet taken
-        self._plain: dict[int, bytes] = {}  # the bytes of the next rows, where they are quickly read
-        self._tested: tuple[Row, str] | None = None  # the row that is tested, and what it shows
+        self._batch = set[int]()  # the next rows, whose bytes are read together
+        self._plain: dict[int, bytes] = {}  # their bytes, where these are quickly read
+        self._shown = ""  # what the row that is tested shows
+        self._read: RowFacts | None = None  # and what its body tells
         self._tests: tuple[int, Test, Test] | None = None
 
     @property
     def is_looking(self) -> bool:
         """Whether more existing rows may match."""
         return self.is_on and any((self._ahead, self._first, self._undecided, self._verdicts))
-
-    def rename(self, text: str) -> bool:
-        """Take another text with the same condition, such as a blank or an unfinished term more; whether it has the same."""
-        reading = read_filter(text)
-        if reading.query != self.reading.query or not (text and self.text):
-            return False
-        self.text, self.reading = text, reading
-        return True
 
     def came(self, changed: Iterable[int], new: range) -> None:
         """Record which rows have changed or are new."""
@@ -84,47 +79,37 @@ class RowFilter:
         gained = sorted(number for number, verdict in changes.items() if verdict)
         return gained, [number for number, verdict in changes.items() if not verdict]
 
-    def prepare(self) -> None:
+    def prepare(self, source: SessionSource) -> None:
         """Make the tests for the rows as they are, in the thread that changes the tables of the ladder."""
-        source = self._facts.source
-        if self.is_on and source is not None and (self._tests is None or self._tests[0] != source.ladder.revision):
-            ladder, query = source.ladder, self.reading.query
-            self._tests = ladder.revision, row_test(query, ladder), row_test(query, ladder, self._asked)
+        ladder, query = source.ladder, self.reading.query
+        if self.is_on and (self._tests is None or self._tests[0] != ladder.revision):
+            by_text = row_test(query, ladder, partial(self._asked, source))
+            self._tests = ladder.revision, row_test(query, ladder), by_text
 
-    def run(self, until: float) -> None:
+    def run(self, source: SessionSource, until: float) -> None:
         """Test rows until a time of the clock: visible and new ones, then all by their values, then by what is read."""
-        while self._tests is not None and not self.is_stopped and time.perf_counter() < until:
-            _, by_value, by_text = self._tests
-            if self._first:
-                self._read(self._first, by_text, until)
-            elif self._ahead:
-                self._test_values(by_value)
-            elif self._undecided:
-                self._read(self._undecided, by_text, until)
+        if self._tests is None:
+            return
+        _, by_value, by_text = self._tests
+        while not self.is_stopped and time.perf_counter() < until:
+            rows = self._first or self._undecided
+            if self._ahead and not self._first:
+                low, may_decide = max(0, self._ahead - _BLOCK_ROWS), needs_values(self.reading.query)
+                for number in range(self._ahead - 1, low - 1, -1):
+                    verdict = by_value(number) if may_decide else None
+                    if verdict is None:
+                        self._undecided.append(number)
+                    else:
+                        self._settle(number, verdict)
+                self._ahead = low
+            elif rows:
+                if self._wanted.texts and rows[0] not in self._batch:
+                    self._batch = set(islice(rows, _TOGETHER_ROWS))
+                    self._read_batch(source)
+                self._shown, self._read = "", None
+                self._settle(rows[0], bool(by_text(rows[0])))
+                rows.popleft()
             else:
-                return
-
-    def _test_values(self, by_value: Test) -> None:
-        """Test the next rows by their values, where these may decide."""
-        low = max(0, self._ahead - _BLOCK_ROWS)
-        may_decide = needs_values(self.reading.query)
-        for number in range(self._ahead - 1, low - 1, -1):
-            verdict = by_value(number) if may_decide else None
-            if verdict is None:
-                self._undecided.append(number)
-            else:
-                self._settle(number, verdict)
-        self._ahead = low
-
-    def _read(self, rows: deque[int], by_text: Test, until: float) -> None:
-        """Test the next rows by what they show and by their bodies."""
-        count = min(_TOGETHER_ROWS, len(rows))
-        self._read_together([rows[place] for place in range(count)])
-        for _ in range(count):
-            self._tested = None
-            self._settle(rows[0], bool(by_text(rows[0])))
-            rows.popleft()
-            if self.is_stopped or time.perf_counter() >= until:
                 return
 
     def _settle(self, number: int, verdict: bool) -> None:
@@ -132,14 +117,11 @@ class RowFilter:
             self._kept[number] = verdict
             self._verdicts.append((number, verdict))
 
-    def _read_together(self, numbers: Sequence[int]) -> None:
+    def _read_batch(self, source: SessionSource) -> None:
         """Read the bytes of small rows of one record, one query for each capture."""
         self._plain.clear()
-        source = self._facts.source
-        if source is None or not self._wanted.texts:
-            return
         of_captures: dict[str, dict[int, int]] = {}
-        for row in map(source.ladder.rows.__getitem__, numbers):
+        for row in map(source.ladder.rows.__getitem__, self._batch):
             if row.kind in _OF_ONE_RECORD and row.size <= _SMALL_BYTES:
                 of_captures.setdefault(row.capture, {})[row.seq] = row.number
         for capture, seqs in of_captures.items():
@@ -147,21 +129,17 @@ class RowFilter:
                 data = source.plain_data(capture, list(seqs))
                 self._plain.update((seqs[seq], plain) for seq, plain in data.items())
 
-    def _asked(self, term: Term, number: int) -> int:
+    def _asked(self, source: SessionSource, term: Term, number: int) -> int:
         """Return what a term asks of a row, as a `TermReader`."""
-        source = self._facts.source
-        if source is None:
-            return 0
-        row, shown = self._tested or (source.ladder.rows[number], "")
+        row = source.ladder.rows[number]
         if term.field == WORD:
-            shown = shown or shown_text(source, row, self._facts.read(row)).casefold()
-        self._tested = row, shown
-        if term.field == WORD:
-            return term.value in shown
-        if term.field == TOKENS:
-            return self._facts.read(row, self._wanted).count
-        if number in self._plain:
+            self._shown = self._shown or shown_text(source, row, self._facts.read(source, row)).casefold()
+            return term.value in self._shown
+        if term.field == QUOTED and number in self._plain:
             texts = self._wanted.contained(self._plain[number])
         else:
-            texts = self._facts.read(row, self._wanted).texts
+            self._read = self._read or self._facts.read(source, row, self._wanted)
+            texts = self._read.texts
+            if term.field == TOKENS:
+                return self._read.count
         return term.value in texts or term.value.casefold() == source.called(row).casefold()

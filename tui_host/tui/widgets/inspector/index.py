@@ -5,101 +5,102 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_left, bisect_right, insort
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
 from tui_host.answers.wires import Section
-from tui_host.capture.ladder.row import FIRST_TEXTS, UNKNOWN_TIME, Row, RowTable
+from tui_host.capture.ladder.row import UNKNOWN_TIME, Lane, RowTable
 from tui_host.capture.ladder.sections import Sections
 
-SESSION = -(1 << 62)
+SESSION = -1
 """The item of the session's own heading, above all others."""
 Spot: TypeAlias = tuple[int, ...]
 """Section, time and number of an item: items are in this order, also when lines are added."""
 _BLOCK_ROWS = 256
 """Rows between two looks at the clock."""
-_HOST, _MCP = FIRST_TEXTS.index("host"), FIRST_TEXTS.index("mcp")
+
+
+def heading_of(home: int) -> int:
+    """Return the item of a section's heading."""
+    return -home - 2
 
 
 class LadderIndex:
-    """Lines stand for items: a row is its number, a heading the negative number, less one, of its section.
+    """Lines stand for items: a row is its number, a heading the negative number, less two, of its section.
 
     Sections stand in the order in which they began, a section's rows in the order of their times; a row without a time stands
     behind the row before. So a late row, such as a slow tap's, gets its line where it belongs, and not at the end.
     """
 
-    def __init__(self, sections: Sections) -> None:
-        self.sections = sections  # the section of each row
-        self.kept = 0  # the number of matching rows, those of folded sections included
-        self.folds_starts = False  # whether the connections before the first turn are folded unless a person opens them
-        self.counts: dict[tuple[str, int], list[int]] = {}  # the rows per lane by clock and turn, hidden rows included
-        self._newest_of_turns: int | None = None  # the newest captured row of a turn
-        self._of_row = array("q")  # the section of each row, as it is laid out
+    def __init__(self, rows: RowTable, sections: Sections) -> None:
+        self._rows = rows
+        self._sections = sections
+        self.counts = Counter[tuple[str, int, str]]()  # captured rows by clock, turn and lane, hidden ones included
+        self.homes = array("q")  # the section of each row, as it is laid out
         self._times = array("q")
         self._latest: dict[int, int] = {}  # the last time that a section's rows told
-        self._is_of_turn = bytearray()
-        self._turned: set[int] = set()  # the sections that a person folded or opened
-        self._homes = array("q")  # the sections with matching rows, in order
-        self._kept: dict[int, array[int]] = {}  # the matching rows of each, in order
-        self._starts = array("q")  # the line of the heading of each, as far as it was counted
+        self.lay_out((), folds_starts=False)
+
+    def lay_out(self, numbers: Iterable[int], *, folds_starts: bool) -> None:
+        """Make all lines anew, and forget which sections the person folded and opened."""
+        self.folds_starts = (
+            folds_starts  # whether the connections before the first turn are folded until a person opens them
+        )
+        self.kept = 0  # the number of matching rows, those of folded sections included
+        self._turned = set[int]()  # the sections that a person folded or opened
+        self._newest_of_turns: int | None = None  # the newest captured row of a turn
+        self._kept: dict[int, array[int]] = {}  # the matching rows of each section, in order
+        self._shown = array("q")  # the sections with matching rows, in order
+        self._starts = array("q", [1])  # the lines of their headings and of the end, as far as they were counted
+        self.extend(numbers)
 
     def __len__(self) -> int:
-        if not self._homes:
-            return 0
-        starts = self._counted()
-        return starts[-1] + 1 + self._visible(self._homes[-1])
+        return self._counted()[-1] if self._shown else 0
 
     def _counted(self) -> array[int]:
-        """Return the first line of each section, after counting those behind a change."""
-        starts = self._starts
-        for place in range(len(starts), len(self._homes)):
-            starts.append(1 if not place else starts[-1] + 1 + self._visible(self._homes[place - 1]))
-        return starts
-
-    def _visible(self, home: int) -> int:
-        return 0 if self.is_folded(home) else len(self._kept[home])
+        for home in self._shown[len(self._starts) - 1 :]:
+            self._starts.append(self._starts[-1] + 1 + (0 if self._is_folded(home) else len(self._kept[home])))
+        return self._starts
 
     def item_at(self, line: int) -> int:
         """Return the number of the row on a line; negative for a heading."""
         place = bisect_right(self._counted(), line) - 1
         if place < 0:
             return SESSION
-        home, offset = self._homes[place], line - self._starts[place]
-        return self._kept[home][offset - 1] if offset else -home - 1
+        home, offset = self._shown[place], line - self._starts[place]
+        return self._kept[home][offset - 1] if offset else heading_of(home)
 
     def home_of(self, item: int) -> int:
         """Return the section of a row or heading; -1 for the session's own."""
-        if item >= 0:
-            return self._of_row[item]
-        return -1 if item == SESSION else -item - 1
+        return self.homes[item] if item >= 0 else -item - 2
 
     def turn_of(self, item: int) -> int:
         """Return the turn of a row or heading; 0 for connections and the whole session."""
-        return 0 if item == SESSION else self.sections.turns[self.home_of(item)]
+        return self._sections.turns.get(self.home_of(item), 0)
 
     def line_of(self, item: int) -> int | None:
         """Return the line of a row or heading; None if hidden."""
-        if item == SESSION and self._homes:
-            return 0
-        home = self.home_of(item) if item < len(self._of_row) else -1
-        if home not in self._kept or (item >= 0 and self.is_folded(home)):
+        if item == SESSION:
+            return 0 if self._shown else None
+        place = self._place(item) if item >= 0 else -1
+        if place is None or (home := self.home_of(item)) not in self._kept or (item >= 0 and self._is_folded(home)):
             return None
-        line = self._counted()[bisect_left(self._homes, home)]
-        if item < 0:
-            return line
-        offset = self._offset(home, item)
-        return line + 1 + offset if item in self._kept[home][offset : offset + 1] else None
+        return self._counted()[bisect_left(self._shown, home)] + 1 + place
 
-    def _offset(self, home: int, number: int) -> int:
-        return bisect_left(self._kept[home], self._order(number), key=self._order)
+    def _place(self, number: int) -> int | None:
+        """Return the place of a row in its section; None if the filter does not keep it."""
+        kept = self._kept.get(self.homes[number]) if number < len(self.homes) else None
+        place = 0 if kept is None else bisect_left(kept, self._order(number), key=self._order)
+        return place if kept is not None and number in kept[place : place + 1] else None
 
     def _order(self, number: int) -> tuple[int, int]:
         return self._times[number], number
 
     def spot(self, item: int) -> Spot:
         """Return what identifies an item and keeps the order of items."""
-        return (self._of_row[item], *self._order(item)) if item >= 0 else (self.home_of(item), -1, -1)
+        return self.home_of(item), *(self._order(item) if item >= 0 else (-1, -1))
 
     def line_at(self, spot: Spot) -> int:
         """Return the first line at or behind a spot."""
@@ -108,7 +109,7 @@ class LadderIndex:
     def line_near(self, item: int) -> int | None:
         """Return the line of an item, of the heading that hides it, or else the nearest row's; None without lines."""
         line = self.line_of(item)
-        if line is None and self._homes:
+        if line is None and self._shown:
             line = max(0, self.line_at(self.spot(item)) - 1)
             if self.item_at(line) < 0 and self.hidden(self.item_at(line)) is None:
                 line = min(line + 1, len(self) - 1)
@@ -127,18 +128,16 @@ class LadderIndex:
 
     def next_of(self, numbers: Iterable[int], item: int | None, step: int) -> int | None:
         """Return the next (1) or previous (-1) of some rows behind an item, round the ends; None if the filter keeps none."""
-        kept = sorted((number for number in numbers if self._is_kept(number)), key=self.spot, reverse=step < 0)
+        kept = sorted((n for n in numbers if self._place(n) is not None), key=self.spot, reverse=step < 0)
         here = None if item is None else self.spot(item)
-        behind = (
-            number for number in kept if here is None or ((self.spot(number) > here) == (step > 0) and number != item)
-        )
+        behind = (n for n in kept if here is None or (n != item and (self.spot(n) > here) == (step > 0)))
         return next(behind, kept[0] if kept else None)
 
-    def section(self, heading: int, rows: Sequence[Row]) -> Section:
+    def section(self, heading: int) -> Section:
         """Return what a heading stands for."""
         if heading == SESSION:
             return Section(is_session=True)
-        first, turn = rows[self.home_of(heading)], self.turn_of(heading)
+        first, turn = self._rows[self.home_of(heading)], self.turn_of(heading)
         return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
     def rows(self, first: int, end: int) -> Sequence[int]:
@@ -148,93 +147,77 @@ class LadderIndex:
 
     # Rows come and change.
 
-    def count(self, rows: RowTable, seconds: float = 60.0) -> int:
+    def count(self, seconds: float = 60.0) -> int:
         """Add new rows for a limited time; returns how many rows were added so far."""
-        until = time.perf_counter() + seconds
-        while (first := len(self._of_row)) < len(rows):
-            block = slice(first, min(first + _BLOCK_ROWS, len(rows)))
-            self._of_row.extend(self.sections.homes[block])
-            columns = (rows.columns[name][block] for name in ("mono_ns", "turn", "missing"))
-            # Columns are read, since making a `Row` of each of a million rows takes ten times as long.
-            for number, (mono_ns, turn, missing) in enumerate(zip(*columns, strict=True), first):
-                home = self._of_row[number]
+        until, columns = time.perf_counter() + seconds, self._rows.columns
+        while (first := len(self.homes)) < len(self._rows):
+            block = slice(first, min(first + _BLOCK_ROWS, len(self._rows)))
+            self.homes.extend(self._sections.homes[block])
+            # A column is read, since making a `Row` of each of a million rows takes ten times as long.
+            for number, mono_ns in enumerate(columns["mono_ns"][block], first):
+                home = self.homes[number]
                 time_ns = self._latest.get(home, 0) if mono_ns == UNKNOWN_TIME else max(mono_ns, 0)
                 self._latest[home] = max(self._latest.get(home, 0), time_ns)
                 self._times.append(time_ns)
-                is_absent = bool(missing) and rows[number].is_absent
-                self._is_of_turn.append(turn > 0 and not is_absent)
-                self._add_to_counts(rows, number, 0 if is_absent else 1)
+                self._tally(number, 1)
             if time.perf_counter() >= until:
                 break
-        return len(self._of_row)
+        return len(self.homes)
 
-    def _add_to_counts(self, rows: RowTable, number: int, count: int) -> None:
-        lane, key = (
-            rows.columns["lane"][number],
-            (rows.text("clock", number), self.sections.turns[self._of_row[number]]),
-        )
-        counts = self.counts.get(key)
-        if counts is None:
-            counts = self.counts[key] = [0, 0]
-        if lane != _HOST:
-            counts[lane == _MCP] += count
+    def _is_captured(self, number: int) -> bool:
+        return not (self._rows.columns["missing"][number] and self._rows[number].is_absent)
 
-    def move(self, rows: RowTable, number: int) -> bool:
+    def _tally(self, number: int, count: int) -> None:
+        key = self._rows.text("clock", number), self.turn_of(number), self._rows.text("lane", number)
+        self.counts[key] += count * self._is_captured(number)
+
+    def tally(self, item: int | None, lane: Lane) -> int:
+        """Return how many rows of a lane were captured in the turn or the connections of an item, or in the session."""
+        if item is None or item == SESSION:
+            return sum(count for key, count in self.counts.items() if key[2] == lane)
+        return self.counts[self._rows.text("clock", self.home_of(item)), self.turn_of(item), lane]
+
+    def move(self, number: int) -> bool:
         """Place a row again if its section has changed; returns whether it has."""
-        home = self.sections.homes[number]
-        if home == self._of_row[number]:
+        home = self._sections.homes[number]
+        if home == self.homes[number]:
             return False
-        was_kept, row = self.drop(number), rows[number]
-        self._add_to_counts(rows, number, 0 if row.is_absent else -1)
-        self._of_row[number] = home
-        self._add_to_counts(rows, number, 0 if row.is_absent else 1)
-        self._is_of_turn[number] = row.turn > 0 and not row.is_absent
+        was_kept = self.drop(number)
+        self._tally(number, -1)
+        self.homes[number] = home
+        self._tally(number, 1)
         if was_kept:
             self.extend([number])
         return True
 
     def drop(self, number: int) -> bool:
         """Remove the line of a row, and the heading of a section without rows; returns whether there was one."""
-        if not self._is_kept(number):
+        offset = self._place(number)
+        if offset is None:
             return False
-        home = self._of_row[number]
-        place = bisect_left(self._homes, home)
-        del self._kept[home][self._offset(home, number)], self._starts[place:]
+        home = self.homes[number]
+        place = bisect_left(self._shown, home)
+        del self._kept[home][offset], self._starts[place + 1 :]
         if not self._kept[home]:
-            del self._kept[home], self._homes[place]
+            del self._kept[home], self._shown[place]
         self.kept -= 1
         return True
 
-    def _is_kept(self, number: int) -> bool:
-        home = self._of_row[number]
-        if home not in self._kept:
-            return False
-        offset = self._offset(home, number)
-        return number in self._kept[home][offset : offset + 1]
-
-    def clear(self) -> None:
-        """Remove all lines; counts and folds stay."""
-        self._kept.clear()
-        self._homes, self._starts = array("q"), array("q")
-        self.kept = 0
-        self._newest_of_turns = None
-
     def extend(self, numbers: Iterable[int]) -> bool:
         """Add lines for rows that were counted; returns whether all lines that were there stay where they are."""
-        is_at_end = True
-        for home, group in groupby(numbers, self._of_row.__getitem__):
+        is_at_end, turns = True, self._rows.columns["turn"]
+        for home, group in groupby(numbers, self.homes.__getitem__):
             rows = sorted(group)
             self.kept += len(rows)
-            newest = next((number for number in reversed(rows) if self._is_of_turn[number]), None)
+            newest = next((number for number in reversed(rows) if turns[number] and self._is_captured(number)), None)
             if newest is not None:
                 self._newest_of_turns = max(newest, self._newest_of_turns or 0)
             rows.sort(key=self._times.__getitem__)
-            place = bisect_left(self._homes, home)
-            is_at_end &= place >= len(self._homes) - 1
+            place = bisect_left(self._shown, home)
+            is_at_end &= place >= len(self._shown) - 1
             if home not in self._kept:
-                self._homes.insert(place, home)
+                self._shown.insert(place, home)
                 self._kept[home] = array("q")
-                del self._starts[place:]
             del self._starts[place + 1 :]
             kept = self._kept[home]
             if not kept or self._order(kept[-1]) < self._order(rows[0]):
@@ -247,22 +230,15 @@ class LadderIndex:
 
     # Folding.
 
-    def is_folded(self, home: int) -> bool:
-        """Whether only a section's heading is shown."""
-        return (home in self._turned) != (self.folds_starts and home in self.sections.starts)
+    def _is_folded(self, home: int) -> bool:
+        return (home in self._turned) != (self.folds_starts and home in self._sections.starts)
 
     def hidden(self, item: int) -> int | None:
         """Return how many rows the folded section of an item hides; None for an open section."""
         home = self.home_of(item)
-        return len(self._kept.get(home, ())) if self.is_folded(home) else None
-
-    def fold_anew(self, *, folds_starts: bool) -> None:
-        """Forget which sections the user folded and opened, and fold the connections before the first turn or not."""
-        self._turned.clear()
-        self.folds_starts = folds_starts
-        del self._starts[:]
+        return len(self._kept.get(home, ())) if self._is_folded(home) else None
 
     def fold(self, home: int) -> None:
         """Fold an open section, or open a folded one."""
         self._turned ^= {home}
-        del self._starts[bisect_left(self._homes, home) :]
+        del self._starts[bisect_left(self._shown, home) + 1 :]

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
+from textual.message import Message
 from textual.widgets import Input, Static
 from typing_extensions import override
 
 from tui_host.answers.wires import Section
-from tui_host.capture.ladder.row import Lane, Row
-from tui_host.capture.ladder.row_filter import terms
+from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.row_filter import completions, terms
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.suggestions import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import Detail
-from tui_host.tui.widgets.details.tabs import ANSWERS
-from tui_host.tui.widgets.inspector.filter_input import FilterInput
+from tui_host.tui.widgets.details.tabs import ANSWERS, what_of
+from tui_host.tui.widgets.inspector.index import SESSION, heading_of
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.inspector.title import legend
-from tui_host.tui.widgets.lines.line_view import LineView
+from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.pages.page_lines import PageLines
 
 if TYPE_CHECKING:
@@ -34,21 +36,52 @@ Arrangement: TypeAlias = Literal["side", "stacked", "one"]
 
 NARROW = 40
 """Width in columns that a detail needs beside another one."""
-_LOW = 8
-"""Height in lines below which two details are not one above the other."""
-_OTHER_LANES: dict[Lane, tuple[Lane, ...]] = {"llm": ("mcp", "host"), "mcp": ("llm", "host"), "host": ("mcp", "llm")}
+_LOW = 20
+"""Height in lines of an inspector in which two details are not one above the other."""
 _LOOKING_SECONDS = 0.004
 """Longest time in one tick for finding the rows that deserve a look."""
-_NO_MATCH = "No row matches the filter. Press escape to clear it."
+_PREFERRED = ("mcp", "llm", "host")
+"""The lanes of relatives, the first best."""
 
 
-def relative_of(source: SessionSource, row: Row) -> Row | None:
-    """Return the nearest related row of the other lane, else the decision, else the other half of the exchange."""
-    related = [source.ladder.rows[number] for number in source.ladder.relatives(row.number)]
-    for lane in _OTHER_LANES[row.lane]:
-        if nearest := next((other for other in related if other.lane == lane), None):
-            return nearest
-    return source.ladder.partner_of(row)
+class FilterInput(KeysInOrder, Input):
+    """The field for the filter, with completion."""
+
+    def __init__(self) -> None:
+        placeholder = 'words, server: tool: size>10k "text in a body", or, not'
+        super().__init__(placeholder=placeholder, compact=True, select_on_focus=False)
+        self.display = False
+        self._last = ""  # the filter before, for `up`
+        self._offers: Sequence[tuple[str, str]] = ()  # what `tab` completes: a word, and the whole text with it
+        self._taken = -1
+
+    def offers(self, source: SessionSource | None) -> str:
+        """Find what `tab` completes, and return it in a line; a completed value stays one of several, to go on to the next."""
+        is_taken = self._taken >= 0 and self.value == self._offers[self._taken][1] and not self.value.endswith(":")
+        if not is_taken:
+            self._offers = completions(self.value, source.ladder) if source is not None and self.display else ()
+            self._taken = -1
+        words = (f"[{word}]" if number == self._taken else word for number, (word, _) in enumerate(self._offers))
+        return f"tab: {'  '.join(words)}" if self._offers else ""
+
+    def clear_text(self) -> None:
+        self._last, self.value = self.value or self._last, ""
+
+    def key_tab(self, event: events.Key) -> None:
+        """Complete the last term; again: by the next completion. Without completions, leave the key to others."""
+        if self._offers:
+            event.stop()
+            event.prevent_default()
+            self._taken = (self._taken + 1) % len(self._offers)
+            self.value = self._offers[self._taken][1]
+            self.cursor_position = len(self.value)
+
+    def key_up(self, event: events.Key) -> None:
+        event.stop()
+        self.value, self.cursor_position = self._last, len(self._last)
+
+    async def key_down(self) -> None:
+        await self.action_submit()
 
 
 class Inspector(Container):
@@ -71,46 +104,39 @@ class Inspector(Container):
         & > #inspector-details { height: 1fr; layout: horizontal; }
         & > #inspector-details.-stacked { layout: vertical; }
         & > #inspector-details.-side #inspector-relative { border-left: solid $panel; }
-        & > #inspector-details.-one > .-hidden { display: none; }
         &.-empty > LadderView, &.-empty > #inspector-details { display: none; }
     }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "slash", "filter", "filter", id="filter", tooltip="filter by words and fields (below); up: the last filter"
-        ),
+        Binding("slash", "filter", "filter", id="filter", tooltip="filter by words and fields; up: the last filter"),
         Binding("n", "look(1)", "next", id="next", tooltip="go to the next row to look at, or match of the filter"),
         Binding("N", "look(-1)"),
         Binding("c", "chain", "chain", id="chain", tooltip="show the chain of the row's call; again: the tab before"),
-        Binding(
-            "d", "changes", "changes", id="changes", tooltip="show what changed in a request; again: the tab before"
-        ),
-        Binding(
-            "x", "screen.export", "export", id="export", tooltip="export the row, its call, turn or session to a file"
-        ),
+        Binding("d", "changes", "changes", id="changes", tooltip="show what changed in a request; again: as before"),
+        Binding("x", "screen.export", "export", id="export", tooltip="export the row, its call, turn or session"),
         Binding("question_mark", "legend", "signs", id="signs", tooltip="show what the signs mean; again: the row"),
         Binding("m", "mark", "mark", id="mark", tooltip="mark the row, to compare requests with it, or no longer"),
         Binding("M", "screen.note(False)", "note", id="note", tooltip="write a note on the row, and mark it"),
         Binding(
-            "J",
-            "screen.note(True)",
-            "join by hand",
-            id="join",
-            tooltip="join the row's call with a frame, or part them",
+            "J", "screen.note(True)", "join by hand", id="join", tooltip="join its call with a frame, or part them"
         ),
         Binding("z", "screen.zoom", "full screen", id="zoom", tooltip="give the inspector the whole screen, and back"),
         Binding("vertical_line", "split", "split", id="split", tooltip="turn the details, or show the other one"),
-        Binding(
-            "left_square_bracket,ctrl+pageup", "heading(-1)", tooltip="go to the heading above or below, with its pages"
-        ),
+        Binding("left_square_bracket,ctrl+pageup", "heading(-1)", tooltip="go to the heading above or below"),
         Binding("right_square_bracket,ctrl+pagedown", "heading(1)"),
         Binding("1", "tab_at(0)", key_display="1 to 9", tooltip="show that tab of the details"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(2, 10)),
     ]
 
-    def __init__(self, *, reading: str = "", id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
+    @dataclass
+    class Hinted(Message):
+        """Posted to say why a key does nothing here."""
+
+        words: str
+
+    def __init__(self, *, reading: str = "") -> None:
+        super().__init__()
         self._title = Static(id="inspector-title", markup=False)
         self._filter = FilterInput()
         self.ladder = LadderView(id="inspector-ladder")  # the list
@@ -118,11 +144,12 @@ class Inspector(Container):
             Detail(empty=legend(), id="inspector-selected"),
             Detail(empty="No related row in the other lane yet.", id="inspector-relative"),
         )
+        self.arrangement: Arrangement = "one"
+        self._shown: Sequence[Detail] = self.details  # those that are shown
         self._source: SessionSource | None = None
         self._looks: Looks | None = None
         self._reading = reading
         self._has_legend = self._is_stacked = self._is_flipped = False
-        self._arranged: tuple[Arrangement, bool] | None = None
 
     @override
     def compose(self) -> ComposeResult:
@@ -131,44 +158,19 @@ class Inspector(Container):
         yield Static(id="filter-hint", classes="inspector-words", markup=False)
         yield self.ladder
         yield Static(id="inspector-empty", classes="inspector-words", markup=False)
-        yield Static(id="inspector-no-match", classes="inspector-words", markup=False)
         yield Static(id="inspector-reason", classes="inspector-words -warning", markup=False)
         yield Container(*self.details, id="inspector-details")
 
-    def on_mount(self) -> None:
-        self.show(self._source)
-
-    # What the app asks.
-
-    @property
-    def arrangement(self) -> Arrangement:
-        """How the details are arranged: an answer about several rows has the whole width."""
-        selected = self.details[0]
-        if selected.tab in ANSWERS or isinstance(selected.row, Section):
-            return "one"
-        if self._is_stacked:
-            return "stacked" if self.size.height // 4 >= _LOW // 2 + 1 else "one"
-        return "side" if (self.size.width - 1) // 2 >= NARROW else "one"  # the rule between them takes one
+    # What is shown.
 
     @property
     def is_settled(self) -> bool:
         """Whether `sync` has nothing to do."""
         source, looks = self._source, self._looks
-        if not self.is_mounted or not self.ladder.is_running:
-            return False
         if source is None or not len(source.ladder.rows):
-            return True
+            return self.ladder.is_running
         has_looked = looks is not None and not looks.is_behind
-        return has_looked and self.ladder.is_settled and all(detail.is_settled for detail in self._visible_details)
-
-    @property
-    def _visible_details(self) -> Sequence[Detail]:
-        return [detail for detail in self.details if not detail.has_class("-hidden")]
-
-    @property
-    def _detail(self) -> Detail:
-        """The detail that keys are about: the one with the focus, else the selected row's."""
-        return self.details[self.details[1].has_focus_within]
+        return has_looked and self.ladder.is_settled and all(detail.is_settled for detail in self._shown)
 
     def show(self, source: SessionSource | None) -> None:
         """Show another session's rows, or none."""
@@ -177,48 +179,71 @@ class Inspector(Container):
             source.elsewhere = before.marked_last()
         self._looks = None
         if self.is_mounted:
-            self._filter.close()
+            self._close_filter()
             self.ladder.show(source)
             self.sync()
 
+    def on_mount(self) -> None:
+        self.show(self._source)
+
     def sync(self) -> None:
         """Show what has changed."""
-        if not self.is_mounted or not self.ladder.is_running:
+        source, ladder, why, reason = self._source, self.ladder, "", ""
+        if not self.is_mounted or not ladder.is_running:
             return
-        source, why = self._source, ""
         if source is None:
             why = self._reading or EMPTY_LIVE
         elif not len(source.ladder.rows):
             why = source.why_empty
         if why and any(detail.has_focus_within for detail in self.details):
-            self.screen.set_focus(self.ladder)
+            self.screen.set_focus(ladder)
         self.set_class(bool(why), "-empty")
         self._put("#inspector-empty", f"{why}\n\n{legend()}" if why else "")
         if source is not None and not why:
-            self.ladder.sync()
-            self._show_row(source)
+            ladder.sync()
+            reason = self._show_row(source)
         self._arrange()
-        self._show_title()
-        for detail in self._visible_details if not why else ():
+        looks = 0 if self._looks is None else len(self._looks.numbers)
+        title = ladder.title(self.size.width, clears=self.has_focus_within, looks=looks)
+        if self._title.content != title:
+            self._title.update(title)
+        is_filtered = bool(ladder.row_filter.text) and not ladder.row_filter.is_looking
+        if is_filtered and not ladder.line_count():
+            reason = "No row matches the filter. Press escape to clear it."
+        self._put("#inspector-reason", reason)
+        if not ladder.row_filter.is_looking:  # else the list would grow and shrink with each row that is found
+            self.set_class(is_filtered and ladder.line_count() < self.size.height // 4, "-few")
+        for detail in self._shown if not why else ():
             detail.sync()
 
-    def _show_row(self, source: SessionSource) -> None:
-        """Give the details the selected row or heading, and say why the row deserves a look."""
+    def on_resize(self) -> None:
+        self.sync()
+
+    on_descendant_blur = on_line_view_cursor_moved = on_resize
+
+    def _show_row(self, source: SessionSource) -> str:
+        """Give the details the selected row or heading, and return why the row deserves a look."""
         if self._looks is None:
             from tui_host.answers.look_page import Looks
 
             self._looks = Looks(source)
         if not source.is_behind and self._looks.is_behind:
             self._looks.advance(_LOOKING_SECONDS)
-        row = self.ladder.selected
-        name, reason = self._looks.look(row) if row is not None else ("", "")
-        self._put("#inspector-reason", f"{name}: {reason}" if reason else "")
-        selected, relative = self.details
+        row, (selected, relative) = self.ladder.selected, self.details
         # Before the first turn the signs are more of use than what the list selected on its own.
         is_start = row is None and self.ladder.following and not source.ladder.sections.has_turns
         has_signs = self._has_legend or is_start
         selected.show(source, None if has_signs else row or self.ladder.selected_section)
-        relative.show(source, None if row is None else relative_of(source, row))
+        if row is None:
+            relative.show(source, None)
+            return ""
+        # The nearest relative of another lane, else the other half of the exchange.
+        related = [source.ladder.rows[number] for number in source.ladder.relatives(row.number)]
+        related.sort(key=lambda other: (other.lane == row.lane, _PREFERRED.index(other.lane)))
+        has_other = bool(related) and related[0].lane != row.lane
+        relative.show(source, related[0] if has_other else source.ladder.partner_of(row))
+        name, reason = self._looks.look(row)
+        return f"{name}: {reason}" if reason else ""
 
     def _put(self, name: str, words: str) -> None:
         """Show words in one of the inspector's own lines, which is not there without any."""
@@ -227,42 +252,47 @@ class Inspector(Container):
             static.update(words)
             static.set_class(bool(words), "-told")
 
-    def _show_title(self) -> None:
-        ladder, source = self.ladder, self._source
-        live = not self._reading if source is None else source.live
-        looks = 0 if self._looks is None else len(self._looks.numbers)
-        title = ladder.title(self.size.width, live=live, clears=self.has_focus_within, looks=looks)
-        if self._title.content != title:
-            self._title.update(title)
-        is_filtered = bool(ladder.row_filter.text) and not ladder.row_filter.is_looking
-        self._put("#inspector-no-match", _NO_MATCH if is_filtered and not ladder.line_count() else "")
-        if not ladder.row_filter.is_looking:  # else the list would grow and shrink with each row that is found
-            self.set_class(is_filtered and ladder.line_count() < self.size.height // 4, "-few")
+    def _arrange(self) -> None:
+        """Show two details, or one: an answer about several rows has the whole width."""
+        selected, has_heading = self.details[0], isinstance(self.details[0].row, Section)
+        fits = (
+            self.size.height >= _LOW if self._is_stacked else self.size.width > 2 * NARROW
+        )  # one for the rule between
+        arrangement: Arrangement = "one"
+        if fits and not has_heading and selected.tab not in ANSWERS:
+            arrangement = "stacked" if self._is_stacked else "side"
+        self._is_flipped &= arrangement == "one"
+        shown = self.details
+        if arrangement == "one":
+            shown = (self.details[self._is_flipped and not has_heading],)
+        if (arrangement, shown) == (self.arrangement, self._shown):
+            return
+        had_focus = any(detail.has_focus_within for detail in self.details)
+        self.arrangement, self._shown = arrangement, shown
+        classes = {f"-{name}": name == arrangement for name in ("side", "stacked")}
+        self.query_one("#inspector-details").update_classes(classes)  # one restyling
+        for detail in self.details:
+            detail.display = detail in shown
+        if had_focus and arrangement == "one":
+            shown[0].view.focus()
 
     def current_source(self) -> tuple[str, str]:
-        """Return the text for `ctrl+c`: the focused detail, else the selected row's bytes."""
+        """Return the text for `ctrl+c`: of the focused detail, else the selected lines, else the selected row's bytes."""
         for detail in self.details:
             if detail.has_focus_within:
                 return detail.view.current_source
-        row = self.ladder.selected
-        if row is None or self._source is None:
-            return "", ""
+        row, lines = self.ladder.selected, self.ladder.selected_source()
+        if lines is not None or row is None or self._source is None:
+            return lines or ("", "")
         from tui_host.answers.bodies import body_of
-        from tui_host.tui.widgets.details.tabs import what_of
 
         return what_of(row), body_of(self._source, row).text
 
-    def next_match(self, step: int) -> bool:
-        """Go to the next (1) or the former (-1) place of the filter's words in the bodies; False without words."""
-        texts, detail = self.ladder.row_filter.reading.texts, self.details[0]
-        if not texts or self._source is None:
-            return False
-        if not detail.find(texts, step) and self.ladder.to_next(step, is_heading=False):
-            detail.show(self._source, self.ladder.selected)
-            detail.seek(texts, step)
-        return True
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self.ladder.following &= not isinstance(event.widget, PageLines)
+        self.sync()
 
-    # How it is laid out.
+    # What keys do.
 
     def action_split(self) -> None:
         """Turn the details: side by side, above each other, or one at a time."""
@@ -272,81 +302,37 @@ class Inspector(Container):
             self._is_stacked = not self._is_stacked
         self.sync()
 
-    def _arrange(self) -> None:
-        arrangement, details = self.arrangement, self.query_one("#inspector-details")
-        self._is_flipped &= arrangement == "one"
-        is_flipped = self._is_flipped and not isinstance(self.details[0].row, Section)
-        if self._arranged == (arrangement, is_flipped):
-            return
-        self._arranged = arrangement, is_flipped
-        had_focus, is_one = any(detail.has_focus_within for detail in self.details), arrangement == "one"
-        details.update_classes({f"-{name}": name == arrangement for name in get_args(Arrangement)})  # one restyling
-        for detail, is_second in zip(self.details, (False, True), strict=True):
-            detail.set_class(is_one and is_second != is_flipped, "-hidden")
-        if had_focus and is_one:
-            self._visible_details[0].view.focus()
-
-    def on_resize(self) -> None:
-        self.sync()
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        if isinstance(event.widget, PageLines):
-            self.ladder.following = False
-        self._show_title()
-
-    def on_descendant_blur(self) -> None:
-        self.sync()
-
-    def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
-        message.stop()
-        self.sync()
-
-    def on_line_view_opened(self, message: LineView.Opened) -> None:
-        message.stop()
-        self._visible_details[0].view.focus()
-
-    def key_escape(self, event: events.Key) -> None:
-        """Close the legend, or clear the filter."""
-        if self._has_legend:
-            self.action_legend()
-        elif self.ladder.row_filter.text:
-            self.ladder.filter("")
-        else:
-            return
-        event.stop()
-
-    # What keys do.
-
     def action_legend(self) -> None:
         self._has_legend = not self._has_legend
         self.sync()
 
     def action_tab_at(self, place: int) -> None:
-        self._visible_details[0].action_tab_at(place)
+        self._shown[0].action_tab_at(place)
 
     def action_heading(self, step: int) -> None:
         self.ladder.to_next(step, is_heading=True)
-        self.sync()
 
-    def action_changes(self) -> None:
-        """Show the changes of the request; again: the tab before, in which the changes are marked."""
-        source, detail = self._source, self._detail
-        row = detail.row
-        if source is not None and isinstance(row, Row) and row.kind == "response" and detail is self.details[0]:
-            request = source.ladder.partner(row.number)
-            if request is not None:
-                self.ladder.select(request)
-                self.sync()
-        if not detail.toggle("Changes"):
-            self._tell("Changes are those of a request to the model: go to one, or to its answer.")
+    def on_line_view_opened(self) -> None:
+        self._shown[0].view.focus()
+
+    def action_look(self, step: int) -> None:
+        """Go to the next or the former row that deserves a look; with words in the filter, to their next place in the bodies."""
+        texts, detail, looks = self.ladder.row_filter.reading.texts, self.details[0], self._looks
+        if texts:
+            if not detail.find(texts, step) and self.ladder.to_next(step, is_heading=False):
+                detail.show(self._source, self.ladder.selected)
+                detail.seek(texts, step)
+        elif looks is None or not self.ladder.to_next_of(looks.numbers, step):
+            self.post_message(self.Hinted("Nothing here needs a look."))
+        self.sync()
 
     def chosen(self) -> Row | None:
         """Return the row that a mark or a note is for; say so if it is a heading."""
-        row = self._detail.row if self._detail is self.details[1] else self.ladder.selected
-        if not isinstance(row, Row):
-            self._tell("Marks and notes belong to rows: go to a row below the heading.")
-            return None
-        return row
+        row = self.details[1].row if self.details[1].has_focus_within else self.ladder.selected
+        if isinstance(row, Row):
+            return row
+        self.post_message(self.Hinted("Marks and notes belong to rows: go to a row below the heading."))
+        return None
 
     def action_mark(self) -> None:
         row = self.chosen()
@@ -355,89 +341,78 @@ class Inspector(Container):
             self.ladder.redraw()
             self.sync()
 
-    def action_look(self, step: int) -> None:
-        """Go to the next or the previous row that deserves a look; with a word in the filter, to the next match."""
-        if self.next_match(step):
-            return
-        number = None if self._looks is None else self.ladder.next_of(self._looks.numbers, step)
-        if number is None:
-            from tui_host.answers.look_page import EMPTY
-
-            self._tell(EMPTY)
-            return
-        self.ladder.select(number)
+    def _toggle(self, tab: str, words: str) -> None:
+        """Show a tab of the detail with the focus, else of the selected row; again: the tab before."""
+        detail = self.details[self.details[1].has_focus_within]
+        self._is_flipped &= detail is self.details[1]
+        if not detail.toggle(tab):
+            self.post_message(self.Hinted(words))
         self.sync()
+
+    def action_changes(self) -> None:
+        """Show the changes of the request, of an answer's too."""
+        row, source = self.ladder.selected, self._source
+        if row is not None and source is not None and row.kind == "response" and not self.details[1].has_focus_within:
+            self._go_to(source.ladder.partner(row.number))
+        self._toggle("Changes", "Changes are those of a request to the model: go to one, or to its answer.")
 
     def action_chain(self) -> None:
-        """Show the chain of the row's call: of several, that of the tool in the filter; again: the tab before."""
-        call = self._filtered_call()
-        if call and self._detail is self.details[0] and self._detail.tab != "Chain":
-            self.show_chain(call)
-            return
-        is_relative = self._detail is self.details[1]
-        details = self._visible_details[-1:] if is_relative else self._visible_details
-        if not any(detail.toggle("Chain") for detail in details):
-            self._tell("No call belongs to this row, so it has no chain.")
-        self.sync()
-
-    def _filtered_call(self) -> str:
-        """Return the one of the selected row's several calls that the filter asks for by its tool; empty without one."""
+        """Show the chain of the row's call: of several, that of the tool in the filter."""
         row, source = self.ladder.selected, self._source
         tools = [term.value for term in terms(self.ladder.row_filter.reading.query) if term.field == "tool"]
-        if row is None or source is None or len(row.calls) < 2 or not tools:
-            return ""
-        names = {call: source.ladder.tools.get(call, "").casefold() for call in sorted(row.calls)}
-        return next((call for call, name in names.items() if any(tool in name for tool in tools)), "")
+        is_of_several = row is not None and len(row.calls) > 1 and not self.details[1].has_focus_within
+        if row is not None and source is not None and is_of_several and self.details[0].tab != "Chain":
+            names = {call: source.ladder.tools.get(call, "").casefold() for call in sorted(row.calls)}
+            asked = (call for call, name in names.items() if any(tool in name for tool in tools))
+            if (call := next(asked, None)) is not None:
+                self.show_chain(call)
+                return
+        self._toggle("Chain", "No call belongs to this row, so it has no chain.")
+
+    # Where others lead.
 
     def show_chain(self, call: str) -> bool:
         """Go to the first row of a call that has no other call, and to its chain; returns whether the call has a row."""
-        source = self._source
-        numbers = () if source is None else source.ladder.rows_of_call(call)
-        if source is None or not numbers:
-            return False
-        self._go_to(next((number for number in numbers if len(source.ladder.rows[number].calls) == 1), numbers[0]))
-        self.details[0].choose("Chain")
-        self._is_flipped = False
-        self.sync()
-        return True
+        numbers = () if self._source is None else self._source.ladder.rows_of_call(call)
+        if self._source is not None and numbers:
+            rows = self._source.ladder.rows
+            self._go_to(next((number for number in numbers if len(rows[number].calls) == 1), numbers[0]), "Chain")
+        return bool(numbers)
 
     def show_page(self, subject: Row | Section, tab: str) -> None:
         """Go to a row, a turn's heading or the session's, and to one of its pages."""
-        if isinstance(subject, Row):
-            self._go_to(subject.number)
-        elif subject.is_session or self._source is None:
-            self.ladder.action_first()
-        else:
-            self._go_to(next(row.number for row in self._source.ladder.rows if row.turn == subject.turn))
-            self.ladder.to_next(-1, is_heading=True)
-        self.sync()
-        self.details[0].choose(tab)
-        self._is_flipped = False
-        self.sync()
-
-    def _go_to(self, number: int) -> None:
-        self.ladder.sync()  # rows may have come while another screen lay over this one
-        if self.ladder.next_of((number,), 1) is None:  # the filter hides it
-            self.ladder.filter("")
-            self._filter.close()
-        self.ladder.following = False
-        self.ladder.select(number)
-        self.sync()
+        item: int | None = subject.number if isinstance(subject, Row) else SESSION
+        if isinstance(subject, Section) and not subject.is_session and self._source is not None:
+            turns = self._source.ladder.sections.turns.items()
+            item = next((heading_of(home) for home, turn in turns if turn == subject.turn), None)
+        self._go_to(item, tab)
 
     def on_detail_row_asked(self, message: Detail.RowAsked) -> None:
-        message.stop()
-        number = None if self._source is None else self._source.ladder.row_of(message.target)
-        if number is not None:
-            self._go_to(number)
+        self._go_to(None if self._source is None else self._source.ladder.row_of(message.target))
 
-    def _tell(self, words: str) -> None:
-        self.notify(words, markup=False, timeout=4)
+    def _go_to(self, item: int | None, tab: str = "") -> None:
+        """Go to a row or heading, also where the filter hides it, and to a tab."""
+        if item is None:
+            return
+        self.ladder.sync()  # rows may have come while another screen lay over this one
+        if not self.ladder.select(item):
+            self._close_filter()
+            self.ladder.filter("")
+            self.ladder.select(item)
+        self.ladder.following = False
+        self.sync()
+        if tab:
+            self.details[0].choose(tab)
+            self._is_flipped = False
+            self.sync()
 
     # The filter.
 
     def action_filter(self) -> None:
         """Open the filter, empty: all rows are shown until something is typed."""
-        self._filter.open()
+        self._filter.display = True
+        self._filter.clear_text()
+        self._filter.focus()
         self._hint()
 
     def on_input_changed(self, message: Input.Changed) -> None:
@@ -448,13 +423,29 @@ class Inspector(Container):
 
     def _hint(self) -> None:
         """Say below the field what is wrong with the filter, else what `tab` completes."""
-        offered = self._filter.complete(None if self._source is None else self._source.ladder)
-        mistakes = "; ".join(self.ladder.row_filter.reading.hints)
-        self._put("#filter-hint", line(mistakes or offered, 400))
+        offers, mistakes = self._filter.offers(self._source), "; ".join(self.ladder.row_filter.reading.hints)
+        self._put("#filter-hint", line(mistakes or offers, 400))
         self.query_one("#filter-hint").set_class(bool(mistakes), "-warning")
 
-    def on_filter_input_filter_left(self, message: FilterInput.FilterLeft) -> None:
-        message.stop()
-        self._filter.close()
+    def _close_filter(self) -> None:
+        self._filter.display = False
         self._hint()
-        self.ladder.focus()
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        message.stop()
+        self.screen.set_focus(self.ladder)
+        self._close_filter()
+
+    def key_escape(self, event: events.Key) -> None:
+        """Close the legend, or clear the filter."""
+        if self._filter.has_focus:
+            self._filter.clear_text()
+            self.screen.set_focus(self.ladder)
+            self._close_filter()
+        elif self._has_legend:
+            self.action_legend()
+        elif self.ladder.row_filter.text:
+            self.ladder.filter("")
+        else:
+            return
+        event.stop()

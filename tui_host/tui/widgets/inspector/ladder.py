@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
-from functools import partial
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -17,14 +16,12 @@ from typing_extensions import override
 from tui_host.answers.wires import Section
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
-from tui_host.capture.ladder.sections import Sections
-from tui_host.capture.visible import line
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import SESSION, LadderIndex
-from tui_host.tui.widgets.inspector.row_line import FOREIGN_CHARACTERS, heading, row_line, turn_title
+from tui_host.tui.widgets.inspector.row_line import heading, row_line, turn_title
 from tui_host.tui.widgets.inspector.title import title_line
 from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.line_view import LineView
@@ -64,24 +61,25 @@ class LadderView(SelectingView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._work: Future[None] | None = None  # what the thread reads and filters
-        self._sought: tuple[str, int] | None = None
+        self._sought: tuple[str, int] | None = None  # the row that is to be selected once it is there
         self._begin(None)
 
     def _begin(self, source: SessionSource | None) -> None:
+        ladder = Ladder() if source is None else source.ladder
         self._source = source
-        self._index = LadderIndex(Sections() if source is None else source.ladder.sections)
+        self._rows = ladder.rows
+        self._index = LadderIndex(ladder.rows, ladder.sections)
         self._index.folds_starts = self._may_fold
-        self._facts = FactsReader(source)
+        self._facts = FactsReader()
         self.row_filter = RowFilter(self._facts)
         self.selected_number: int | None = None  # the number of the selected row; below 0 for a heading
         self.following = True  # whether the newest row of the turns stays selected
+        self.is_settled = source is None  # whether all rows are shown and described, so that `sync` has nothing to do
         self._new = 0  # rows that came since the person moved
         self._related: frozenset[int] = frozenset()
         self._revision = -1
-        self._taken = 0
         self._drawn_with: object = None  # what all lines depend on
         self._being_read: Sequence[Row] = ()
-        self._read_at: tuple[int, int] | None = None  # what part of the list is read: its first line and height
 
     def on_unmount(self) -> None:
         self.row_filter.is_stopped = True
@@ -102,21 +100,7 @@ class LadderView(SelectingView):
     def selected_section(self) -> Section | None:
         """What the selected heading stands for; None while a row is selected."""
         item = self.selected_number
-        return None if item is None or item >= 0 else self._index.section(item, self._rows)
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether all rows are shown and described, so that `sync` has nothing to do."""
-        source = self._source
-        if source is None:
-            return True
-        is_taken = source.ladder.revision == self._revision and self._taken >= len(source.ladder.rows)
-        is_done = self._read_at == (self.top, self.view_height) and not self.row_filter.is_looking
-        return is_taken and is_done and _looks_of(source) == self._drawn_with
-
-    @property
-    def _rows(self) -> Sequence[Row]:
-        return () if self._source is None else self._source.ladder.rows
+        return None if item is None or item >= 0 else self._index.section(item)
 
     @property
     def _may_fold(self) -> bool:
@@ -124,28 +108,25 @@ class LadderView(SelectingView):
         source = self._source
         return source is not None and (source.user == "you" or source.ladder.sections.has_turns)
 
-    def title(self, width: int, *, live: bool, clears: bool, looks: int) -> str:
-        """Return the title line; `live` if more rows may come, `clears` if `escape` clears the filter from where the focus is."""
-        item, index, words, text = self.selected_number, self._index, list[str](), self.row_filter.text
-        llm = mcp = 0
-        if item == SESSION:
-            llm, mcp = map(sum, zip(*index.counts.values(), strict=True))
-        elif item is not None:
+    def title(self, width: int, *, clears: bool, looks: int) -> str:
+        """Return the title line; `clears` if `escape` clears the filter from where the focus is."""
+        item, index, row_filter = self.selected_number, self._index, self.row_filter
+        words = [] if row_filter.text else ["? signs"]
+        if item is not None and item != SESSION:
             turn = index.turn_of(item)
-            llm, mcp = index.counts[self._rows[index.home_of(item)].clock, turn]
             words.append(f"turn {turn}" if turn else "connections")
-        if self.following and live:
+        if self.following and (self._source is None or self._source.live):
             words.append("following")
         if looks:
             words.append(f"{looks:,} to look at (n)")
         below = len(index) - self.top - self.view_height if self.view_height and self.following else self._new
         if below > 0:
             words.append(f"{below:,} {'' if self.following else 'new '}below (G)")
-        if not text:
-            return title_line(llm, mcp, [*words, "/ filter"], width, has_focus=self.has_focus)
-        kept = f"{index.kept:,} of {len(self._rows):,}{' …' * self.row_filter.is_looking}"
-        words += [f"/ {clip(text, 24)}", kept, "esc clears" if clears else "/ again"]
-        return title_line(llm, mcp, words, width, least=2, has_focus=self.has_focus)
+        words.append(f"/ {clip(row_filter.text or 'filter', 24)}")
+        if row_filter.text:
+            words.append(f"{index.kept:,} of {len(self._rows):,}{' …' * row_filter.is_looking}")
+            words.append("esc clears" if clears else "/ again")
+        return title_line(index.tally(item, "llm"), index.tally(item, "mcp"), words, width, has_focus=self.has_focus)
 
     def show(self, source: SessionSource | None) -> None:
         """Show the rows of another source; one of the same session keeps the selected row."""
@@ -161,29 +142,35 @@ class LadderView(SelectingView):
 
     def filter(self, text: str) -> None:
         """Show only matching rows; an empty filter shows all. A matching selected row stays selected."""
-        if self._source is None or text == self.row_filter.text or self.row_filter.rename(text):
-            return
-        self.row_filter.is_stopped = True
-        seen = self._index.rows(self.top, self.top + self.view_height)
+        source, before, index = self._source, self.row_filter, self._index
+        seen = index.rows(self.top, self.top + self.view_height)
         first = seen if self.selected is None else [self.selected.number, *seen]
-        self.row_filter = RowFilter(self._facts, text, self._taken, first)
-        self._index.fold_anew(folds_starts=self._may_fold and not self.row_filter.is_on)
-        self._lay_out(() if self.row_filter.is_on else range(self._taken))
+        new = RowFilter(self._facts, text, len(index.homes), first)
+        if source is None or new.reading.query == before.reading.query:  # such as a blank or an unfinished term more
+            before.text, before.reading = text, new.reading
+            return
+        before.is_stopped, self.row_filter = True, new
+        folds_starts = self._may_fold and not new.is_on
+        index.lay_out(() if new.is_on else range(len(index.homes)), folds_starts=folds_starts)
+        self.cursor = None
+        self._draw_anew()
         if self._work is not None:
             wait((self._work,), _SOON_SECONDS)  # it gives up for this filter
-        self._read(self._source)
+        self._read(source)
 
-    def select(self, number: int) -> None:
-        """Select a row, in an open section."""
-        if self._index.hidden(number):
-            self._fold(self._index.home_of(number))
-        line = self._index.line_of(number)
+    def select(self, item: int) -> bool:
+        """Select a row, in an open section, or a heading; False where the filter hides it."""
+        if 0 <= item < len(self._index.homes) and self._index.hidden(item):
+            self._fold(self._index.home_of(item))
+        line = self._index.line_of(item)
         if line is not None:
             self.move_cursor(line)
+        return line is not None
 
-    def next_of(self, numbers: Iterable[int], step: int) -> int | None:
-        """Return the next (1) or previous (-1) of some rows that the filter keeps, round the ends of the list."""
-        return self._index.next_of(numbers, self.selected_number, step)
+    def to_next_of(self, numbers: Iterable[int], step: int) -> bool:
+        """Select the next (1) or previous (-1) of some rows, round the ends of the list; False if the filter keeps none."""
+        number = self._index.next_of(numbers, self.selected_number, step)
+        return number is not None and self.select(number)
 
     def to_next(self, step: int, *, is_heading: bool) -> bool:
         """Select the next (1) or the former (-1) shown row or heading; False at the end."""
@@ -194,38 +181,50 @@ class LadderView(SelectingView):
 
     # News.
 
+    @override
+    def on_resize(self) -> None:
+        self.sync()  # other rows are seen now
+
     def sync(self) -> None:
         """Show what has changed, and have visible rows read. Takes time only for changes and visible rows."""
         source = self._source
         if source is None:
             return
-        if source.ladder.revision != self._revision or self._taken < len(source.ladder.rows):
-            self._take(source.ladder)
-        if (looks := _looks_of(source)) != self._drawn_with:
+        session, ladder, index = source.session, source.ladder, self._index
+        looks = len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
+        if ladder.revision != self._revision or len(index.homes) < len(ladder.rows):
+            self._take(ladder)
+        if looks != self._drawn_with:
             self._drawn_with = looks
             self.redraw()
         self._read(source)
-        if self._sought is not None and not source.is_behind:
-            number, self._sought = source.ladder.row_of(self._sought), None
-            if number is not None:
-                self.select(number)
+        sought = None if self._sought is None or source.is_behind else ladder.row_of(self._sought)
+        if sought is not None and self.select(sought):
+            self._sought = None
+        self.is_settled &= len(index.homes) == len(ladder.rows) and not self.row_filter.is_looking
 
     def _read(self, source: SessionSource) -> None:
         """Give the thread what is to be read and filtered next, and show what it has done."""
-        rows, row_filter = source.ladder.rows, self.row_filter
-        seen = [rows[number] for number in self._index.rows(self.top, self.top + self.view_height)]
+        facts, row_filter = self._facts, self.row_filter
+        seen = [self._rows[number] for number in self._index.rows(self.top, self.top + self.view_height)]
         if self._work is None:
-            self._being_read = [row for row in seen if self._facts.is_due(row)]
-            if self._being_read or row_filter.is_looking:
-                row_filter.prepare()
-                self._work = in_thread(partial(_work, self._facts, self._being_read, row_filter))
+            due = self._being_read = [row for row in seen if facts.is_due(row)]
+
+            def work() -> None:
+                until = time.perf_counter() + _READING_SECONDS
+                for row in due:
+                    facts.read(source, row)
+                row_filter.run(source, until)
+
+            if due or row_filter.is_looking:
+                row_filter.prepare(source)
+                self._work = in_thread(work)
                 wait((self._work,), _SOON_SECONDS)
         if self._work is not None and self._work.done():
             self._work.result()
             self._work = None
             self._changed(row.number for row in self._being_read)
-        is_read = self._work is None and all(map(self._facts.is_current, seen))
-        self._read_at = (self.top, self.view_height) if is_read else None
+        self.is_settled = self._work is None and all(map(facts.is_current, seen))
         gained, lost = row_filter.take()
         if sum(map(self._index.drop, lost)):
             self._draw_anew()
@@ -233,22 +232,21 @@ class LadderView(SelectingView):
             self._extend(gained)
 
     def _take(self, ladder: Ladder) -> None:
-        before = self._taken
-        changed = ladder.changed_since(self._revision) if before else ()
+        index, is_on, before = self._index, self.row_filter.is_on, len(self._index.homes)
+        changed = [number for number in ladder.changed_since(self._revision) if number < before] if before else []
         self._revision = ladder.revision
-        self._taken = self._index.count(ladder.rows, _TAKING_SECONDS)
-        changed = [number for number in changed if number < before]
-        new = range(before, self._taken)
-        if self.following and not self.row_filter.is_on and self._may_fold and not self._index.folds_starts:
-            self._index.folds_starts = True
-            self._lay_out(range(before))
+        new = range(before, index.count(_TAKING_SECONDS))
+        if self.following and not is_on and self._may_fold and not index.folds_starts:
+            index.lay_out(range(before), folds_starts=True)  # the first turn has begun
+            self.cursor = None
+            self._draw_anew()
         self._changed(changed)
         self.row_filter.came(changed, new)
-        if sum(self._index.move(ladder.rows, number) for number in changed):  # each of them
+        if sum(map(index.move, changed)):
             self._draw_anew()
         if new:
             self.changed(0)  # the session's heading counts rows
-        if new and not self.row_filter.is_on:
+        if new and not is_on:
             self._extend(new)
             self._new += 0 if self.following else len(new)
         self._relate()
@@ -258,13 +256,6 @@ class LadderView(SelectingView):
             line = self._index.line_of(number)
             if line is not None:
                 self.changed(line)
-
-    def _lay_out(self, numbers: Iterable[int]) -> None:
-        """Make all lines again, on or near the selected row."""
-        self._index.clear()
-        self._index.extend(numbers)
-        self.cursor = None
-        self._draw_anew()
 
     def _extend(self, numbers: Sequence[int]) -> None:
         """Add lines for rows. Lines inserted above keep the visible lines in place."""
@@ -313,10 +304,7 @@ class LadderView(SelectingView):
         source, number = self._source, self.selected_number
         relatives = () if source is None or number is None or number < 0 else source.ladder.relatives(number)
         before, self._related = self._related, frozenset(relatives)
-        for number in before ^ self._related:
-            line = self._index.line_of(number)
-            if line is not None and self.top <= line < self.top + self.view_height:
-                self.refresh_lines(line)
+        self._changed(before ^ self._related)
 
     # How it is drawn.
 
@@ -329,29 +317,20 @@ class LadderView(SelectingView):
         return self._strip(number, self.view_width - 1)
 
     def _strip(self, number: int, width: int) -> Strip:
-        source, facts, item = self._source, self._facts, self._index.item_at(number)
+        source, index, item = self._source, self._index, self._index.item_at(number)
         if source is None:
             return Strip([])
-        if item < 0:
-            hidden = None if item == SESSION else self._index.hidden(item)
-            return self.strip_of(heading(self._heading(source, item, width), width, hidden))
-        row, most = source.ladder.rows[item], 8 if self.view_width < _NARROW_CELLS else 14
-        peer = max(6, min(source.ladder.numbers.widest, most))
-        return self.strip_of(row_line(source, row, facts.known(row), width, peer))
-
-    def _heading(self, source: SessionSource, item: int, width: int) -> str:
-        turn = self._index.turn_of(item)
+        if item >= 0:
+            row, most = self._rows[item], 8 if self.view_width < _NARROW_CELLS else 14
+            peer = max(6, min(source.ladder.numbers.widest, most))
+            return self.strip_of(row_line(source, row, self._facts.known(row), width, peer))
+        turn, title = index.turn_of(item), "connections"
         if item == SESSION:
-            turns, rows = len({key for key in self._index.counts if key[1]}), len(self._rows)
-            return f"session · {turns:,} turn{'s' * (turns != 1)} · {rows:,} row{'s' * (rows != 1)}"
-        if not turn:
-            return "connections"
-        step = self._rows[self._index.home_of(item)].step
-        host = source.marks(line(source.ladder.hosts.get(turn, ""), FOREIGN_CHARACTERS))
-        more = f" · {host}" if host else ""
-        if step > 1:
-            return f"turn {turn} · step {step}{more}"
-        return turn_title(source, turn, width - len(more) - _FOLDED_CELLS) + more
+            turns, rows = len({key[:2] for key in index.counts if key[1]}), len(self._rows)
+            title = f"session · {turns:,} turn{'s' * (turns != 1)} · {rows:,} row{'s' * (rows != 1)}"
+        elif turn:
+            title = turn_title(source, turn, self._rows[index.home_of(item)].step, width - _FOLDED_CELLS)
+        return self.strip_of(heading(title, width, index.hidden(item)))
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
@@ -380,10 +359,6 @@ class LadderView(SelectingView):
         drawn = (self._strip(line, max(self.view_width, COPIED_CELLS)).text.rstrip() for line in lines)
         return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
 
-    def current_source(self) -> tuple[str, str]:
-        """Return the selection; without one, the inspector decides."""
-        return self.selected_source() or ("", "")
-
     @override
     def hold_still(self) -> None:
         super().hold_still()
@@ -394,16 +369,15 @@ class LadderView(SelectingView):
         super().move_cursor(number)
         if self.cursor is not None:
             self._choose(self.cursor)
-            end = len(self._index) - 1
-            self.following = self.cursor in {end, self._index.newest_line(self.selected_number)}
+            self.following = self.cursor in {len(self._index) - 1, self._index.newest_line(self.selected_number)}
             self._new = 0 if self.following else self._new
 
     def on_line_view_opened(self, message: LineView.Opened) -> None:
         """Fold or open the section of a heading; leave a row to the inspector."""
         item = self._index.item_at(message.line)
-        if item < 0 and item != SESSION:
+        if item < SESSION:
             message.stop()
-            self._fold(-item - 1)
+            self._fold(self._index.home_of(item))
 
     def _fold(self, home: int) -> None:
         self.unselect()
@@ -418,21 +392,7 @@ class LadderView(SelectingView):
             return
         near = (row.number + sign * step for step in range(1, _NEAR_ROWS) for sign in (-1, 1))
         for number in (*source.ladder.relatives(row.number), *near):
-            is_there = 0 <= number < self._taken and source.ladder.rows.text("lane", number) == lane
+            is_there = 0 <= number < len(self._index.homes) and source.ladder.rows.text("lane", number) == lane
             if is_there and self._index.line_of(number) is not None:
                 self.select(number)
                 return
-
-
-def _looks_of(source: SessionSource) -> object:
-    """Return what lines depend on besides their rows."""
-    session, ladder = source.session, source.ladder
-    return len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
-
-
-def _work(facts: FactsReader, rows: Sequence[Row], row_filter: RowFilter) -> None:
-    """Read rows, then filter for a while."""
-    until = time.perf_counter() + _READING_SECONDS
-    for row in rows:
-        facts.read(row)
-    row_filter.run(until)

@@ -8,25 +8,20 @@ from rich.cells import cell_len
 
 from tui_host.tui.text_width import clip
 
-HOST_COLUMN = 11
+_HOST_COLUMN = 11
 """The cell in which the host's line stands."""
-_SIGNS = "? signs"
 
 
-def title_line(llm: int, mcp: int, words: Sequence[str], width: int, *, least: int = 0, has_focus: bool = False) -> str:
-    """Return the title: the captured rows per lane, and words, the first of which give way; the last `least` of them stay longest."""
+def title_line(llm: int, mcp: int, words: Sequence[str], width: int, *, has_focus: bool = False) -> str:
+    """Return the title: the captured rows per lane, and words, the first of which give way."""
     left = f"{'>' if has_focus else ' '}{llm} LLM "
-    left = f"{left}{'─' * max(1, HOST_COLUMN - len(left))}┬── {mcp} MCP "
-    kept = [*words] if least else [*words, _SIGNS]
-    if not least and cell_len(f"{left}  {' · '.join(kept)}") >= width:
-        kept.pop()
-    while kept:
-        right = f" {' · '.join(kept)} "
+    left = f"{left}{'─' * max(1, _HOST_COLUMN - len(left))}┬── {mcp} MCP "
+    for first in range(len(words)):
+        right = f" {' · '.join(words[first:])} "
         room = width - cell_len(left) - cell_len(right)
         if room >= 1:
             return f"{left}{'─' * room}{right}"
-        kept.pop(0)
-    return clip(f" {' · '.join(words[-least:])}" if least else left, width)
+    return clip(left, width)
 
 
 def legend() -> str:

@@ -35,8 +35,7 @@ class RowFacts:
 NOTHING = RowFacts()
 
 
-def is_of_model(row: Row) -> bool:
-    """Whether a row's body can be described."""
+def _is_of_model(row: Row) -> bool:
     return row.lane == "llm" and row.kind in {"request", "response"}
 
 
@@ -51,13 +50,12 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
     from tui_host.llm.outline import estimate_tokens
 
     is_too_large = row.size > LARGEST_DESCRIBED
-    if row.missing or row.words == EMPTY or (wanted is None and (is_too_large or not is_of_model(row))):
+    if row.missing or row.words == EMPTY or (wanted is None and (is_too_large or not _is_of_model(row))):
         return NOTHING
     data = body_of(source, row).data
     texts = frozenset[str]() if wanted is None else wanted.contained(data)
-    if not is_of_model(row):
-        return RowFacts(texts=texts)
-    if row.kind == "request":
+    dialect = source.dialect(row) if _is_of_model(row) else None
+    if row.lane == "llm" and row.kind == "request":
         before, count = source.before(row), estimate_tokens(data)
         is_of_turn = before is not None and before.turn == row.turn and before.clock == row.clock
         earlier = source.body(before) if before is not None and is_of_turn else None
@@ -65,7 +63,6 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
         if row.turn and row.step <= 1:  # within a turn nothing changes
             words = " · ".join(filter(None, (setup_change(source, row), words)))
         return RowFacts(words=words, tokens=f"~{short_size(count).removesuffix(' B')} tok", count=count, texts=texts)
-    dialect = source.dialect(row)
     if dialect is None:
         return RowFacts(texts=texts)
     if row.method == "GET" and row.status < 400:  # nobody asks a model so
@@ -87,26 +84,23 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
 class _Reading(NamedTuple):
     facts: RowFacts
     state: tuple[int, str]  # the row's length and links, on which the facts depend
-    wanted: WantedTexts | None
     due: float  # when a growing body may be read again
 
 
 class FactsReader:
     """Reads the facts of rows in the list's thread, and keeps them; the screen's thread only asks what is known."""
 
-    def __init__(self, source: SessionSource | None) -> None:
-        self.source = source
+    def __init__(self) -> None:
         self._readings: dict[int, _Reading] = {}
 
     def known(self, row: Row) -> RowFacts:
         """Return the facts as far as they are known."""
-        reading = self._readings.get(row.number)
-        return NOTHING if reading is None else reading.facts
+        return self._readings[row.number].facts if row.number in self._readings else NOTHING
 
     def is_current(self, row: Row) -> bool:
         """Whether no more can be known of a row."""
         reading = self._readings.get(row.number)
-        return not is_of_model(row) if reading is None else reading.state == (row.last_seq, row.words)
+        return not _is_of_model(row) if reading is None else reading.state == (row.last_seq, row.words)
 
     def is_due(self, row: Row) -> bool:
         """Whether a row is to be read: a growing one not each time that it grows."""
@@ -114,24 +108,21 @@ class FactsReader:
         waits = reading is not None and row.state == "open" and time.perf_counter() < reading.due
         return not waits and not self.is_current(row)
 
-    def read(self, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
-        """Read the facts of a row, or return them if they are known. Bytes that cannot be read have none."""
-        before = self._readings.get(row.number)
-        if self.source is None or (wanted is None and not is_of_model(row)):
-            return NOTHING
-        if before is not None and wanted in {None, before.wanted} and not self.is_due(row):
-            return before.facts
+    def read(self, source: SessionSource, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
+        """Read the facts of a row, those for the list once while it stays as it is. Bytes that cannot be read have none."""
+        if wanted is None and not self.is_due(row):
+            return self.known(row)
         began, state = time.perf_counter(), (row.last_seq, row.words)  # it may grow while it is read
         try:
-            facts = facts_of(self.source, row, wanted)
+            facts = facts_of(source, row, wanted)
         except (TuiHostError, ValueError, LookupError, RecursionError):
             facts = NOTHING
         except RuntimeError:  # the screen's thread added to a table that was being read here: another time
             return NOTHING
-        ended = time.perf_counter()
-        if is_of_model(row):
+        if wanted is None:
+            ended = time.perf_counter()
             due = ended + max(_SHORTEST_PAUSE_SECONDS, _PATIENCE * (ended - began))
-            self._readings[row.number] = _Reading(facts, state, wanted, due)
-        if len(self._readings) > _REMEMBERED_ROWS:
-            del self._readings[next(iter(self._readings))]
+            self._readings[row.number] = _Reading(facts, state, due)
+            if len(self._readings) > _REMEMBERED_ROWS:
+                del self._readings[next(iter(self._readings))]
         return facts
