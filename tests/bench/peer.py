@@ -135,7 +135,8 @@ TOOLS = [
     {"name": name, "description": f"{name}.", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
     for name in ("echo", "long")
 ]
-LONG = "x" * 10_000_000
+LONG = json.dumps({"content": [{"type": "text", "text": "x" * 10_000_000}]}).encode()
+"""Written once: what it takes to write it is nobody's time."""
 
 
 def result_of(method: str, params: dict[str, object]) -> object:
@@ -146,8 +147,7 @@ def result_of(method: str, params: dict[str, object]) -> object:
         case "tools/list":
             return {"tools": TOOLS}
         case "tools/call":
-            text = LONG if params["name"] == "long" else json.dumps(params.get("arguments"))
-            return {"content": [{"type": "text", "text": text}]}
+            return {"content": [{"type": "text", "text": json.dumps(params.get("arguments"))}]}
         case "ping":
             return {}
         case _:
@@ -174,7 +174,12 @@ def serve_mcp(seconds: float, rate: int) -> None:
             threading.Thread(target=log, args=(rate,), daemon=True).start()
         if "id" not in message or "method" not in message:
             continue
-        result = result_of(message["method"], message.get("params") or {})
+        params = message.get("params") or {}
+        if params.get("name") == "long":
+            sys.stdout.buffer.writelines((b'{"jsonrpc":"2.0","id":%d,"result":' % message["id"], LONG, b"}\n"))
+            sys.stdout.buffer.flush()
+            continue
+        result = result_of(message["method"], params)
         error = {"code": -32601, "message": "no such method"}
         answer = {"error": error} if result is None else {"result": result}
         write({"id": message["id"], **answer})
