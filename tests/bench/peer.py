@@ -174,7 +174,7 @@ def serve_mcp(seconds: float, rate: int) -> None:
             threading.Thread(target=log, args=(rate,), daemon=True).start()
         if "id" not in message or "method" not in message:
             continue
-        params = message.get("params") or {}
+        params: dict[str, object] = message.get("params") or {}
         if params.get("name") == "long":
             sys.stdout.buffer.writelines((b'{"jsonrpc":"2.0","id":%d,"result":' % message["id"], LONG, b"}\n"))
             sys.stdout.buffer.flush()

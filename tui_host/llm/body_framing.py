@@ -6,12 +6,12 @@ not streamed becomes the events that would have been streamed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Literal, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.json.reading import DEPTH, read_json
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import Node, spans
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerReader
@@ -25,7 +25,6 @@ Framing: TypeAlias = Literal["sse", "lines"]
 _HEAD_BYTES = 500  # shown if nothing of the body can be read
 _DONE = "[DONE]"
 _BOM = b"\xef\xbb\xbf"
-_STRICT = json.JSONDecoder()
 
 
 class BodyDecoder:
@@ -85,13 +84,18 @@ class BodyDecoder:
 
     def _read(self, pieces: Sequence[SseEvent]) -> None:
         """Read pieces of the stream: events, the rest of a cut event, or bytes between events."""
+        from pydantic_core import from_json  # takes a third of the standard library's time, but long to load
+
         state = self._reading
         for piece in pieces:
             if self._has_stopped:
                 return
             state.start, state.end = piece.start, piece.end
             if piece.kind == "event":
-                value = _object_in(piece.data) or self._odd_object(piece.data)
+                parsed: JSON = None
+                with suppress(ValueError):  # what is not strict is read tolerantly, and in words
+                    parsed = from_json(piece.data)
+                value = parsed if isinstance(parsed, dict) else self._odd_object(piece.data)
                 if value is not None:
                     state.event(value, piece.data)
                     if state.has_foreign and not self._spoken:
@@ -214,18 +218,6 @@ class LineDecoder:
         if not start and data.startswith(_BOM):
             start, data = len(_BOM), data[len(_BOM) :]
         return [SseEvent(start, start + len(data), data)] if data.strip() else []
-
-
-def _object_in(data: bytes) -> dict[str, JSON] | None:
-    """Parse the usual event, which is one strict object; None for one that must be read tolerantly, and in words."""
-    if data[:1] != b"{" or data.count(b"{") + data.count(b"[") > DEPTH:
-        return None
-    try:
-        text = data.decode()
-        value, end = _STRICT.raw_decode(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if end == len(text) else None
 
 
 def source(data: bytes, *path: str | int) -> str:
