@@ -13,7 +13,7 @@ from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.keys import ACTIONS
-from tui_host.tui.screens.help_screen import HelpScreen, shipped_documents
+from tui_host.tui.screens.help_screen import DOCUMENTS, HelpScreen
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.request_screen import RequestScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
@@ -191,7 +191,7 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     assert app.prompt.text == "/inspektor"
     assert not app.session.turn
     names = [command.title.split(" ")[0] for command in app.app.get_system_commands(app.app.screen)]
-    documents = ["read:"] * len(shipped_documents())
+    documents = ["read:"] * len(DOCUMENTS)
     panes = [
         "contents",
         "values",

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from tui_host.capture.visible import hidden
 from tui_host.tui.markdown.page import NO_INKS
 from tui_host.tui.text_width import break_lines, cut, fill, fold, joint
-from tui_host.tui.widgets.lines.selection import cells_in, stretch_at, word_at
+from tui_host.tui.widgets.lines.selection import cells_in, stretch_at
 from tui_host.tui.widgets.transcript.blocks import Blocks, Budget, ItemPart
 
 
@@ -222,7 +222,7 @@ def test_any_markup_can_be_drawn_streamed_and_selected(source: str, width: int, 
             start, end = stretch_at(letters, cell)
             assert start <= end
             assert cells_in(letters, (start, start), 20) is None
-            word_at(letters, cell)
+            stretch_at(letters, cell, by_words=True)
             made.blocks.copied(start, end)
 
 

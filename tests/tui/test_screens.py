@@ -27,17 +27,17 @@ from tui_host.host.host import Host
 from tui_host.llm.dialects.table import dialect
 from tui_host.servers.catalog import LogLine
 from tui_host.settings.load import Overrides, load
+from tui_host.settings.paths import documents
 from tui_host.settings.save import STATE_FILE
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.keys import ACTIONS, keys_of
+from tui_host.tui.keys import ACTIONS
 from tui_host.tui.screens.field_screen import FieldScreen, KeyScreen
-from tui_host.tui.screens.help_screen import DocumentScreen, places, shipped_documents
+from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen, DocumentView, places
 from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import KeyLine, PageScreen
 from tui_host.tui.screens.server_sheet import ServerChoices, ServerSheets
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.screens.sessions_screen import HELD_SECONDS
-from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.status_lines import StatusLine
 
@@ -566,14 +566,14 @@ CONTRACT = (
 
 
 async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document_by_its_number(app: Running) -> None:
-    names = shipped_documents()
     await opened(app, "f3")
     await opened(app, "f1")
     await app.until_shown(
-        "Where you were", "connect, or reconnect", *(f"{n} {name}" for n, name in enumerate(names, 1))
+        "Where you were", "connect, or reconnect", *(f"{n} {name}" for n, name in enumerate(DOCUMENTS, 1))
     )
+    assert sorted(DOCUMENTS) == sorted(path.stem for path in documents().glob("*.md"))
     view = shown(app).query_one(DocumentView)
-    wanted = {*places(), *CONTRACT, *(key.shown for kind in places().values() for key in keys_of(kind))}
+    wanted = {*places(), *CONTRACT, *(key.shown for keys in places().values() for key in keys)}
     wanted |= {f" {action.shown} " for action in ACTIONS if action.shown}
 
     def missing() -> set[str]:

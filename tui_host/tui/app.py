@@ -398,7 +398,7 @@ class TuiHost(App[int]):
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return the palette's entries: the table of actions, and the documents that come with the program."""
-        from tui_host.tui.screens.help_screen import DOCUMENTS, shipped_documents
+        from tui_host.tui.screens.help_screen import DOCUMENTS
 
         for action in ACTIONS:
             if action.name != "palette":
@@ -407,8 +407,8 @@ class TuiHost(App[int]):
         for key, _ in self._pane_keys():
             title = f"{key.command:<20}{key.shown:<8}{key.help[:1].upper()}{key.help[1:]}"
             yield SystemCommand(title, "", partial(self.run_command, key.command))
-        for name in shipped_documents():
-            title = f"{f'read: {name}':<28}{DOCUMENTS.get(name, '')}"
+        for name, words in DOCUMENTS.items():
+            title = f"{f'read: {name}':<28}{words}"
             yield SystemCommand(title, "", partial(self._read_document, name))
 
     def _read_document(self, name: str) -> None:

@@ -37,11 +37,6 @@ def joint(before: str, after: str) -> str:
     return "" if _WIDE_END.search(before) and _WIDE_START.match(after) else " "
 
 
-def clean(text: str, style: Style) -> Segment:
-    """Return a visible segment of foreign text; tabs and newlines become symbols."""
-    return Segment(visible(text, newlines=False), style)
-
-
 def fill(text: str, width: int) -> list[tuple[int, int]]:
     """Return where the lines of a text without line breaks begin and end, in characters."""
     if (len(text) <= width and text.isascii()) or cell_len(text) <= width:
@@ -134,13 +129,14 @@ def cut(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
 
 
 def break_lines(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """Split segments at line breaks into visible lines."""
+    """Split segments of foreign text at line breaks into visible lines; tabs become symbols."""
     lines: list[list[Segment]] = [[]]
     for text, style, _ in segments:
-        first, *rest = text.split("\n")
-        if first:
-            lines[-1].append(clean(first, style or Style.null()))
-        lines.extend([clean(row, style or Style.null())] if row else [] for row in rest)
+        for number, row in enumerate(text.split("\n")):
+            if number:
+                lines.append([])
+            if row:
+                lines[-1].append(Segment(visible(row, newlines=False), style or Style.null()))
     return lines
 
 

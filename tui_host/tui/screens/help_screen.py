@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import ClassVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from typing_extensions import override
@@ -16,17 +18,19 @@ from tui_host.capture.ladder.row_filter import FIELDS
 from tui_host.settings.paths import documents
 from tui_host.tui import screens
 from tui_host.tui.keys import ACTIONS, Key, keys_of
+from tui_host.tui.markdown.page import Inks
 from tui_host.tui.questions.approval import Approval
 from tui_host.tui.questions.elicitation import AskPanel
 from tui_host.tui.screens.main_screen import MainScreen
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.details.detail_panel import Detail
-from tui_host.tui.widgets.document_view import DocumentView
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
+from tui_host.tui.widgets.transcript.block_view import BlockView
+from tui_host.tui.widgets.transcript.blocks import Blocks, Budget, ItemPart, estimate
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 PLACES: dict[str, type[Widget]] = {
@@ -58,11 +62,7 @@ ABOUT_MARKS = (
         "at a row's end: a secret was removed before saving. In a text: here stood a secret, with its name and length",
     ),
     ("x12", "twelve frames that say the same, folded into one row"),
-)
-ABOUT_OTHERS = (
-    ("tui-host tap", "stands between another host and its model (llm) or a server (stdio, http); f5 lists what passes"),
-    ("tui-host open FILE", "shows what others captured: HAR, JSON lines, bodies, streams"),
-    ("inferred", "linked by name, arguments, time and result: the other host does not record what belongs together"),
+    ("inferred", "linked by name, arguments, time and result: another host does not record what belongs together"),
     ("?", "maybe: the likeliest of several calls, by order; J on it lists the others and joins by hand"),
     ("its frame is not known", "the model was told a result, and no tapped frame brought it"),
 )
@@ -85,77 +85,69 @@ DOCUMENTS = {
     "promises": "what always holds, and the tests for it",
     "architecture": "how the program is built",
 }
-"""The subject of each document, in the order of the help screen."""
+"""The documents that come with the program, and their subjects, in the order of the help screen."""
+_PATIENCE = 2.0
+"""Seconds that may be spent on finding a place in a document."""
 _CHINESE = re.compile(r"^#+ .*[\u4e00-\u9fff]", re.MULTILINE)
 
 
-def shipped_documents() -> list[str]:
-    """Return the names of the documents that come with the program, the most useful first."""
-    names = sorted(path.stem for path in documents().glob("*.md"))
-    return sorted(names, key=lambda name: [*DOCUMENTS, name].index(name))
-
-
-def places() -> dict[str, type[Widget]]:
-    """Return the classes whose keys stand in the help, by their titles."""
+def places() -> dict[str, Sequence[Key]]:
+    """Return the keys that stand in the help, by the titles of the places where they work."""
     for module in pkgutil.iter_modules(screens.__path__):
         import_module(f"{screens.__name__}.{module.name}")
-    found = dict(PLACES)
-    kinds = PageScreen.__subclasses__()
+    classes, kinds = dict(PLACES), PageScreen.__subclasses__()
     for kind in kinds:
         kinds += kind.__subclasses__()
         if kind.HEADING:
-            found[kind.HEADING] = kind
-    return found
+            classes[kind.HEADING] = kind
+    every = frozenset(classes.values())
+    return {title: keys_of(kind, but=every - {kind}) for title, kind in classes.items()}
 
 
 def places_of(name: str) -> list[str]:
     """Return where a key works, by textual's name of the key."""
-    classes = places()
-    but = frozenset(classes.values())
-    return [
-        title for title, kind in classes.items() if any(name in key.names for key in keys_of(kind, but=but - {kind}))
-    ]
+    return [title for title, keys in places().items() if any(name in key.names for key in keys)]
 
 
 def help_text(here: Sequence[type] = ()) -> str:
     """Return the help as Markdown, beginning with the keys of the classes where the user was, the innermost first."""
-    everywhere = [(action.shown, action.help[:1].lower() + action.help[1:]) for action in ACTIONS if action.shown]
-    blocks = [*ABOUT, *_documents_block()]
-    if here:
-        blocks += ["## Where you were", _keys_table(keys_of(*here))]
-    blocks += ["## Everywhere", _table("key", "what it does", everywhere)]
-    classes = places()
-    for title, kind in classes.items():
-        if keys := keys_of(kind, but=frozenset(classes.values()) - {kind}):
-            blocks += [f"## {title}", _keys_table(keys)]
-    for title, meanings in (
+    tables: list[tuple[str, Iterable[tuple[str, str]]]] = [
+        ("Documents", ((f"{at} {name}", words) for at, (name, words) in enumerate(DOCUMENTS.items(), 1))),
+        ("Where you were", ((key.shown, key.help) for key in keys_of(*here))),
+        ("Everywhere", ((act.shown, act.help[:1].lower() + act.help[1:]) for act in ACTIONS if act.shown)),
+        *((title, [(key.shown, key.help) for key in keys]) for title, keys in places().items()),
         ("The filter of the inspector", ABOUT_FILTER),
         ("Marks in the inspector", ABOUT_MARKS),
-        ("Other hosts", ABOUT_OTHERS),
-    ):
-        blocks += [f"## {title}", _table("what", "meaning", meanings)]
-    return "\n\n".join(blocks) + "\n"
+    ]
+    text = "\n\n".join(ABOUT)
+    for title, rows in tables:
+        cells = ([re.sub(r"([\\`*_<>|])", r"\\\1", words) for words in row] for row in rows)
+        if lines := "\n".join(f"| {left} | {right} |" for left, right in cells):
+            text += f"\n\n## {title}\n\n| what | meaning |\n| --- | --- |\n{lines}"
+    return f"{text}\n"
 
 
-def _keys_table(keys: Iterable[Key]) -> str:
-    return _table("key", "what it does", [(key.shown, key.help) for key in keys])
+class DocumentView(BlockView):
+    """Draws a Markdown source."""
 
+    AROUND = 1 << 20  # all of it, so that the scroll bar is right
 
-def _documents_block() -> Iterator[str]:
-    names = shipped_documents()
-    if names:
-        yield "## Documents"
-        rows = [(f"{number} {name}", DOCUMENTS.get(name, "")) for number, name in enumerate(names, 1)]
-        yield _table("press", "to read about", rows)
+    def __init__(self, source: str) -> None:
+        self._source = source
+        blocks = Blocks(self._parts, lambda _, width: estimate(source, width), lambda _: source)
+        super().__init__(blocks, classes="page-body")
 
+    def _parts(self, _number: int, _width: int, _inks: Inks) -> list[ItemPart]:
+        return [ItemPart(0, source=self._source, edge=Segment(" ", Style.null()))]
 
-def _table(left: str, right: str, rows: Sequence[tuple[str, str]]) -> str:
-    lines = [f"| {_cell(key)} | {_cell(words)} |" for key, words in rows]
-    return "\n".join([f"| {left} | {right} |", "| --- | --- |", *lines])
+    def current_source(self) -> tuple[str, str]:
+        """Return the selection, or else the whole source, and what it is."""
+        return self.selected_source() or ("document", self._source)
 
-
-def _cell(words: str) -> str:
-    return re.sub(r"([\\`*_<>|])", r"\\\1", words)
+    def show_offset(self, offset: int) -> None:
+        """Scroll a character of the source to the top."""
+        self.blocks.settle(0, 1, Budget(_PATIENCE))
+        self.show_line(self.blocks.source_line(0, 0, offset), top=True)
 
 
 class TextScreen(PageScreen):
@@ -163,15 +155,15 @@ class TextScreen(PageScreen):
 
     def __init__(self, text: str, heading: str = "") -> None:
         super().__init__(heading)
-        self._text = text
+        self._view = DocumentView(text)
 
     @override
     def body(self) -> Sequence[Widget]:
-        return [DocumentView(self._text, classes="page-body")]
+        return [self._view]
 
     def look(self) -> None:
         """Draw more of the text."""
-        self.query_one(DocumentView).sync()
+        self._view.sync()
 
 
 class HelpScreen(TextScreen):
@@ -191,9 +183,8 @@ class HelpScreen(TextScreen):
         super().__init__(help_text(here))
 
     def action_read(self, number: int) -> None:
-        names = shipped_documents()
-        if number <= len(names):
-            self.app.push_screen(DocumentScreen(names[number - 1]))  # pyright: ignore[reportUnknownMemberType]
+        for name in [*DOCUMENTS][number - 1 : number]:
+            self.app.push_screen(DocumentScreen(name))  # pyright: ignore[reportUnknownMemberType]
 
 
 class DocumentScreen(TextScreen):
@@ -207,8 +198,8 @@ class DocumentScreen(TextScreen):
     def __init__(self, name: str) -> None:
         text = (documents() / f"{name}.md").read_text(encoding="utf-8")
         self._chinese = _CHINESE.search(text)
-        super().__init__(text, f"{name}: {DOCUMENTS.get(name, name)}{'   z 中文' if self._chinese else ''}")
+        super().__init__(text, f"{name}: {DOCUMENTS[name]}{'   z 中文' if self._chinese else ''}")
 
     def action_chinese(self) -> None:
         if self._chinese:
-            self.query_one(DocumentView).show_offset(self._chinese.start())
+            self._view.show_offset(self._chinese.start())

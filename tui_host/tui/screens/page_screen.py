@@ -281,7 +281,7 @@ class Browse(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        choices = ChoiceList(least=self.LEAST, id="list")
+        choices = ChoiceList(id="list")
         choices.can_focus = not self.FILTER_FIRST
         field = Input(placeholder=self.FILTER, compact=True, disabled=not self.FILTER_FIRST)
         if not self.HAS_SHEET:

@@ -160,9 +160,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def width_changed(self) -> None:
         """Called before lines are drawn in a new width."""
 
-    def person_moves(self) -> None:
-        """Called before a key moves the cursor or the lines."""
-
     # For subclasses to call.
 
     @property
@@ -209,12 +206,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Update after lines were added or removed at the end."""
         before = self.virtual_size.height
         count = self.line_count()
+        if count < before:
+            self.redraw()
+            return
         self.set_height(count)
-        if count > before:
-            self.refresh_lines(before, count - before)
-        elif count < before:
-            self.changed(count, before - count)
-            self.refresh()
+        self.refresh_lines(before, count - before)
         self._hold_tail()
 
     def changed(self, first: int, count: int = 1) -> None:
@@ -374,7 +370,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if number == self.cursor:
             self.post_message(self.Opened(self, number))
         else:
-            self.person_moves()
             self.move_cursor(number)
 
     def move_cursor(self, number: int) -> None:
@@ -394,7 +389,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Opened(self, self.cursor))
 
     def action_line(self, step: int) -> None:
-        self.person_moves()
         if not self.has_cursor:
             self._scroll_to_line(self.top + step)
         elif self.cursor is None:
@@ -403,7 +397,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.move_cursor(self.cursor + step)
 
     def action_page(self, step: int) -> None:
-        self.person_moves()
         distance = step * max(1, self.view_height - 1)
         if self.has_cursor:
             self.move_cursor((self.top if self.cursor is None else self.cursor) + distance)
@@ -411,13 +404,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self._scroll_to_line(self.top + distance)
 
     def action_first(self) -> None:
-        self.person_moves()
         if self.has_cursor:
             self.move_cursor(0)
         self._scroll_to_line(0)
 
     def action_last(self) -> None:
-        self.person_moves()
         if self.has_cursor:
             self.move_cursor(self.line_count() - 1)
         self.to_tail()

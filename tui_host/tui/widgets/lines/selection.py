@@ -60,15 +60,18 @@ def whole_line(key: Spot, place: int) -> Sequence[Letters]:
     return (Letters(0, "", key, (place, place + 1), is_whole=True),)
 
 
-def stretch_at(letters: Sequence[Letters], cell: int) -> Stretch:
-    """Return the stretch at a cell of a line; empty before and behind the text."""
-    run = _run_at(letters, cell)
+def stretch_at(letters: Sequence[Letters], cell: int, *, by_words: bool = False) -> Stretch:
+    """Return the character, or the word, at a cell of a line; empty before and behind the text, and of no word."""
+    run = next((run for run in reversed(letters) if run.x <= cell), letters[0])
     if run.is_whole:
-        return run.spot(0), run.spot(-1)
+        return run.spot(0), run.spot(0 if by_words else -1)
     span = character_at(run.text, cell - run.x) if cell >= run.x else None
     if span is None:
         spot = run.spot(0 if cell < run.x else -1)
         return spot, spot
+    if by_words:
+        words = (word.span() for word in _WORD.finditer(run.text))
+        span = next((word for word in words if word[0] <= span[0] < word[1]), span)
     start = run.places[span[0]]
     # Several drawn characters may stand for one.
     end = next((place for place in run.places[span[1] :] if place > start), run.places[-1])
@@ -83,24 +86,8 @@ def cells_in(letters: Sequence[Letters], selected: Stretch, width: int) -> tuple
         if run.is_whole:
             return (0, width) if first <= run.spot(0) < last else None
         chosen = [at for at in range(len(run.text)) if first <= run.spot(at) < last]
-        if chosen:
-            cells += [run.x + cell_len(run.text[: chosen[0]]), run.x + cell_len(run.text[: chosen[-1] + 1])]
+        cells += [run.x + cell_len(run.text[:end]) for at in chosen for end in (at, at + 1)]
     return (cells[0], cells[-1]) if cells else None
-
-
-def word_at(letters: Sequence[Letters], cell: int) -> Stretch | None:
-    """Return the word at a cell; None where a second click means something else."""
-    run = _run_at(letters, cell)
-    span = character_at(run.text, cell - run.x) if cell >= run.x and not run.is_whole else None
-    if span is None:
-        return None
-    words = (word.span() for word in _WORD.finditer(run.text))
-    first, last = next((word for word in words if word[0] <= span[0] < word[1]), span)
-    return run.spot(first), run.spot(last)
-
-
-def _run_at(letters: Sequence[Letters], cell: int) -> Letters:
-    return next((run for run in reversed(letters) if run.x <= cell), letters[0])
 
 
 class SelectingView(LineView):
@@ -195,10 +182,11 @@ class SelectingView(LineView):
             self._drag_on()
             return
         self.unselect()
-        is_word = is_second and at.y + self.top < self.line_count()
-        if is_word and (word := word_at(*self._under(content, at))) is not None:
-            self.is_dragged = True
-            self.select_text(word)
+        if is_second and at.y + self.top < self.line_count():
+            word = stretch_at(*self._under(content, at), by_words=True)
+            if word[0] != word[1]:
+                self.is_dragged = True
+                self.select_text(word)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
         content, at = self.selectable, event.get_content_offset_capture(self)

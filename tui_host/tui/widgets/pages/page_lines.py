@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import wait
+from itertools import islice
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -16,6 +17,7 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from typing_extensions import override
 
+from tui_host.tui.in_thread import in_thread
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.pages.text_page import Below, BytesPage, LineItem, Match, TextPage
@@ -50,6 +52,7 @@ class PageLines(SelectingView):
         # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
         self._below: list[tuple[Page, int, int]] = []
         self._wanted = (-1, -1)  # the keys that top and cursor are to have, once there are lines for them
+        self._placed: tuple[int, int | None] = (0, None)  # where they are meanwhile, unless a person moves
         self._item: LineItem | None = None  # what is current
         self._fitted = 0
         self._is_whole = False
@@ -111,12 +114,12 @@ class PageLines(SelectingView):
             self.cursor = None
         elif cursor < 0:
             self.cursor = self.page.line_of(0)
-        self._wanted = top, cursor
+        self._wanted, self._placed = (top, cursor), (self.top, self.cursor)
         self._go_to_wanted()
 
     def _go_to_wanted(self) -> None:
-        """Put top and cursor on their former lines, as soon as these are made, or a person moves."""
-        top, cursor = self._wanted
+        """Put top and cursor on their former lines, as soon as these are made, unless a person has moved."""
+        top, cursor = self._wanted if self._placed == (self.top, self.cursor) else (-1, -1)
         if top >= 0:
             line = self.page.line_of(top)
             self.show_line(line, top=True)
@@ -124,7 +127,7 @@ class PageLines(SelectingView):
         if cursor >= 0 and self.has_cursor:
             self.cursor = line = self.page.line_of(cursor)
             cursor = -1 if self.page.key(line) >= cursor else cursor
-        self._wanted = top, cursor
+        self._wanted, self._placed = (top, cursor), (self.top, self.cursor)
         self._find_item()
 
     def advance(self) -> None:
@@ -208,7 +211,6 @@ class PageLines(SelectingView):
     def go_to(self, match: Match) -> None:
         """Show a place, and make it the current one."""
         line = self.page.reveal(match)
-        self.person_moves()
         self.redraw()
         if not self.top <= line < self.top + self.view_height:
             self.show_line(max(0, line - self.view_height // 3), top=True)
@@ -216,8 +218,9 @@ class PageLines(SelectingView):
             self.move_cursor(line)
         else:
             self.select_text(((match.start,), (match.end,)))
-        if line >= len(self.page) - 1 and not match.keys:  # the last one that is made
-            self._wanted = match.start, match.start
+        is_made = line < len(self.page) - 1 or match.keys
+        self._wanted = (-1, -1) if is_made else (match.start, match.start)
+        self._placed = self.top, self.cursor
 
     # Lines.
 
@@ -271,13 +274,9 @@ class PageLines(SelectingView):
     def width_changed(self) -> None:
         self._refit(*self._keys())
 
-    @override
-    def person_moves(self) -> None:
-        self._wanted = (-1, -1)
-
 
 class PageSearch:
-    """A search on a page: its places are collected in slices, and gone through one by one.
+    """A search on a page, whose places are collected in a thread, and gone through one by one.
 
     Args:
         text: The text; large and small letters are alike.
@@ -288,49 +287,40 @@ class PageSearch:
         self.text = text
         # A blank behind a colon may be missing: JSON is drawn with it.
         self.pattern = re.compile(re.escape(text).replace(r":\ ", r":\s*"), re.IGNORECASE)
-        self._current = -1
-        self._goal: int | None = 0  # the number of the place to go to, once it is collected
-        self.begin(page, hold=True)
+        self.begin(page)
+        self._goal = 0
 
     def begin(self, page: Page, *, hold: bool = False) -> None:
         """Collect the places of another page; with `hold`, of a page that only grew."""
-        self._places: Iterator[Match | None] = page.places(self.pattern)
-        self._matches: list[Match] = []
-        self.is_whole = False  # whether all places are collected
+        self._places = in_thread(lambda: list(islice(page.places(self.pattern), MOST)))
         if not hold:
-            self._current, self._goal = -1, None
+            self._current = -1
+            self._goal: int | None = None  # the number of the place to go to, once they are collected
 
     @property
     def is_done(self) -> bool:
         """Whether `look` has nothing to do."""
-        return self.is_whole and self._goal is None
+        return self._places.done() and self._goal is None
 
     @property
     def words(self) -> str:
         """The place and the number of places: `3 of 17`."""
-        count = len(self._matches)
+        if not self._places.done():
+            return "looking"
+        count = len(self._places.result())
         if not count:
-            return "not on this page" if self.is_whole else "looking"
-        more = "" if self.is_whole else "…"
-        return f"{count:,}{more} here" if self._current < 0 else f"{self._current + 1:,} of {count:,}{more}"
+            return "not on this page"
+        return f"{count:,} here" if self._current < 0 else f"{self._current + 1:,} of {count:,}"
 
     def step(self, step: int) -> None:
         """Ask for the next (1) or the former (-1) place; behind the last comes the first."""
         self._goal = self._current + step if self._current >= 0 else min(step, 0)
 
     def look(self, seconds: float) -> Match | None:
-        """Collect more places for a time; returns the place to go to, once."""
-        until = time.perf_counter() + seconds
-        while not self.is_whole and time.perf_counter() < until:
-            match = next(self._places, self)
-            if isinstance(match, Match):
-                self._matches.append(match)
-            self.is_whole = match is self or len(self._matches) >= MOST
-        goal, count = self._goal, len(self._matches)
-        if goal is None or not (0 <= goal < count or self.is_whole):
+        """Wait a while for the places; returns the place to go to, once."""
+        wait((self._places,), seconds)
+        if self._goal is None or not self._places.done():
             return None
-        self._goal = None
-        if not count:
-            return None
-        self._current = goal % count
-        return self._matches[self._current]
+        goal, self._goal, places = self._goal, None, self._places.result()
+        self._current = goal % len(places) if places else -1
+        return places[self._current] if places else None

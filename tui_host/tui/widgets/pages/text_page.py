@@ -31,7 +31,7 @@ NARROWEST = 8
 DEEPEST = 120
 """Depth from which lines are all alike: their depths are bytes."""
 _SEARCHED = 1 << 16
-"""Characters searched between two looks at the clock."""
+"""Characters that are searched at once: a millisecond or less."""
 _MOST_HEX_BYTES = 1 << 16
 _PICTURE = re.compile("([\u2400-\u2421]+|⟨[^⟩]{1,12}⟩)")
 BACK = "escape: back"
@@ -46,9 +46,9 @@ class Match(NamedTuple):
     keys: tuple[str, ...] = ()  # of the entry that it stands in and those above, outermost first; empty in a text
 
 
-def matches(text: str, pattern: re.Pattern[str], keys: tuple[str, ...] = ()) -> Iterator[Match | None]:
-    """Yield the places of a pattern in a text, and None behind each piece of the text."""
-    place, reach = 0, _SEARCHED + len(pattern.pattern)
+def matches(text: str, pattern: re.Pattern[str], keys: tuple[str, ...] = ()) -> Iterator[Match]:
+    """Yield the places of a pattern in a text."""
+    place, reach = 0, _SEARCHED + len(pattern.pattern)  # in pieces, between which other threads get their turn
     while place < len(text):
         end = place + _SEARCHED
         for match in pattern.finditer(text, place, place + reach):
@@ -57,7 +57,6 @@ def matches(text: str, pattern: re.Pattern[str], keys: tuple[str, ...] = ()) -> 
             yield Match(*match.span(), keys)
             place = match.end()
         place = max(place, end)
-        yield None
 
 
 class Below(NamedTuple):
@@ -200,8 +199,8 @@ class TextPage:
         """Return the line of a key, or the nearest line that is made."""
         return 0 if key < 0 else self._line_at(bisect_right(self._starts, key) - 1)
 
-    def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
-        """Yield the places of a pattern, None where there is time for other work."""
+    def places(self, pattern: re.Pattern[str]) -> Iterator[Match]:
+        """Yield the places of a pattern."""
         return matches(self.text, pattern)
 
     def reveal(self, match: Match) -> int:

@@ -208,10 +208,8 @@ class TreePage:
 
     # Searching and selecting.
 
-    def places(self, pattern: re.Pattern[str]) -> Iterator[Match | None]:
-        for entry in self._sheet.lines:
-            yield from _places_in(entry, pattern)
-            yield None
+    def places(self, pattern: re.Pattern[str]) -> Iterator[Match]:
+        return _places_in(self._sheet.lines, pattern)
 
     def reveal(self, match: Match) -> int:
         key, depth = 0, len(match.keys)
@@ -312,16 +310,13 @@ def _text_page(entry: SheetLine, note: str = "") -> TextPage:
     return TextPage(what, text, form=form, notes=notes, outer=None if place_of is None else outer)
 
 
-def _places_in(entry: SheetLine, pattern: re.Pattern[str], above: tuple[str, ...] = ()) -> Iterator[Match | None]:
-    """Yield the places in the text of an entry, else its label, then those in the entries below."""
-    keys, is_in_text = (*above, entry.key), False
-    for match in matches(entry.text(), pattern, keys) if entry.text is not None else ():
-        is_in_text = is_in_text or match is not None
-        yield match
-    if not is_in_text and pattern.search(entry.label):
-        yield Match(-1, -1, keys)
-    for child in entry.children:
-        yield from _places_in(child, pattern, keys)
+def _places_in(entries: Sequence[SheetLine], pattern: re.Pattern[str], above: tuple[str, ...] = ()) -> Iterator[Match]:
+    """Yield the places in the text of each entry, else its label, then those in the entries below."""
+    for entry in entries:
+        keys = *above, entry.key
+        places = [] if entry.text is None else list(matches(entry.text(), pattern, keys))
+        yield from places or ([Match(-1, -1, keys)] if pattern.search(entry.label) else [])
+        yield from _places_in(entry.children, pattern, keys)
 
 
 def _size_of(entry: SheetLine) -> float:
