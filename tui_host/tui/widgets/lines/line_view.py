@@ -299,10 +299,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def render_line(self, y: int) -> Strip:
-        return self._stand().lay(self._line(y))
+        return self._stand().lay(self._line(y + self.top))
 
-    def _line(self, y: int) -> Strip:
-        number = y + self.top
+    def _line(self, number: int) -> Strip:
         return Strip([]) if number >= self.virtual_size.height else self.decorate(number, self.strip_at(number))
 
     @override
@@ -311,8 +310,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         ground, strips = self._stand(), list[Strip]()
         if self.styles.gutter != (0, 0, 0, 0) or self.opacity != 1.0:
             return super().render_lines(crop)
+        top = self.top
         for y in crop.line_range:
-            line = self._line(y)
+            line = self._line(y + top)
             look = tuple(line)  # lines that look the same are the same strip, however often they are decorated
             finished = self._finished.get(look)
             if finished is None:
