@@ -14,7 +14,7 @@ from tests.tui.waiting import at_work, until
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, NoteItem, SummaryItem, UserItem
 from tui_host.tui.markdown.page import NO_INKS
-from tui_host.tui.suggestions import Offers
+from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.transcript.items import Items
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -48,9 +48,9 @@ def shown(view: Transcript) -> str:
         ({"decision": "edited", "words": ""}, '✓ math.multiply {"a":6,"b":5} 30', ['the model asked {"a": 6, "b": 5}', "ran 12 ms"]),
         ({}, '✓ math.multiply {"a":6,"b":5} 30', ["approved once · you 2.5 s · ran 12 ms"]),
         (
-            {"words": "session rule", "waited": 0.0, "notice": "3 equal calls in this turn"},
+            {"words": "session rule", "waited": 0.0, "contents": "image/png, 2 kB\naudio/wav, 3 kB"},
             '✓ math.multiply {"a":6,"b":5} 30',
-            ["session rule · ran 12 ms", "! 3 equal calls in this turn"],
+            ["session rule · ran 12 ms", "image/png, 2 kB · audio/wav, 3 kB"],
         ),
         (
             {"misfits": "a: '6' is not of type 'number'\n'b' is a required property", "words": ""},
@@ -63,7 +63,7 @@ def test_a_call_says_its_state_who_decided_and_what_is_wrong_with_it(
     changes: dict[str, str | float], first: str, others: list[str] | None
 ) -> None:
     item = replace(MULTIPLY, **changes)
-    parts = Items(Conversation([item]), str).parts(0, 60, NO_INKS)
+    parts = Items(Conversation([item]), str, NOTHING_OFFERED).parts(0, 60, NO_INKS)
     lines = [" ".join(line.strip.text.split()) for part in parts for line in part.lines]
     assert lines[0] == first
     assert others is None or lines[1:] == others

@@ -494,16 +494,14 @@ class TuiHost(App[int]):
         if self.main is not None:
             self.main.copy_code()
 
-    def on_transcript_contents_asked(self, event: Transcript.ContentsAsked) -> None:
+    def on_transcript_more_asked(self, event: Transcript.MoreAsked) -> None:
+        from tui_host.chat.conversation import AnswerItem, CallItem
         from tui_host.tui.screens.contents_screen import open_contents
-
-        if self.main is not None:
-            open_contents(self.main, event.item)
-
-    def on_transcript_values_asked(self, event: Transcript.ValuesAsked) -> None:
         from tui_host.tui.screens.values_screen import ValuesScreen
 
-        if self.main is not None and self.main.source is not None:
+        if self.main is not None and isinstance(event.item, CallItem):
+            open_contents(self.main, event.item)
+        elif self.main is not None and self.main.source is not None and isinstance(event.item, AnswerItem):
             self.push_screen(ValuesScreen(self.main.source, event.item, self.main.show_page))
 
     def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:

@@ -52,14 +52,14 @@ async def _import(modules: Sequence[str]) -> None:
 async def load_the_rest(app: LoadedApp, complete: asyncio.Event, pressed: asyncio.Event) -> None:
     """Import and mount everything that the first frame did not need."""
     await _import(LATE)
+    from tui_host.tui.markdown.code_blocks import warm
+    from tui_host.tui.markdown.parser import load
+
+    await asyncio.to_thread(load)  # before the chat draws Markdown with it
     if app.main is not None:
         await app.main.complete()
     complete.set()
     await _import(LATER)
-    from tui_host.tui.markdown.code_blocks import warm
-    from tui_host.tui.markdown.parser import load
-
-    await asyncio.to_thread(load)  # until then Markdown is drawn as plain text
     await pressed.wait()
     await _import(OTHER_SCREENS)
     await asyncio.to_thread(warm)

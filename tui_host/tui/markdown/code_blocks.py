@@ -5,12 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
 from rich.segment import Segment
-from rich.style import Style
 
-from tui_host.tui.markdown.page import Inks, MarkdownPage
-from tui_host.tui.text_width import clip
+from tui_host.tui.markdown.page import MarkdownPage
+from tui_host.tui.text_width import padded
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -48,17 +46,15 @@ def lexer_of(language: str) -> Lexer | None:
 
 @cache
 def ink_of(token: object) -> str:
-    """Return the ink for a pygments token type; empty for plain text."""
+    """Return the ink for a pygments token type."""
     name = str(token)
-    return next((ink for ink, prefixes in TOKENS.items() if name.startswith(prefixes)), "")
+    return next((ink for ink, prefixes in TOKENS.items() if name.startswith(prefixes)), "fence")
 
 
 def warm() -> None:
     """Import the usual lexers and compile their expressions. Call from a thread."""
-    for language in USUAL:
-        lexer = lexer_of(language)
-        if lexer is not None:
-            list(lexer.get_tokens("x = 1\n"))
+    for lexer in filter(None, map(lexer_of, USUAL)):
+        list(lexer.get_tokens("x = 1\n"))
 
 
 def language_of(info: str) -> str:
@@ -67,21 +63,15 @@ def language_of(info: str) -> str:
 
 
 def draw_code(page: MarkdownPage, code: str, info: str, *, label: bool) -> None:
-    """Draw lines of code, below the language's name for a fence that begins."""
+    """Draw lines of code, below the language's name for a fence that begins; plain where a line is very long."""
     base, language = page.inks["fence"], language_of(info)
+    code = code.expandtabs(4)
+    lexer = lexer_of(language) if language else None
+    segments = [Segment(code, base)]
+    if lexer is not None and max(map(len, code.split("\n"))) <= LONGEST_LINE:
+        segments = [Segment(text, base + page.inks[ink_of(token)]) for token, text in lexer.get_tokens(code)]
     edge = Segment("  ", base)
     with page.inside(edge, edge):
         if label and language:
-            name = clip(language, page.room)
-            filling = Segment(" " * (page.room - cell_len(name)), base)
-            page.raw([Segment(name, page.inks["label"]), filling], is_label=True)
-        page.text(highlighted(code.expandtabs(4), language, page.inks, base), base)
-
-
-def highlighted(code: str, language: str, inks: Inks, base: Style) -> list[Segment]:
-    """Code as segments, plain where the language is unknown or a line is very long."""
-    lexer = lexer_of(language) if language else None
-    if lexer is None or any(len(row) > LONGEST_LINE for row in code.split("\n")):
-        return [Segment(code, base)]
-    styles = {"": base, **{ink: base + inks[ink] for ink in TOKENS}}
-    return [Segment(text, styles[ink_of(token)]) for token, text in lexer.get_tokens(code)]
+            page.raw([Segment(padded(language, page.room), page.inks["label"])])
+        page.text(segments, base)

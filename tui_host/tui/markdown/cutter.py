@@ -22,31 +22,36 @@ HEADS = {"fence": 1, "table_open": 2}
 """First lines of a block without which what follows of it is not read as such."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SourcePiece:
     """A block of a source, or a part of a long block, that can be drawn by itself."""
 
     source: str = ""  # of a fence or a table that goes on with their first lines, which are not drawn again
     start: int = 0  # where its own lines begin in the whole source
     gap: bool = True  # whether an empty line comes before it
-    begins: bool = True  # whether it is the first piece of its block
+    begins: bool = True  # whether it has the first lines of a fence or a table
     ordinal: int | None = None  # number of the first item of a list that goes on
     columns: tuple[tuple[int, int], ...] = ()  # the widths that the first rows of a table asked for
-    is_plain: bool = False  # whether the source is no Markdown
 
 
 _NEXT = SourcePiece()
-_TORN = SourcePiece(gap=False, begins=False)
 
 
 class Cutter:
     """Cuts one source from start to end while the source grows."""
 
-    def __init__(self, *, is_plain: bool = False) -> None:
+    def __init__(self, *, is_plain: bool) -> None:
         self.position = 0  # everything before is cut
         self.references: dict[str, object] = {}  # definitions of links, as far as cut
-        self._next = SourcePiece(gap=False, is_plain=is_plain)  # its source: the first lines of what goes on
-        self._list: tuple[str, str] | None = None  # type and mark of a list that may go on
+        self._is_plain = is_plain  # no Markdown
+        self._next = SourcePiece(gap=False)  # its source: the first lines of what goes on
+
+    def rest(self, source: str) -> SourcePiece | None:
+        """Return the uncut rest as a temporary piece."""
+        text = source[self.position :]
+        if not text or not (text.strip() or self._next.source):
+            return None
+        return replace(self._next, source=self._next.source + text, start=self.position)
 
     def step(self, source: str, *, final: bool) -> Sequence[SourcePiece] | None:
         """Cut a little more; None where nothing more can be cut before the source grows.
@@ -57,17 +62,7 @@ class Cutter:
         """
         if self.position >= len(source):
             return None
-        return self._cut_text(source, final) if self._next.is_plain else self._cut_blocks(source, final)
-
-    def rest(self, source: str) -> SourcePiece | None:
-        """Return the uncut rest as a temporary piece."""
-        text = source[self.position :]
-        if not text or not (text.strip() or self._next.source):
-            return None
-        block: Sequence[Token] = ()
-        if self._list is not None:
-            block = next(top_blocks(parse_blocks(text)), ())
-        return replace(self._begun(block), source=self._next.source + text, start=self.position)
+        return self._cut_text(source, final) if self._is_plain else self._cut_blocks(source, final)
 
     def _cut_text(self, source: str, final: bool) -> Sequence[SourcePiece] | None:
         window = source[self.position : self.position + WINDOW]
@@ -95,30 +90,27 @@ class Cutter:
             end = source.rfind("\n", self.position) + 1 or (end if end - self.position > WINDOW else 0)
             if end <= self.position:
                 return None
-        text = self._next.source + source[self.position : end]
+        text, shift = self._next.source + source[self.position : end], self.position - len(self._next.source)
         blocks = [block for block in top_blocks(parse_blocks(text)) if block[0].map]
-        starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
+        starts = [*accumulate((len(line) + 1 for line in text.split("\n")), initial=0)]
         starts[-1] -= 1
         closed = blocks if complete and final else blocks[:-1]
         if blocks and not closed:
-            return self._cut_open(text, blocks[-1], starts, complete=complete)
+            if complete and _span(blocks[0])[1] - _span(blocks[0])[0] <= LINES and len(text) <= WINDOW:
+                return None
+            if blocks[0][0].type in HEADS:
+                return self._cut_lines(text, blocks[0], starts, complete=complete)
+            return self._cut_open(text, blocks[0], starts, complete=complete)
         if not blocks and complete and not final:
             return None
-        shift = self.position - len(self._next.source)
         pieces: list[SourcePiece] = []
         for block in closed:
             first, last = _span(block)
-            begun = replace(self._begun(block), source=text[starts[first] : starts[last]].removesuffix("\n"))
+            begun = replace(self._next, source=text[starts[first] : starts[last]].removesuffix("\n"))
             pieces.append(replace(begun, start=max(self.position, shift + starts[first])))
-            self._next, self._list = _NEXT, None
+            self._next = _NEXT
         self._advance(text, len(text) if len(closed) == len(blocks) else starts[_span(blocks[-1])[0]], shift)
         return pieces
-
-    def _begun(self, block: Sequence[Token]) -> SourcePiece:
-        """Return what is to be said of the next piece: a list that was cut goes on only as a list of its kind."""
-        if self._list is None or (block and (block[0].type, block[0].markup) == self._list):
-            return self._next
-        return _NEXT
 
     def _advance(self, text: str, reach: int, shift: int) -> None:
         if "]:" in text[:reach]:
@@ -128,31 +120,21 @@ class Cutter:
     def _cut_open(
         self, text: str, block: Sequence[Token], starts: Sequence[int], *, complete: bool
     ) -> Sequence[SourcePiece] | None:
-        """Cut inside a block that may still grow, and pass over blank lines before it."""
-        first, last = _span(block)
-        if complete and last - first <= LINES and len(text) <= WINDOW:
+        """Cut inside a block that may still grow, and pass over blank lines before it: a list before its last item."""
+        items = [token.map[0] for token in block if token.type == "list_item_open" and token.level == 1 and token.map]
+        if block[0].type in {"bullet_list_open", "ordered_list_open"} and len(items) > 1:
+            ordinal = self._next.ordinal or int(block[0].attrGet("start") or 1)
+            following = replace(_NEXT, gap=not is_tight(block), ordinal=ordinal + len(items) - 1)
+            reach = starts[items[-1]]
+        elif complete and len(text) <= WINDOW:
             return None
-        shift = self.position - len(self._next.source)
-        kind, begun = block[0].type, self._begun(block)
-        if kind in HEADS:
-            return self._cut_lines(text, block, starts, complete=complete)
-        if kind in {"bullet_list_open", "ordered_list_open"}:
-            items = [token.map for token in block if token.type == "list_item_open" and token.level == 1]
-            if len(items) > 1 and items[-1] is not None:
-                ordinal = int(block[0].attrGet("start") or 1) if begun.ordinal is None else begun.ordinal
-                reach = starts[items[-1][0]]
-                piece = replace(begun, source=text[:reach].rstrip("\n"), start=self.position)
-                self._next = replace(_TORN, gap=not is_tight(block), ordinal=ordinal + len(items) - 1)
-                self._list = kind, block[0].markup
-                self._advance(text, reach, shift)
-                return [piece]
-        if complete and len(text) <= WINDOW:
-            return None
-        # No block ends here, as in a paragraph of many thousand words: cut at a line's end, else at a space.
-        reach = text.rfind("\n", len(text) // 2) + 1 or text.rfind(" ", len(text) // 2) + 1 or len(text)
-        piece = replace(begun, source=text[:reach].rstrip("\n"), start=self.position)
-        self._next, self._list = _TORN, None
-        self._advance(text, reach, shift)
+        else:
+            # No block ends here, as in a paragraph of many thousand words: cut at a line's end, else at a space.
+            following = replace(_NEXT, gap=False)
+            reach = text.rfind("\n", len(text) // 2) + 1 or text.rfind(" ", len(text) // 2) + 1 or len(text)
+        piece = replace(self._next, source=text[:reach].rstrip("\n"), start=self.position)
+        self._advance(text, reach, self.position - len(self._next.source))
+        self._next = following
         return [piece]
 
     def _cut_lines(
@@ -168,7 +150,7 @@ class Cutter:
         if not cuts:
             return None
         head, place = text[starts[first] : starts[begin]], starts[begin]
-        begun, shift = self._begun(block), self.position - len(self._next.source)
+        begun, shift = self._next, self.position - len(self._next.source)
         if is_table and not begun.columns:
             begun = replace(begun, columns=needs_of(read_table(parse(text[starts[first] : cuts[0]]), NO_INKS)))
         pieces: list[SourcePiece] = []
@@ -177,7 +159,7 @@ class Cutter:
             start = shift + (place if pieces or not begun.begins else starts[first])
             pieces.append(replace(begun, source=head + text[place:end], start=start))
             begun, place = replace(begun, begins=False, gap=False), end
-        self._next, self._list = replace(begun, source=head), None
+        self._next = replace(begun, source=head)
         self.position = shift + place
         return pieces
 

@@ -22,19 +22,15 @@ if TYPE_CHECKING:
 
 HEADINGS = (PLAIN, UNDERLINED, PLAIN, Style(italic=True), Style(bold=False, italic=True), Style(bold=False))
 """The styles of the levels of headings, in addition to colour and weight; the first has a rule below it."""
-TASKS = ("[ ] ", "[x] ", "[X] ")
 _WHOLE = SourcePiece()
 
 
-def draw_piece(page: MarkdownPage, piece: SourcePiece, references: Mapping[str, object], style: Style = PLAIN) -> None:
-    """Draw a piece, if it is no Markdown in a style. Markdown needs the parser."""
+def draw_piece(page: MarkdownPage, piece: SourcePiece, references: Mapping[str, object]) -> None:
+    """Draw a piece of Markdown."""
     if piece.gap:
         page.raw()
-    if piece.is_plain:
-        page.say(piece.source.expandtabs(4), style)
-    else:
-        # A copy: what an open end seems to define must not outlive it.
-        _draw_blocks(page, parse(piece.source, deepcopy(dict(references))), piece)
+    # A copy: what an open end seems to define must not outlive it.
+    _draw_blocks(page, parse(piece.source, deepcopy(dict(references))), piece)
 
 
 def _draw_blocks(
@@ -49,30 +45,30 @@ def _draw_blocks(
 
 
 def _draw_block(page: MarkdownPage, block: Sequence[Token], piece: SourcePiece) -> None:
-    head = block[0]
+    head, inks = block[0], page.inks
     match head.type:
         case "heading_open":
             level = int(head.tag[1:])
-            words = words_of(block[1], page.inks, page.inks["heading"] + HEADINGS[level - 1])
+            words = words_of(block[1], inks, inks["heading"] + HEADINGS[level - 1])
             page.text(words)
             if level == 1:
                 cells = min(page.room, max(3, cell_len("".join(segment.text for segment in words))))
-                page.raw([Segment("─" * cells, page.inks["rule"])])
+                page.raw([Segment("─" * cells, inks["rule"])])
         case "paragraph_open":
-            page.text(words_of(block[1], page.inks))
+            page.text(words_of(block[1], inks))
         case "bullet_list_open" | "ordered_list_open":
             _draw_list(page, block, piece.ordinal)
         case "blockquote_open":
-            edge = Segment("│ ", page.inks["rule"])
+            edge = Segment("│ ", inks["rule"])
             with page.inside(edge, edge):
                 _draw_blocks(page, block[1:-1])
         case "table_open":
-            draw_table(page, read_table(block, page.inks), piece.columns, head=piece.begins)
+            draw_table(page, read_table(block, inks), piece.columns, head=piece.begins)
         case "fence" | "code_block":
             if head.content or piece.begins:
                 draw_code(page, head.content.removesuffix("\n"), head.info, label=piece.begins)
         case "hr":
-            page.raw([Segment("─" * page.room, page.inks["rule"])])
+            page.raw([Segment("─" * page.room, inks["rule"])])
         case _:
             page.say(head.content)
 
@@ -80,30 +76,15 @@ def _draw_block(page: MarkdownPage, block: Sequence[Token], piece: SourcePiece) 
 def _draw_list(page: MarkdownPage, block: Sequence[Token], ordinal: int | None) -> None:
     ordered = block[0].type == "ordered_list_open"
     number = int(block[0].attrGet("start") or 1) if ordinal is None else ordinal
-    depth = block[0].level // 2
+    bullet = "•◦‣"[min(block[0].level // 2, 2)]
     tight = is_tight(block)
     for place, item in enumerate(top_blocks(block[1:-1])):
         if place and not tight:
             page.raw()
-        task = _take_task(item)
-        mark = f"{number + place}. " if ordered else f"{'•◦‣'[min(depth, 2)]} "
-        if task is not None:
-            mark = (mark if ordered else "") + f"{'☐☑'[task]} "
+        mark = f"{number + place}. " if ordered else f"{bullet} "
         if len(mark) * 2 > page.room:
             mark = mark[:1]  # a list too deep for the width: it goes on without its indentation
         with page.inside(Segment(mark, page.inks["accent"])):
             if len(item) == 2:
                 page.raw()
             _draw_blocks(page, item[1:-1], tight=tight)
-
-
-def _take_task(item: Sequence[Token]) -> bool | None:
-    """Return whether a list item is a done task, and remove the box from its text; None for other items."""
-    if len(item) < 4 or item[1].type != "paragraph_open" or not item[2].content.startswith(TASKS):
-        return None
-    first = (item[2].children or [])[0]
-    if first.type != "text" or not first.content.startswith(TASKS):
-        return None
-    done = first.content[1] != " "
-    first.content = first.content[4:]
-    return done

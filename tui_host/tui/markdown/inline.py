@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.page import PLAIN, STRONG, Inks
-from tui_host.tui.text_width import joint
+from tui_host.tui.text_width import clip, joint
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -39,8 +39,8 @@ def words_of(inline: Token, inks: Inks, style: Style = PLAIN) -> list[Segment]:
             case "code_inline":
                 segments.append(Segment(token.content, ink + inks["code"]))
             case "image":
-                segments.append(Segment(f"[image: {token.content}]", ink))
-                segments.append(Segment(f" ({_address(token, 'src')})", inks["address"]))
+                address = clip(str(token.attrGet("src") or ""), LONGEST_ADDRESS)
+                segments += [Segment(f"[image: {token.content}]", ink), Segment(f" ({address})", inks["address"])]
             case "strong_open" | "em_open" | "s_open" | "link_open":
                 stack.append(ink + _OPEN[token.type])
                 if token.type == "link_open":
@@ -50,22 +50,13 @@ def words_of(inline: Token, inks: Inks, style: Style = PLAIN) -> list[Segment]:
             case "link_close":
                 stack.pop()
                 link, start = links.pop()
-                address = _address(link, "href")
+                address = clip(str(link.attrGet("href") or ""), LONGEST_ADDRESS)
                 text = "".join(segment.text for segment in segments[start:])
                 same = {address, address.removeprefix("mailto:"), address.removesuffix("/"), unquote(address)}
                 if link.markup != "autolink" and not address.startswith("#") and text not in same:
                     segments.append(Segment(f" ({address})", inks["address"]))
-            case _ if "<" in token.content:
+            case _:
                 # `<br>` ends a line; all other HTML stays text.
                 parts = filter(None, _BREAK.split(token.content))
                 segments.extend(Segment("\n" if _BREAK.fullmatch(part) else part, ink) for part in parts)
-            case _:
-                segments.append(Segment(token.content, ink))
     return segments
-
-
-def _address(token: Token, name: str) -> str:
-    address = str(token.attrGet(name) or "")
-    if len(address) > LONGEST_ADDRESS:
-        return f"{address[:LONGEST_ADDRESS]}… {len(address):,} characters"
-    return address

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len
@@ -17,7 +16,6 @@ from tui_host.tui.text_width import break_lines, cut, fill, fold
 
 Inks: TypeAlias = Mapping[str, Style]
 """Styles by name."""
-
 RULES = {
     "dim": "color: $text-muted;",
     "accent": "color: $text-primary;",
@@ -56,34 +54,28 @@ class Run(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnLine:
-    """A drawn line."""
+class DrawnLine(NamedTuple):
+    """A drawn line, and the characters of the block on it, from left to right."""
 
     strip: Strip
-    runs: tuple[Run, ...] = ()  # the characters of the block on it, from left to right
-    is_label: bool = False  # whether it names the language of the code below
-
-
-class TextRow(NamedTuple):
-    """A text up to a hard line break."""
-
-    segments: list[Segment]
-    plain: str
-    place: int  # of its first character in the text of the block
+    runs: tuple[Run, ...] = ()
 
 
 class MarkdownPage:
-    """Draws texts as lines behind an edge."""
+    """Draws texts as lines of `width` cells behind an edge.
+
+    Attributes:
+        rows: The texts so far, up to hard line breaks.
+    """
 
     def __init__(self, width: int, inks: Inks, edge: Segment | None = None) -> None:
-        self.width = width  # cells of a whole line, prefixes included
+        self.width = width
         self.inks = inks
         self.lines: list[DrawnLine] = []
-        self.rows: list[str] = []  # the texts so far, up to hard line breaks
+        self.rows: list[str] = []
         self._rest: list[Segment] = [] if edge is None else [edge]  # before each line
         self._first: list[Segment] | None = None  # before the next line, where it differs
-        self._place = 0
+        self._place = 0  # of the next text's first character in the text of the block
 
     @property
     def _indent(self) -> int:
@@ -104,34 +96,35 @@ class MarkdownPage:
         self._rest = before
         self._first = begun if len(self.lines) == count else None  # nothing was drawn: what was to come still is
 
-    def raw(self, segments: Sequence[Segment] = (), runs: Sequence[Run] = (), *, is_label: bool = False) -> None:
+    def raw(self, segments: Sequence[Segment] = (), runs: Sequence[Run] = ()) -> None:
         """Add a finished line, an empty one without segments; `runs` are counted from behind the prefixes."""
         indent = self._indent if runs else 0
-        moved = tuple(run._replace(x=run.x + indent) for run in runs)
         prefix = self._rest if self._first is None else self._first
         self._first = None
-        self.lines.append(DrawnLine(Strip([*prefix, *segments]), moved, is_label))
+        moved = tuple(run._replace(x=run.x + indent) for run in runs)
+        self.lines.append(DrawnLine(Strip([*prefix, *segments]), moved))
 
-    def take(self, segments: Sequence[Segment]) -> list[TextRow]:
-        """Add a text to the texts of the block, and return its visible rows for drawing."""
-        rows: list[TextRow] = []
+    def wrapped(
+        self, segments: Sequence[Segment], width: int, *, folds: bool = False
+    ) -> list[tuple[list[Segment], Run]]:
+        """Add a text to that of the block, and return its visible lines: wrapped at words, or cut at the width as code is."""
+        lines: list[tuple[list[Segment], Run]] = []
         for row in break_lines(segments):
             plain = "".join(segment.text for segment in row)
-            rows.append(TextRow(row, plain, self._place))
+            for start, end in fold(plain, width) if folds else fill(plain, width):
+                lines.append((cut(row, start, end), Run(0, self._place + start, plain[start:end])))
             self.rows.append(plain)
             self._place += len(plain) + 1
-        return rows
-
-    def say(self, words: str, style: Style = PLAIN) -> None:
-        """Add a text of one style, wrapped at words."""
-        self.text([Segment(words, style)])
+        return lines
 
     def text(self, segments: Sequence[Segment], filling: Style | None = None) -> None:
-        """Add a text wrapped at words; with a filling, cut at the width as code is, and filled to the right."""
+        """Draw a text; with a filling as code, filled to the right."""
         room = self.room
-        for row in self.take(segments):
-            for start, end in fill(row.plain, room) if filling is None else fold(row.plain, room):
-                shown, plain = cut(row.segments, start, end), row.plain[start:end]
-                if filling is not None and (missing := room - cell_len(plain)) > 0:
-                    shown.append(Segment(" " * missing, filling))
-                self.raw(shown, (Run(0, row.place + start, plain),))
+        for shown, run in self.wrapped(segments, room, folds=filling is not None):
+            if filling is not None:
+                shown.append(Segment(" " * max(0, room - cell_len(run.text)), filling))
+            self.raw(shown, (run,))
+
+    def say(self, words: str, style: Style = PLAIN) -> None:
+        """Draw a text of one style."""
+        self.text([Segment(words, style)])

@@ -1,4 +1,4 @@
-"""The Markdown parser. Call `load` in a thread after the first frame; until then all text is drawn plain."""
+"""The Markdown parser, imported late: call `load` in a thread before anything is drawn."""
 
 from __future__ import annotations
 
@@ -20,22 +20,8 @@ _MATH = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\
 
 
 @cache
-def _whole() -> MarkdownIt:
-    parser = _with_tables()
-    parser.enable("strikethrough")
-    parser.inline.ruler.before("escape", "math", _math)
-    parser.core.ruler.disable("text_join")  # an escape or an entity keeps what it was written as
-    return parser
-
-
-@cache
-def _blocks_alone() -> MarkdownIt:
-    parser = _with_tables()
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
-
-
-def _with_tables() -> MarkdownIt:
+def _parsers() -> tuple[MarkdownIt, MarkdownIt]:
+    """Make the parser of everything, and the one that finds where blocks begin and end."""
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import reference
 
@@ -44,15 +30,18 @@ def _with_tables() -> MarkdownIt:
         start = state.bMarks[first] + state.tShift[first]
         return not state.src.startswith("[^", start) and reference(state, first, last, silent)
 
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable("table")
-    parser.block.ruler.at("reference", definition)
-    return parser
+    whole, blocks = (MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable("table") for _ in range(2))
+    for parser in (whole, blocks):
+        parser.block.ruler.at("reference", definition)
+    whole.enable("strikethrough")
+    whole.inline.ruler.before("escape", "math", _math)
+    whole.core.ruler.disable("text_join")  # an escape or an entity keeps what it was written as
+    blocks.core.ruler.enableOnly(["normalize", "block"])
+    return whole, blocks
 
 
 def _math(state: StateInline, silent: bool) -> bool:
-    if state.src[state.pos] not in "\\$":
-        return False
-    match = _MATH.match(state.src, state.pos, state.posMax)
+    match = _MATH.match(state.src, state.pos, state.posMax) if state.src[state.pos] in "\\$" else None
     if match is None:
         return False
     if not silent:
@@ -63,23 +52,18 @@ def _math(state: StateInline, silent: bool) -> bool:
 
 def load() -> None:
     """Import the parser. Call from a thread."""
-    _blocks_alone().parse("a")
-    _whole().parse("# a\n\n*b* `c`\n")
-
-
-def loaded() -> bool:
-    """Whether the parser is imported."""
-    return _whole.cache_info().currsize > 0
+    parse("# a\n\n*b* `c`\n")
+    parse_blocks("a")
 
 
 def parse(source: str, references: MutableMapping[str, object] | None = None) -> Sequence[Token]:
     """Return all tokens of a source, given the link definitions found by `parse_blocks`."""
-    return _whole().parse(source, {} if references is None else references)
+    return _parsers()[0].parse(source, {} if references is None else references)
 
 
 def parse_blocks(source: str, references: MutableMapping[str, object] | None = None) -> Sequence[Token]:
     """Return only the block tokens, to find where blocks begin and end. Link definitions are added to `references`."""
-    return _blocks_alone().parse(source, {} if references is None else references)
+    return _parsers()[1].parse(source, {} if references is None else references)
 
 
 def top_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from rich.cells import cell_len
 from rich.segment import Segment
 
 from tui_host.tui.markdown.inline import words_of
 from tui_host.tui.markdown.page import PLAIN, STRONG, Inks, MarkdownPage, Run
-from tui_host.tui.text_width import cut, fill, longest_word
+from tui_host.tui.text_width import longest_word
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 LONGEST_WORD = 16
 """Longest word, in cells, that a column is kept wide enough for; a longer one, such as an address, is wrapped."""
-Needs = Sequence[tuple[int, int]]
+Needs: TypeAlias = Sequence[tuple[int, int]]
 """The cells that each column needs so that no cell wraps, and so that no word breaks."""
+Row: TypeAlias = Sequence[Sequence[Segment]]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A table's cells; the first row is the head."""
 
-    rows: Sequence[Sequence[Sequence[Segment]]]
+    rows: Sequence[Row]
     sides: Sequence[str]  # where the text of each column stands: `left`, `right`, `center`
 
 
@@ -48,19 +48,16 @@ def needs_of(table: Table) -> tuple[tuple[int, int], ...]:
     """Return the needs of each column."""
     needs: list[tuple[int, int]] = []
     for column in range(len(table.sides)):
-        lines = [line for row in table.rows if column < len(row) for line in _plain(row[column]).split("\n")]
-        wanted = max(map(cell_len, lines), default=1) or 1
-        needs.append((wanted, min(wanted, LONGEST_WORD, max(map(longest_word, lines), default=1) or 1)))
+        lines = [line for row in table.rows for line in _plain(row[column]).split("\n")]
+        wanted = max(map(cell_len, lines)) or 1
+        needs.append((wanted, min(wanted, LONGEST_WORD, max(map(longest_word, lines)) or 1)))
     return tuple(needs)
 
 
 def allot(needs: Needs, room: int) -> Sequence[int] | None:
     """Return the width of each column, with three cells for each line between; None if words would break."""
-    room -= 3 * (len(needs) - 1)
-    if sum(wanted for wanted, _ in needs) <= room:
-        return [wanted for wanted, _ in needs]
     given = [least for _, least in needs]
-    left = room - sum(given)
+    left = room - 3 * (len(needs) - 1) - sum(given)
     if left < 0:
         return None
     # Those that want little more get it, the others share what is left.
@@ -88,52 +85,35 @@ def draw_table(page: MarkdownPage, table: Table, needs: Needs, *, head: bool) ->
         _draw_row(page, table, row, widths)
 
 
-def _draw_row(page: MarkdownPage, table: Table, row: Sequence[Sequence[Segment]], widths: Sequence[int]) -> None:
+def _draw_row(page: MarkdownPage, table: Table, row: Row, widths: Sequence[int]) -> None:
     columns: list[list[tuple[list[Segment], Run]]] = []
     x = 0
-    for cell, width, side in zip(row, widths, table.sides, strict=False):
+    for cell, width, side in zip(row, widths, table.sides, strict=True):
         lines: list[tuple[list[Segment], Run]] = []
-        for text in page.take(cell):
-            for start, end in fill(text.plain, width):
-                missing = max(0, width - cell_len(text.plain[start:end]))
-                before = {"right": missing, "center": missing // 2}.get(side, 0)
-                shown = [Segment(" " * before, PLAIN)] if before else []
-                shown += cut(text.segments, start, end)
-                shown += [Segment(" " * (missing - before), PLAIN)] if missing > before else []
-                lines.append((shown, Run(x + before, text.place + start, text.plain[start:end])))
+        for shown, run in page.wrapped(cell, width):
+            missing = max(0, width - cell_len(run.text))
+            before = {"right": missing, "center": missing // 2}.get(side, 0)
+            spaces = [Segment(" " * count, PLAIN) for count in (before, missing - before)]
+            lines.append(([spaces[0], *shown, spaces[1]], run._replace(x=x + before)))
         columns.append(lines)
         x += width + 3
     between = Segment(" │ ", page.inks["rule"])
-    for number in range(max(map(len, columns), default=0)):
+    for cells in zip_longest(*columns):
         segments: list[Segment] = []
-        runs: list[Run] = []
-        for column, width in enumerate(widths):
-            if column:
-                segments.append(between)
-            if column < len(columns) and number < len(columns[column]):
-                shown, run = columns[column][number]
-                segments.extend(shown)
-                runs.append(run)
-            else:
-                segments.append(Segment(" " * width, PLAIN))
-        page.raw(segments, runs)
+        for drawn, width in zip(cells, widths, strict=True):
+            shown = drawn[0] if drawn else [Segment(" " * width, PLAIN)]
+            segments += [between, *shown] if segments else shown
+        page.raw(segments, [drawn[1] for drawn in cells if drawn])
 
 
 def _draw_records(page: MarkdownPage, table: Table, *, head: bool) -> None:
-    """Draw one line per cell, named by the column's head, and an empty line between rows."""
+    """Draw one text per cell, behind the name of its column, and an empty line between rows."""
     names = [_plain(cell).replace("\n", " ") for cell in table.rows[0]]
-    room = min(max(map(cell_len, names), default=0), page.room // 3)
-    label = page.inks["dim"] + STRONG
     for number, row in enumerate(table.rows[1:]):
         if number or not head:
             page.raw()
-        for name, cell in zip(names, row, strict=False):
-            first = Segment(name + " " * (room - cell_len(name) + 2), label)
-            if cell_len(name) > room:
-                page.raw([Segment(name[start:end], label) for start, end in fill(name, page.room)[:1]])
-                first = Segment("  ", PLAIN)
-            with page.inside(first):
-                page.text(cell)
+        for name, cell in zip(names, row, strict=True):
+            page.text([Segment(f"{name}: ", page.inks["dim"] + STRONG), *cell])
     if head and len(table.rows) == 1:
         page.say(" · ".join(names), STRONG)
 

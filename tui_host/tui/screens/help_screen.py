@@ -6,6 +6,7 @@ import pkgutil
 import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from time import perf_counter
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -30,7 +31,7 @@ from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
-from tui_host.tui.widgets.transcript.blocks import Blocks, Budget, ItemPart, estimate
+from tui_host.tui.widgets.transcript.blocks import PATIENCE, Blocks, ItemPart, estimate
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 PLACES: dict[str, type[Widget]] = {
@@ -86,8 +87,6 @@ DOCUMENTS = {
     "architecture": "how the program is built",
 }
 """The documents that come with the program, and their subjects, in the order of the help screen."""
-_PATIENCE = 2.0
-"""Seconds that may be spent on finding a place in a document."""
 _CHINESE = re.compile(r"^#+ .*[\u4e00-\u9fff]", re.MULTILINE)
 
 
@@ -146,7 +145,7 @@ class DocumentView(BlockView):
 
     def show_offset(self, offset: int) -> None:
         """Scroll a character of the source to the top."""
-        self.blocks.settle(0, 1, Budget(_PATIENCE))
+        self.blocks.settle(0, 1, perf_counter() + PATIENCE)
         self.show_line(self.blocks.source_line(0, 0, offset), top=True)
 
 
@@ -160,10 +159,6 @@ class TextScreen(PageScreen):
     @override
     def body(self) -> Sequence[Widget]:
         return [self._view]
-
-    def look(self) -> None:
-        """Draw more of the text."""
-        self._view.sync()
 
 
 class HelpScreen(TextScreen):

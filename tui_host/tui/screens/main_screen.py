@@ -18,7 +18,6 @@ from typing_extensions import override
 from tui_host.tui import sources, textual_private
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
-from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.screens.direct_requests import DirectRequests
 from tui_host.tui.screens.screen_halves import Arrangement, Halves
 from tui_host.tui.screens.submissions import Submissions
@@ -282,7 +281,6 @@ class MainScreen(Covered, Screen[None]):
             self.size,
             self.arrangement,
             self.focused,
-            loaded(),
         )
 
     def _look_at_lines(self) -> None:

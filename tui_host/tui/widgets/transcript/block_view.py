@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from time import perf_counter
 from typing import ClassVar
 
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.tui.markdown.page import COMPONENTS, CSS, DrawnLine, inks_of
+from tui_host.tui.markdown.page import COMPONENTS, CSS, inks_of
 from tui_host.tui.widgets.lines.selection import SelectingView, Spot
-from tui_host.tui.widgets.transcript.blocks import END, Blocks, Budget
+from tui_host.tui.widgets.transcript.blocks import END, BlockRow, Blocks
 
 EMPTY = Strip([])
+SCREEN_SECONDS, SPARE_SECONDS = 0.02, 0.004
+"""Time of the screen's thread for laying out what is seen at once, and until when what lies near it is laid out too."""
 
 
 class BlockView(SelectingView):
-    """Draws blocks. `sync`, called at screen rate, shows news."""
+    """Draws blocks. Whoever changes them calls `hold` before, and `work` after."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
     AROUND: ClassVar[int] = 1  # the heights of the screen that are laid out above what is seen, and half of those below
@@ -25,75 +27,65 @@ class BlockView(SelectingView):
     def __init__(self, blocks: Blocks, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self.blocks = blocks
-        self._seen: Sequence[object] = ()
-        self._placing = self._working = False
+        self._rows: list[BlockRow] = []  # on the screen, from `_first` on
+        self._first = 0
+        self._is_placing = False
 
-    def sync(self) -> None:
-        """Show what changed."""
-        if self.blocks.is_outdated:
-            self.width_changed()
-
-    # For subclasses.
-
-    def item_count(self) -> int:
-        """Return the number of items."""
-        return 1
+    def hold(self) -> None:
+        """Hold the line on top still, whatever changes until `work`."""
+        if self.blocks.blocks:
+            self.blocks.anchor = self.blocks.heights.find(self.top)
 
     def work(self) -> None:
-        """Lay out what is on the screen and near it, holding the line on top still, or the end; later what time is left out."""
-        self._working = False
-        blocks, height = self.blocks, max(1, self.view_height)
-        if not blocks.count or self.view_width <= 0:
+        """Lay out what is on the screen, and what is near it as far as there is time: the rest later."""
+        blocks, height, began = self.blocks, max(1, self.view_height), perf_counter()
+        if not blocks.blocks or self.view_width <= 0:
             return
-        if self.at_tail and self.FOLLOWS:
+        follows = self.at_tail and self.FOLLOWS
+        if follows:
             blocks.anchor = len(blocks.blocks) - 1, END
-            done = blocks.settle(2 * height, 1, Budget())
-        else:
-            done = blocks.settle(self.AROUND * height, 2 * self.AROUND * height, Budget())
-        self._placing = True
+        seen, near = ((height, 1), (2 * height, 1)) if follows else ((0, height), (self.AROUND * height,) * 2)
+        blocks.settle(*seen, began + SCREEN_SECONDS)
+        is_done = blocks.settle(near[0], near[1] + seen[1], began + SPARE_SECONDS)
+        self._is_placing = True
         self.set_height(blocks.heights.total)
-        if self.at_tail and self.FOLLOWS:
+        if follows:
             self.to_tail()
         else:
-            top = blocks.heights.start(blocks.anchor[0]) + blocks.anchor[1]
-            self.scroll_to(y=top, animate=False, force=True)
-        self._placing = False
-        self._repaint()
-        if not done:
-            self.work_later()
+            self.scroll_to(y=blocks.heights.start(blocks.anchor[0]) + blocks.anchor[1], animate=False, force=True)
+        self._is_placing = False
+        self._look()
+        if not is_done:
+            self.call_later(self._go_on)
 
-    def work_later(self) -> None:
-        if not self._working:
-            self._working = True
-            self.call_later(self.work)
+    def _go_on(self) -> None:
+        self.hold()
+        self.work()
 
-    def _repaint(self) -> None:
-        """Repaint the visible lines that are not as they were."""
-        before, self._seen = self._seen, self._visible()
-        if len(before) != len(self._seen):
+    def _look(self) -> None:
+        """Read the lines on the screen anew, and repaint those that changed."""
+        before, self._first = self._rows, self.top
+        self._rows = self.blocks.rows(self._first, self.view_height)
+        if len(before) != len(self._rows):
             self.refresh()
             return
-        changed = [y for y, (old, new) in enumerate(zip(before, self._seen, strict=True)) if old != new]
+        changed = [y for y, (old, new) in enumerate(zip(before, self._rows, strict=True)) if old != new]
         if changed:
-            self.refresh_lines(self.top + changed[0], changed[-1] - changed[0] + 1)
+            self.refresh_lines(self._first + changed[0], changed[-1] - changed[0] + 1)
 
-    def _visible(self) -> Sequence[object]:
-        """Return the visible lines with all that changes how they look."""
-        blocks, seen = self.blocks, list[tuple[int, bool, DrawnLine | None]]()
-        place, inside = blocks.heights.find(self.top)
-        for block in blocks.blocks[place : place + 2 * self.view_height]:
-            is_gap = block.part is not None and block.part.rank == 0
-            lines = block.lines or [None] * blocks.heights[place]
-            seen += [(block.item, is_gap, line) for line in lines[inside:]]
-            place, inside = place + 1, 0
-        return seen[: self.view_height]
+    def row(self, number: int) -> BlockRow | None:
+        """Return a line; None beyond the end."""
+        y = number - self._first
+        if 0 <= y < len(self._rows):
+            return self._rows[y]
+        return next(iter(self.blocks.rows(number, 1)), None)
 
     # What the bases ask.
 
     @property
     @override
     def selectable(self) -> Blocks | None:
-        return self.blocks if self.blocks.count and self.blocks.width else None
+        return self.blocks if self.blocks.width else None
 
     @override
     def settled(self, spot: Spot) -> Spot:
@@ -104,24 +96,24 @@ class BlockView(SelectingView):
         return self.blocks.heights.total
 
     @override
-    def draw(self, number: int) -> Strip:
-        drawn = self.blocks.line(number)
-        return EMPTY if drawn is None else drawn.strip
-
-    @override
     def strip_at(self, number: int) -> Strip:
-        return self.draw(number)
+        row = self.row(number)
+        return EMPTY if row is None or row.line is None else row.line.strip
 
     @override
     def width_changed(self) -> None:
         if self.view_width > 0:
-            self.blocks.fit(self.view_width, inks_of(self.look_of), self.item_count())
+            self.hold()
+            self.blocks.fit(self.view_width, inks_of(self.look_of))
             self.work()
 
     @override
     def on_resize(self) -> None:
         super().on_resize()
-        self.work()
+        if self.blocks.width != self.view_width:  # other blocks came while the view was hidden
+            self.width_changed()
+        else:
+            self._go_on()
 
     @override
     def notify_style_update(self) -> None:
@@ -134,18 +126,8 @@ class BlockView(SelectingView):
             self.width_changed()
 
     @override
-    def hold_still(self) -> None:
-        super().hold_still()
-        self._hold_top()
-
-    def _hold_top(self) -> None:
-        if self.blocks.count:
-            self.blocks.anchor = self.blocks.heights.find(self.top)
-
-    @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if not self._placing:
-            self._hold_top()
-            self._seen = self._visible()
-            self.work_later()
+        if not self._is_placing:
+            self._look()
+            self.call_later(self._go_on)

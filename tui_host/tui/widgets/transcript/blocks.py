@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+from time import perf_counter
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,27 +16,16 @@ from tui_host.tui.markdown.cutter import Cutter, SourcePiece
 from tui_host.tui.markdown.drawing import draw_piece
 from tui_host.tui.markdown.heights import Heights
 from tui_host.tui.markdown.page import NO_INKS, PLAIN, DrawnLine, Inks, MarkdownPage
-from tui_host.tui.markdown.parser import loaded
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
 KEPT = 2_000
 """Laid out pieces that are kept; more are laid out again when they are seen again."""
 END = 1 << 60
 """Beyond every line of a block, and every place in an item."""
+AT_ONCE = 0.008
+"""Seconds of the screen's thread in which texts are cut; what is left comes later."""
 PATIENCE = 2.0
 """Seconds that may be spent on reading a text to its end when it is copied."""
-
-
-class Budget:
-    """A time limit for one turn of the event loop."""
-
-    def __init__(self, seconds: float = 0.008, *, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
-        self._until = clock() + seconds
-
-    @property
-    def spent(self) -> bool:
-        return self._clock() >= self._until
 
 
 @dataclass(slots=True, eq=False)
@@ -53,6 +44,14 @@ class Block:
         return self.item, -1 if self.part is None else self.part.rank, self.start
 
 
+class BlockRow(NamedTuple):
+    """A line of a block; rows that are equal look alike."""
+
+    item: int
+    rank: int  # of the part
+    line: DrawnLine | None  # None until it is laid out
+
+
 @dataclass(slots=True, eq=False)
 class ItemPart:
     """Lines of an item that belong together: finished ones, or those of a text, which may still grow."""
@@ -65,13 +64,11 @@ class ItemPart:
     edge: Segment | None = None  # before each line of the text
     style: Style = PLAIN  # of a text that is no Markdown
     stands_for_item: bool = False  # whether to copy of the finished lines is to copy the item
-    hint: str = ""  # what a key does while the item is current, beside the first line
     blocks: list[Block] = field(default_factory=list[Block])
     is_cut: bool = False
     _cutter: Cutter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.is_plain = self.is_plain or not loaded()
         self._cutter = Cutter(is_plain=self.is_plain)
         if self.source is not None and "\r" in self.source:
             self.source = self.source.replace("\r\n", "\n").replace("\r", "\n")
@@ -79,18 +76,16 @@ class ItemPart:
     def goes_on(self, new: ItemPart) -> bool:
         """Become a newer state of this part; False where nothing of it can be kept."""
         if self.source is None or new.source is None:
-            return self.source is None and new.source is None and self.lines == new.lines and self.hint == new.hint
-        if self.is_plain is not new.is_plain or not new.source.startswith(self.source):
-            return False
+            return self.source is None and new.source is None and self.lines == new.lines
         if self.source != new.source or self.is_final is not new.is_final:
-            if self.is_final:
+            if self.is_final or not new.source.startswith(self.source):
                 return False
             self.is_cut = False
         self.source, self.is_final, self.edge, self.style = new.source, new.is_final, new.edge, new.style
         return True
 
-    def cut(self, item: int, width: int, inks: Inks, budget: Budget) -> None:
-        """Cut more of the text into blocks as long as there is time; the last block is its open end."""
+    def cut(self, item: int, until: float) -> None:
+        """Cut more of the text into blocks as long as there is time; while it is not cut or grows, the last one is its open end."""
         if self.is_cut:
             return
         if self.source is None:
@@ -99,19 +94,21 @@ class ItemPart:
         del self.blocks[-1:]
         while (pieces := self._cutter.step(self.source, final=self.is_final)) is not None:
             self.blocks += [Block(item, self, piece, piece.start) for piece in pieces]
-            if budget.spent:
+            if perf_counter() >= until:
                 break
-        end = Block(item, self, start=self._cutter.position)
-        if pieces is None:
-            self.is_cut = True
-            end.piece = self._cutter.rest(self.source)
-            end.lines = () if end.piece is None else self.drawn(end.piece, width, inks).lines
-        self.blocks.append(end)
+        self.is_cut = pieces is None
+        if not self.is_cut or not self.is_final:
+            rest = self._cutter.rest(self.source) if self.is_cut else None
+            lines = () if self.is_cut and rest is None else None
+            self.blocks.append(Block(item, self, rest, self._cutter.position, lines))
 
     def drawn(self, piece: SourcePiece, width: int, inks: Inks) -> MarkdownPage:
         """Lay out a piece of the text."""
         page = MarkdownPage(width, inks, self.edge)
-        draw_piece(page, piece, self._cutter.references, self.style)
+        if self.is_plain:
+            page.say(piece.source.expandtabs(4), self.style)
+        else:
+            draw_piece(page, piece, self._cutter.references)
         return page
 
 
@@ -129,9 +126,10 @@ class Blocks:
         parts: Callable[[int, int, Inks], Sequence[ItemPart]],
         estimate: Callable[[int, int], int],
         source: Callable[[int], str],
+        count: Callable[[], int] = lambda: 1,
     ) -> None:
-        """Take what makes an item's parts, estimates its lines (both for a width), and returns it as text."""
-        self._make, self._estimate, self._source = parts, estimate, source
+        """Take what makes an item's parts, estimates its lines (both for a width), returns it as text, and counts the items."""
+        self._make, self._estimate, self._source, self._count = parts, estimate, source, count
         self.blocks: list[Block] = []
         self.heights = Heights()
         self.anchor = (0, 0)
@@ -139,73 +137,55 @@ class Blocks:
         self.inks = NO_INKS
         self._parts: dict[int, Sequence[ItemPart]] = {}  # of the items that were seen
         self._drawn: list[Block] = []
-        self._is_early = False
 
     # What comes.
 
-    @property
-    def is_outdated(self) -> bool:
-        """Whether Markdown can be read now that could not be read before."""
-        return self._is_early and loaded()
-
-    @property
-    def count(self) -> int:
-        """The number of items."""
-        return self.blocks[-1].item + 1 if self.blocks else 0
-
-    def fit(self, width: int, inks: Inks, count: int) -> None:
+    def fit(self, width: int, inks: Inks) -> None:
         """Lay everything out anew, for another width or other colours: what is cut stays cut in the item at the anchor."""
-        self.width, self.inks, self._is_early = width, inks, not loaded()
+        self.width, self.inks = width, inks
         place, inside = self.anchor
         number = self.blocks[place].item if self.blocks else 0
         first, last = self.span(number)
-        here = self.blocks[first:last] if self.blocks else [Block(0)] * bool(count)
+        here = self.blocks[first:last] or [Block(0)]
+        for block in here:
+            block.lines = block.lines if block.piece is None else None
         self._parts = {number: self._parts[number]} if number in self._parts else {}
         self._drawn.clear()
-        for block in here:
-            block.lines = None
-        for part in self._parts.get(number, ()):
-            part.is_cut = False
         before = len(self.blocks)
-        self.blocks = [*map(Block, range(number)), *here, *map(Block, range(number + 1, count))]
+        self.blocks = [*map(Block, range(number)), *here, *map(Block, range(number + 1, self._count()))]
         self.heights.splice(0, before, [self._height(block) for block in self.blocks])
         self.anchor = (number + place - first, inside)
         if number in self._parts:
-            self.update(number, Budget())
+            self.update(number, perf_counter() + AT_ONCE)
 
-    def add(self, number: int, budget: Budget) -> None:
-        """Add an item at the end."""
-        self._splice(len(self.blocks), len(self.blocks), [Block(number)])
-        self._open(len(self.blocks) - 1, budget)
+    def update(self, number: int, until: float) -> None:
+        """Take a new item at the end, or a new state of one; of one that was not seen only the estimate."""
+        first, last = self.span(number)
+        if first == last:
+            self._splice(first, last, [Block(number)])
+            self._open(first, until)
+        elif number not in self._parts:
+            self.heights.put(first, self._height(self.blocks[first]))
+        else:
+            before = {part.rank: part for part in self._parts[number]}
+            self._parts[number] = [
+                old if (old := before.get(part.rank)) is not None and old.goes_on(part) else part
+                for part in self._make(number, self.width, self.inks)
+            ]
+            self._cut(number, until)
+            if bool(before) is not bool(self._parts[number]) and number + 1 in self._parts:
+                self.update(number + 1, until)  # whether there is a gap depends on what stands above
 
-    def update(self, number: int, budget: Budget) -> None:
-        """Take a new state of an item; of one that was not seen only the estimate."""
-        if number not in self._parts:
-            place = self.span(number)[0]
-            self.heights.put(place, self._height(self.blocks[place]))
-            return
-        before = {part.rank: part for part in self._parts[number]}
-        self._parts[number] = [
-            old if (old := before.get(part.rank)) is not None and old.goes_on(part) else part
-            for part in self._make(number, self.width, self.inks)
-        ]
-        self._cut(number, budget)
-        if bool(before) is not bool(self._parts[number]) and number + 1 in self._parts:
-            self.update(number + 1, budget)  # whether there is a gap depends on what stands above
-
-    def _cut(self, number: int, budget: Budget) -> None:
+    def _cut(self, number: int, until: float) -> None:
         """Cut the texts of an item, and put its blocks in the place of those that stood for it."""
         for part in self._parts[number]:
-            part.cut(number, self.width, self.inks, budget)
-        blocks = [block for part in self._parts[number] for block in part.blocks]
-        first, last = self.span(number)
-        same = 0
-        for old, new in zip(self.blocks[first:last], blocks, strict=False):
-            if old is not new:
-                break
-            same += 1
+            part.cut(number, until)
         # An item without lines has a block too.
-        self._splice(first + same, last, blocks[same:] if blocks else [Block(number, lines=())])
+        blocks = [block for part in self._parts[number] for block in part.blocks] or [Block(number, lines=())]
+        first, last = self.span(number)
+        pairs = zip(self.blocks[first:last], blocks, strict=False)
+        same = next((place for place, (old, new) in enumerate(pairs) if old is not new), min(last - first, len(blocks)))
+        self._splice(first + same, last, blocks[same:])
 
     def _splice(self, start: int, end: int, blocks: Sequence[Block]) -> None:
         place, inside = self.anchor
@@ -229,70 +209,66 @@ class Blocks:
 
     # What is laid out.
 
-    def settle(self, above: int, below: int, budget: Budget) -> bool:
+    def settle(self, above: int, below: int, until: float) -> bool:
         """Lay out the blocks around the anchor, for so many lines above and below; whether time sufficed."""
-        if not self.blocks:
-            return True
-        self._open(self.anchor[0], budget)
+        if len(self._drawn) > KEPT:
+            for block in self._drawn[: -KEPT // 2]:
+                block.lines = None
+            del self._drawn[: -KEPT // 2]
+        self._open(self.anchor[0], until)
         place, inside = self.anchor
         self._draw(place)
         inside = min(inside, max(0, self.heights[place] - 1))
         self.anchor = (place, inside)
-        covered, after = self.heights[place] - inside, place + 1
-        while covered < below and after < len(self.blocks) and not budget.spent:
-            self._open(after, budget)
-            self._draw(after)
-            covered += self.heights[after]
-            after += 1
-        covered, before = inside, place - 1
-        while covered < above and before >= 0 and not budget.spent:
-            before += self._open(before, budget)
-            self._draw(before)
-            covered += self.heights[before]
-            before -= 1
-        if len(self._drawn) > KEPT:
-            near = set(self.blocks[before + 1 : max(after, self.anchor[0] + 1)])
-            for block in self._drawn:
-                if block not in near:
-                    block.lines = None
-            self._drawn = [block for block in self._drawn if block in near]
-        return not budget.spent  # else a part of the last one may have been left out
+        covered, place = self.heights[place] - inside, place + 1
+        while covered < below and place < len(self.blocks) and perf_counter() < until:
+            self._open(place, until)
+            self._draw(place)
+            covered, place = covered + self.heights[place], place + 1
+        covered, place = inside, self.anchor[0] - 1
+        while covered < above and place >= 0 and perf_counter() < until:
+            place += self._open(place, until)
+            self._draw(place)
+            covered, place = covered + self.heights[place], place - 1
+        return perf_counter() < until  # else a part of the last one may have been left out
 
-    def _open(self, place: int, budget: Budget) -> int:
+    def _open(self, place: int, until: float) -> int:
         """Make its blocks of an item that was not seen, or of a text that is not cut to its end; return how many more."""
         block, count = self.blocks[place], len(self.blocks)
         if block.item not in self._parts:
             self._parts[block.item] = self._make(block.item, self.width, self.inks)
         elif block.part is None or block.part.is_cut or block.piece is not None:
             return 0
-        self._cut(block.item, budget)
+        self._cut(block.item, until)
         return len(self.blocks) - count
 
     def _draw(self, place: int) -> None:
         block = self.blocks[place]
-        if block.lines is not None or block.part is None or block.piece is None:
-            return
-        block.lines = block.part.drawn(block.piece, self.width, self.inks).lines
-        self._drawn.append(block)
-        if len(block.lines) != self.heights[place]:
-            self.heights.put(place, len(block.lines))
+        if block.lines is None and block.part is not None and block.piece is not None:
+            block.lines = block.part.drawn(block.piece, self.width, self.inks).lines
+            self._drawn.append(block)
+            if len(block.lines) != self.heights[place]:
+                self.heights.put(place, len(block.lines))
 
     # What is asked.
 
-    def at(self, line: int) -> tuple[Block, int]:
-        """Return the block at a line, and the line inside the block."""
-        place, inside = self.heights.find(line)
-        return self.blocks[place], inside
-
-    def line(self, line: int) -> DrawnLine | None:
-        """Return a line; None until it is laid out."""
-        block, inside = self.at(line)
-        return block.lines[inside] if block.lines is not None and inside < len(block.lines) else None
+    def rows(self, top: int, count: int) -> list[BlockRow]:
+        """Return some lines from one on."""
+        rows: list[BlockRow] = []
+        place, inside = self.heights.find(top)
+        for block in self.blocks[place : place + 2 * count]:  # some have no lines
+            item, rank, _ = block.key
+            lines = block.lines or [None] * min(self.heights[place], inside + count)
+            rows += [BlockRow(item, rank, line) for line in lines[inside : inside + count]]
+            if len(rows) >= count:
+                break
+            place, inside = place + 1, 0
+        return rows[:count]
 
     def span(self, number: int) -> tuple[int, int]:
         """Return the first block of an item, and the first behind it."""
-        first = bisect_left(self.blocks, number, key=_item)
-        return first, bisect_left(self.blocks, number + 1, first, key=_item)
+        first = bisect_left(self.blocks, number, key=attrgetter("item"))
+        return first, bisect_left(self.blocks, number + 1, first, key=attrgetter("item"))
 
     def lines_of(self, number: int) -> tuple[int, int]:
         """Return the first line of an item, and the first behind it."""
@@ -301,15 +277,16 @@ class Blocks:
 
     def source_line(self, number: int, rank: int, offset: int) -> int:
         """Return the first line of the block with a character of an item's text."""
-        place = max(0, bisect_right(self.blocks, (number, rank, offset), key=_key) - 1)
+        place = max(0, bisect_right(self.blocks, (number, rank, offset), key=attrgetter("key")) - 1)
         piece = self.blocks[place].piece
         return self.heights.start(place) + (piece is not None and piece.gap)
 
     # What is selected.
 
     def letters(self, line: int) -> Sequence[Letters]:
-        block, inside = self.at(line)
-        drawn = self.line(line)
+        place, inside = self.heights.find(line)
+        block = self.blocks[place]
+        drawn = block.lines[inside] if block.lines is not None and inside < len(block.lines) else None
         if drawn is None or block.part is None or block.lines is None:
             return (Letters(0, "", block.key, (0,)),)
         if block.part.source is None and drawn.strip.text.strip():
@@ -321,7 +298,7 @@ class Blocks:
     def settled(self, spot: Spot) -> Spot:
         """Return a spot as it is counted now: of what was one open end, several blocks may have become."""
         *key, place = spot
-        number = bisect_left(self.blocks, tuple(key), key=_key)
+        number = bisect_left(self.blocks, tuple(key), key=attrgetter("key"))
         while number + 1 < len(self.blocks):
             block, following = self.blocks[number : number + 2]
             if block.part is None or block.part.source is None or block.part is not following.part:
@@ -338,28 +315,23 @@ class Blocks:
         """Return whole items and whole blocks as their source, parts of blocks as they are drawn, unwrapped."""
         first, last = self.settled(first), self.settled(last)
         texts: list[str] = []
-        for number in range(first[0], min(last[0] + 1, self.count)):
-            if number not in self._parts:
-                self._open(self.span(number)[0], Budget(PATIENCE))
+        for number in range(first[0], min(last[0], self.blocks[-1].item) + 1):
             if first[0] < number < last[0]:
                 texts.append(self._source(number))
+                continue
+            if number not in self._parts:
+                self._open(self.span(number)[0], perf_counter() + PATIENCE)
+            touched = [
+                part for part in self._parts[number] if first < (number, part.rank, END) and (number, part.rank) < last
+            ]
+            if any(part.stands_for_item for part in touched):
+                texts.append(self._source(number))
             else:
-                texts.append(self._copied_of(number, first, last))
+                texts += [self._copied_text(part, number, first, last) for part in touched if part.source is not None]
         return "selection", "\n\n".join(filter(None, texts))
 
-    def _copied_of(self, number: int, first: Spot, last: Spot) -> str:
-        texts: list[str] = []
-        for part in self._parts[number]:
-            if (number, part.rank, END) <= first or (number, part.rank) >= last:
-                continue
-            if part.source is not None:
-                texts.append(self._copied_text(part, first, last))
-            elif part.stands_for_item:
-                return self._source(number)
-        return "\n\n".join(filter(None, texts))
-
-    def _copied_text(self, part: ItemPart, first: Spot, last: Spot) -> str:
-        part.cut(part.blocks[0].item, self.width, self.inks, Budget(PATIENCE))
+    def _copied_text(self, part: ItemPart, number: int, first: Spot, last: Spot) -> str:
+        part.cut(number, perf_counter() + PATIENCE)
         copied = ""
         pairs = zip(part.blocks, [*part.blocks[1:], None], strict=True)
         touched = [pair for pair in pairs if first < (*pair[0].key, END) and pair[0].key < last]
@@ -378,14 +350,6 @@ class Blocks:
         return copied.rstrip("\n")
 
 
-def _item(block: Block) -> int:
-    return block.item
-
-
-def _key(block: Block) -> tuple[int, int, int]:
-    return block.key
-
-
 def _end_of(lines: Sequence[DrawnLine]) -> int:
     """Return the place behind the last character on some lines."""
     run = next((line.runs[-1] for line in reversed(lines) if line.runs), None)
@@ -397,4 +361,4 @@ def estimate(text: str, width: int) -> int:
     if not text:
         return 1
     cells = len(text) if text.isascii() else int(len(text) * 1.5)
-    return 1 + text.count("\n") + cells // max(1, width)
+    return 1 + text.rstrip("\n").count("\n") + cells // max(1, width)

@@ -27,16 +27,12 @@ from tui_host.tui.suggestions import Offers
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.transcript.blocks import ItemPart, estimate
 
-LONGEST_CARD = 4000
-"""Characters of a provider's words that a card shows; all of them stand in the inspector."""
+LONGEST_NOTE = 4000
+"""Characters of a provider's words that are shown; all of them stand in the inspector."""
 LONGEST_PRETTY = 200_000
 """Characters of JSON above which it is shown as it came."""
-MOST_CONTENTS = 4
-"""Contents of a result that are named while its item is closed."""
 MOST_OPTIONS = 9
 """Answers that a digit can give."""
-CONTENTS_HINT = "v views, saves, opens"
-"""What stands beside the contents of a current call."""
 SERVERS = "f3 shows messages and standard error, and reconnects."
 MARKS = {
     "asked": ("○", "dim", "asked"),
@@ -53,7 +49,7 @@ ENDS = {"cut": "cut off here", "failed": "failed here"}
 
 
 class Rank(IntEnum):
-    """The parts of an item in order; the details of a call come behind them."""
+    """The parts of an item in order; the details of a call come behind them, questions of an empty chat from `LINE` on."""
 
     GAP = 0
     LINE = 1
@@ -66,10 +62,11 @@ class Rank(IntEnum):
 
 
 class Items:
-    """The items of a conversation."""
+    """The items of a conversation; an empty one has one, of what is offered."""
 
-    def __init__(self, conversation: Conversation, mask: Callable[[str], str]) -> None:
+    def __init__(self, conversation: Conversation, mask: Callable[[str], str], empty: Offers) -> None:
         self.conversation = conversation
+        self.empty = empty
         self.opened: set[int] = set()  # numbers of the items whose details are shown
         self._mask = mask  # hides what marks stand for a secret
 
@@ -100,9 +97,12 @@ class Items:
         item = self.item(number)
         return isinstance(item, CallItem) or (isinstance(item, AnswerItem) and bool(item.thinking))
 
+    def count(self) -> int:
+        return max(1, len(self.conversation))
+
     def estimate(self, number: int, width: int) -> int:
         """Estimate an item's lines with its gap; of a stored one without reading it."""
-        stored = self.conversation.unread(number)
+        stored = self.conversation.unread(number) if self.conversation else ""
         if stored is not None:
             # After `{"item":"`, `u` and `a` are questions and answers; about 90 characters stand around their text.
             length = max(0, len(stored) - 90) if stored[9:10] in {"u", "a"} else 0
@@ -113,9 +113,12 @@ class Items:
     def parts(self, number: int, width: int, inks: Inks) -> Sequence[ItemPart]:
         """Return an item as parts, the first a gap but between calls; nothing of an item without lines."""
         items = self.conversation
+        if not items:
+            return _offered(self.empty, width, inks)
         if _is_empty(items[number]):
             return ()
         item, is_open = without_secrets(items[number], self._mask), number in self.opened
+        page = MarkdownPage(width, inks)
         match item:
             case UserItem():
                 parts = _message_parts(item, width, inks)
@@ -123,12 +126,10 @@ class Items:
                 parts = _answer_parts(item, width, inks, is_open=is_open)
             case CallItem():
                 parts = _call_parts(item, width, inks, is_open=is_open)
-            case NoteItem(kind="error"):
-                parts = [ItemPart(Rank.LINE, _card(item, MarkdownPage(width, inks)), stands_for_item=True)]
             case NoteItem():
-                parts = [ItemPart(Rank.LINE, _note(item, MarkdownPage(width, inks)), stands_for_item=True)]
+                parts = [ItemPart(Rank.LINE, _note(item, page), stands_for_item=True)]
             case SummaryItem():
-                parts = [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks), _figures(item, width)))]
+                parts = [ItemPart(Rank.LINE, _line(page, _figures(item)))]
             case _:
                 assert_never(item)
         above = (items[place] for place in range(number - 1, -1, -1))
@@ -155,11 +156,8 @@ def _message_parts(item: UserItem, width: int, inks: Inks) -> list[ItemPart]:
     text = ItemPart(Rank.TEXT, source=item.text, is_plain=True, edge=bar)
     if not item.origin:
         return [text]
-    role = " · as the model's words" if item.role else ""
-    return [
-        ItemPart(Rank.LINE, _line(MarkdownPage(width, inks, bar), f"from the prompt {item.origin}{role}", "label")),
-        text,
-    ]
+    words = f"from the prompt {item.origin}{' · as the model’s words' if item.role else ''}"
+    return [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks, bar), words, "label")), text]
 
 
 def _answer_parts(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) -> list[ItemPart]:
@@ -167,8 +165,7 @@ def _answer_parts(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) ->
     is_final = item.state != "streaming"
     if item.thinking:
         still = "" if is_final or item.text else "…"
-        keys = "enter closes" if is_open else "enter opens"
-        words = f" thinking{still} · {len(item.thinking):,} characters · {keys}"
+        words = f" thinking{still} · {len(item.thinking):,} characters · enter {'closes' if is_open else 'opens'}"
         parts.append(ItemPart(Rank.LINE, _line(MarkdownPage(width, inks), words)))
     if item.thinking and is_open:
         thinking, edge = ItemPart(Rank.THINKING, source=item.thinking, is_plain=True), Segment(" │ ", inks["rule"])
@@ -196,18 +193,8 @@ def numbered(options: Sequence[str]) -> dict[str, str]:
 
 
 def _call_parts(item: CallItem, width: int, inks: Inks, *, is_open: bool) -> list[ItemPart]:
-    """Return a call: arguments and result, what is to be noted about it, contents; the details if open."""
+    """Return a call: its first line, what is to be noted about it, contents; the details if open."""
     parts = [ItemPart(Rank.LINE, _call(item, MarkdownPage(width, inks), is_open=is_open), stands_for_item=True)]
-    contents = item.contents.splitlines()
-    hidden = 0 if is_open else max(0, len(contents) - MOST_CONTENTS)
-    contents = contents[: len(contents) - hidden] + [f"and {hidden} more"] * bool(hidden)
-    if item.page:
-        contents.append(f"page: {item.page} · the server has a page for this tool, which is not shown")
-    if contents:
-        page = MarkdownPage(width, inks, Segment("   ", PLAIN))
-        for words in contents:
-            page.say(words if is_open else clip(words, page.room), inks["label"])
-        parts.append(ItemPart(Rank.OPTIONS, page.lines, stands_for_item=True, hint=CONTENTS_HINT))
     if not is_open:
         return parts
     edited, edge = item.decision == "edited", Segment("   │ ", inks["rule"])
@@ -226,6 +213,7 @@ def _call_parts(item: CallItem, width: int, inks: Inks, *, is_open: bool) -> lis
 
 
 def _call(item: CallItem, page: MarkdownPage, *, is_open: bool) -> Sequence[DrawnLine]:
+    """Draw a call's line: arguments and result share it; below it what is to be noted, each cut to a line unless open."""
     glyph, ink, word = MARKS[item.state]
     style = page.inks[ink] if ink else STRONG
     is_running = item.state == "running"
@@ -245,16 +233,21 @@ def _call(item: CallItem, page: MarkdownPage, *, is_open: bool) -> Sequence[Draw
     first += [Segment(arguments, page.inks["dim"])] * bool(arguments)
     first += [Segment("  ", PLAIN), Segment(tail, style if word else PLAIN)] * bool(tail)
     page.raw(first)
-    decision, times = _decision(item)
-    if not is_open:
-        decision = clip(decision, max(8, page.room - 3 - cell_len(times)))
-    notes = (
+    decision, _, by_you = item.words.partition(", by you, after ")
+    times = [f"you {duration(item.waited)}"] if by_you and item.waited else []
+    if item.milliseconds > 0 and item.state in {"done", "failed", "stopped"}:
+        times.append(f"ran {duration(item.milliseconds / 1000)}")
+    times = " · ".join(times)
+    decision = clip(decision if item.waited else item.words, max(8, page.room - 6 - cell_len(times)))
+    page_words = item.page and f"page: {item.page} · the server has a page for this tool, which is not shown"
+    contents = [*filter(None, (*item.contents.splitlines(), page_words))]
+    notes = [
         ("" if is_open or item.decision != "edited" else f"the model asked {item.asked}", "dim"),
         (_misfits("the tool's schema", item.misfits), "wrong"),
-        (decision + times, "dim"),
+        (" · ".join(filter(None, (decision, times))), "dim"),
         (_misfits("the output schema", item.output_misfits), "number"),
-        (item.notice and f"! {item.notice}", "number"),
-    )
+        *((words, "label") for words in (contents if is_open else [" · ".join(contents)])),
+    ]
     edge = Segment("   ", PLAIN)
     with page.inside(edge, edge):
         for words, ink in notes:
@@ -267,16 +260,6 @@ def _misfits(schema: str, misfits: str) -> str:
     return misfits and f"! does not fit {schema}: {'; '.join(misfits.splitlines())}"
 
 
-def _decision(item: CallItem) -> tuple[str, str]:
-    """Return how a call was decided, and what took how long: «approved once», « · you 1.5 s · ran 155 ms»."""
-    words, is_timed, _ = item.words.partition(", by you, after ")
-    times = [f"you {duration(item.waited)}"] if is_timed and item.waited else []
-    if item.milliseconds > 0 and item.state in {"done", "failed", "stopped"}:
-        times.append(f"ran {duration(item.milliseconds / 1000)}")
-    words = words if item.waited else item.words
-    return words, " · ".join(["", *times] if words and times else times)
-
-
 def _indented(text: str) -> str:
     """Indent JSON; return other text unchanged."""
     if len(text) > LONGEST_PRETTY or text[:1] not in {"{", "["}:
@@ -287,36 +270,27 @@ def _indented(text: str) -> str:
         return text
 
 
-def _card(item: NoteItem, page: MarkdownPage) -> Sequence[DrawnLine]:
-    """An error as a card with the provider's own words."""
-    ink, inner = page.inks["wrong"], max(1, page.room - 6)
-    body = MarkdownPage(inner, page.inks)
-    body.say(item.what[:LONGEST_CARD])
-    if (more := len(item.what) - LONGEST_CARD) > 0:
-        body.say(f"… {more:,} more characters; see the inspector", page.inks["dim"])
-    for words in filter(None, (item.where, item.remedy)):
-        body.say(words[:LONGEST_CARD], page.inks["dim"])
-    if item.again or item.is_full:
-        body.say(f"press ctrl+r to {'go on without the oldest turns' if item.is_full else 'try again'}", STRONG)
-    title = "─ error "
-    page.raw([Segment(f" ╭{title}{'─' * max(0, inner + 2 - len(title))}╮", ink)])
-    for line in body.lines:
-        missing = Segment(" " * (max(0, inner - line.strip.cell_length) + 1), PLAIN)
-        page.raw([Segment(" │ ", ink), *line.strip, missing, Segment("│", ink)])
-    page.raw([Segment(f" ╰{'─' * (inner + 2)}╯", ink)])
-    return page.lines
-
-
 def _note(item: NoteItem, page: MarkdownPage) -> Sequence[DrawnLine]:
-    shorten = "ctrl+r goes on without the oldest turns" if item.is_full else ""
-    words = " · ".join(filter(None, (item.what, item.where, item.remedy, shorten)))
-    with page.inside(Segment(" · ", page.inks["dim"])):
-        page.say(words[:LONGEST_CARD], page.inks["dim"])
+    """Draw a note, or an error with the provider's own words and the key that goes on."""
+    facts = [item.what[:LONGEST_NOTE], item.where[:LONGEST_NOTE], item.remedy[:LONGEST_NOTE]]
+    if item.kind == "note":
+        facts.append("ctrl+r goes on without the oldest turns" if item.is_full else "")
+        with page.inside(Segment(" · ", page.inks["dim"])):
+            page.say(" · ".join(filter(None, facts)), page.inks["dim"])
+        return page.lines
+    _line(page, " ✗ error", "wrong")
+    edge = Segment(" │ ", page.inks["wrong"])
+    with page.inside(edge, edge):
+        for words, style in zip(facts, (PLAIN, page.inks["dim"], page.inks["dim"]), strict=True):
+            if words:
+                page.say(words, style)
+        if item.again or item.is_full:
+            page.say(f"press ctrl+r to {'go on without the oldest turns' if item.is_full else 'try again'}", STRONG)
     return page.lines
 
 
-def _figures(item: SummaryItem, width: int) -> str:
-    """Return a turn's figures: «612 in · 85 out · 2 calls · 3.6 s · 64 cached», the most important first."""
+def _figures(item: SummaryItem) -> str:
+    """Return a turn's figures, the most important first: «612 in · 85 out · 2 calls · 3.6 s · 64 cached»."""
     facts = [
         "" if item.tokens_in is None else f"{item.tokens_in:,} in",
         "" if item.tokens_out is None else f"{item.tokens_out:,} out",
@@ -326,13 +300,7 @@ def _figures(item: SummaryItem, width: int) -> str:
         f"{item.tokens_cached:,} cached" if item.tokens_cached else "",
         f"{item.tokens_thinking:,} thinking" if item.tokens_thinking else "",
     ]
-    words = ""
-    for fact in filter(None, facts):
-        longer = f"{words} · {fact}" if words else f" {fact}"
-        if words and cell_len(longer) > width:
-            break
-        words = longer
-    return words
+    return f" {' · '.join(filter(None, facts))}"
 
 
 def duration(seconds: float) -> str:
@@ -344,24 +312,22 @@ def duration(seconds: float) -> str:
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
-def offer_lines(offers: Offers, width: int, inks: Inks) -> list[tuple[DrawnLine, str]]:
-    """Return the lines of an empty chat, each with the question to send on a click, if any."""
-    page = MarkdownPage(max(1, width - 1), inks, Segment(" ", PLAIN))
-    page.raw()
-    picks = [""]
-    for key, text in offers.questions:
-        with page.inside(Segment(f"{key}  ", inks["accent"])):
+def _offered(offers: Offers, width: int, inks: Inks) -> list[ItemPart]:
+    """Return an empty chat: questions, each a part of its own, what failed, and advice."""
+    marked = [(f"{key}  ", "accent", text) for key, text in offers.questions]
+    marked += [("✗ ", "wrong", words) for words in offers.failures]
+    dim = [SERVERS, ""] if offers.failures else []
+    parts = [ItemPart(Rank.GAP, _line(MarkdownPage(width, inks), ""))]
+    for rank, (mark, ink, text) in enumerate(marked, Rank.LINE):
+        page = MarkdownPage(max(1, width - 1), inks, Segment(" ", PLAIN))
+        if rank == Rank.LINE + len(offers.questions) > Rank.LINE:
+            page.raw()
+        with page.inside(Segment(mark, inks[ink])):
             page.say(text)
-        picks += [text] * (len(page.lines) - len(picks))
-    if offers.questions:
+        parts.append(ItemPart(rank, page.lines))
+    page = MarkdownPage(max(1, width - 1), inks, Segment(" ", PLAIN))
+    if offers.questions and not offers.failures:
         page.raw()
-    for words in offers.failures:
-        with page.inside(Segment("✗ ", inks["wrong"])):
-            page.say(words)
-    if offers.failures:
-        page.say(SERVERS, inks["dim"])
-        page.raw()
-    for words in offers.lines:
+    for words in (*dim, *offers.lines):
         page.say(words, inks["dim"])
-    picks += [""] * (len(page.lines) - len(picks))
-    return list(zip(page.lines, picks, strict=True))
+    return [*parts, ItemPart(Rank.LINE + len(marked), page.lines)]
