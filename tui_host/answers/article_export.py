@@ -75,16 +75,15 @@ def _said(text: RowText) -> Iterator[str]:
         for passage in piece.passages:
             if passage.by:
                 yield f"[{words(passage.by)}]"
-            yield f"= {words(passage.same_as)}" if passage.same_as else _fenced(passage.text)
+            value = parsed(passage.text) if passage.text.lstrip().startswith(("{", "[")) else None
+            if passage.same_as:
+                yield f"= {words(passage.same_as)}"
+            elif value is None:
+                yield fence(_cut(passage.text, _MOST))
+            else:
+                yield fence(_cut(json.dumps(_shortened(value), ensure_ascii=False, indent=2), 3 * _MOST), "json")
     if text.row.state == "cut":
         yield f"*cut off here{text.row.ending and f': {words(text.row.ending)}'}*"
-
-
-def _fenced(text: str) -> str:
-    value = parsed(text) if text.lstrip().startswith(("{", "[")) else None
-    if value is None:
-        return fence(_cut(text, _MOST))
-    return fence(_cut(json.dumps(_shortened(value), ensure_ascii=False, indent=2), 3 * _MOST), "json")
 
 
 def _cut(text: str, most: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from weakref import WeakKeyDictionary
@@ -21,7 +22,7 @@ from tui_host.capture.json.spans import spans
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import decode, line
-from tui_host.errors import JSON
+from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import USER
 
 MOST_BYTES = 4 << 20  # larger frames are not taken apart
@@ -222,10 +223,11 @@ class Values:
         self._index = _INDEXES.setdefault(wires.ladder, _Index())
         with self._index.lock:
             if self._index.revision != wires.ladder.revision:
-                numbers = sorted(wires.ladder.changed_since(self._index.revision))
-                self._index.revision = wires.ladder.revision
-                for number in numbers:
-                    self._take(wires.ladder.rows[number])
+                revision = wires.ladder.revision
+                for number in sorted(wires.ladder.changed_since(self._index.revision)):
+                    with suppress(TuiHostError):  # what cannot be read holds no value that anybody can follow
+                        self._take(wires.ladder.rows[number])
+                self._index.revision = revision
 
     def came_from(self, arguments: JSON, row: Row) -> list[str]:
         """Return in words which values of arguments stand in a result above a row, and not in what the person wrote."""
