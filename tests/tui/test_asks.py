@@ -558,7 +558,7 @@ async def at(app: Running, words: str) -> None:
 async def test_a_prompt_is_filled_in_shown_and_sent_with_its_roles(tmp_path: Path) -> None:
     async with running(tmp_path, config=CONFIG, size=USUAL) as app:
         await app.until_ready()
-        await app.until(app.main.offers.commands)
+        await app.until(app.main.offers.prompts)
         app.write("/rich:pl")
         await app.until_shown("Plans a trip to a city.")
         await app.press("enter")
@@ -623,7 +623,7 @@ async def test_a_resource_is_attached_with_its_size_its_changes_are_told_and_a_t
 async def test_parts_of_a_request_say_which_prompt_and_which_resource_gave_them(tmp_path: Path) -> None:
     async with running(tmp_path, config=CONFIG) as app:
         await app.until_ready()
-        await app.until(app.main.offers.commands)
+        await app.until(app.main.offers.prompts)
         await app.send("/rich:hello")
         await app.until_shown("hello from the server", "enter sends them")
         await app.press("enter")

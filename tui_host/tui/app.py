@@ -367,7 +367,7 @@ class TuiHost(App[int]):
         if words and self.main is not None:
             self._to_main()
             self.main.submissions.run_with(command, words, self.main.source, self.main.show_page)
-        prompt = self.main.offers.prompt(name) if self.main is not None and ":" in name else None
+        prompt = self.main.offers.prompts().get(name) if self.main is not None and ":" in name else None
         if prompt is not None and self.main is not None and self.main.submissions.is_own():
             from tui_host.tui.screens.prompt_screen import open_prompt
 

@@ -1,4 +1,4 @@
-"""The prompt: several lines, history, drafts, commands by `/name`, files by `@`. Only `enter` sends."""
+"""The prompt: several lines, history, drafts, commands by `/name`, files by `@`, marks for long pastes. Only `enter` sends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing_extensions import override
 from tui_host.answers.pages import PAGES
 from tui_host.capture.visible import line, visible
 from tui_host.tui.widgets.key_order import KeysInOrder
-from tui_host.tui.widgets.prompt.file_attachments import LOOKING, Attaching, Offered
+from tui_host.tui.widgets.prompt.file_attachments import Attaching, Offered
 from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, MarkedField
 
 if TYPE_CHECKING:
@@ -27,31 +27,27 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = "Ask anything.  / commands  @ files"
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
-SHELL = re.compile(r"![A-Za-z]")
-NO_SHELL = (
-    "No shell command runs here; /suspend goes back to the shell until its fg. A space before the ! sends it as text."
-)
 WITH_WORDS = frozenset((*(page.command for page in PAGES if page.takes), "export"))
 """The commands behind which something may be named."""
 SIGNS: Mapping[Offered, str] = {"commands": "/", "files": "@", "drop": "", "ways": ""}
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
-_SERVERS = "/servers shows servers, tools and messages"
-_SESSIONS = "/sessions searches and opens earlier sessions"
+_HELP = 120
+"""Characters of the help of a server's prompt."""
+OPENED = 200_000
+"""Characters above which a paste is not opened: the editor would hold everything up."""
 ELSEWHERE: Mapping[str, str] = {
-    "clear": "/new begins a new session, and this one stays in /sessions",
-    "compact": "nothing is left out of the history unasked; /new begins a new session",
-    "config": "/model has model, protocol and options; the rest stands in config.toml (see /help)",
-    "exit": "/quit ends the program and its servers",
-    "export": "the command «tui-host sessions export last» writes a session to a file",
-    "history": _SESSIONS,
-    "login": "/model asks for a provider's key",
-    "mcp": _SERVERS,
-    "permissions": "/rules lists the rules of this session, and ends them",
-    "resume": _SESSIONS,
-    "tools": _SERVERS,
+    "clear": "new",
+    "compact": "new",
+    "config": "model",
+    "exit": "quit",
+    "history": "sessions",
+    "login": "model",
+    "mcp": "servers",
+    "permissions": "rules",
+    "resume": "sessions",
 }
-"""Commands of other programs, each with this program's way to do the same."""
+"""Commands of other programs, each with the one that does the same here."""
 
 
 class Prompt(KeysInOrder, MarkedField):
@@ -134,13 +130,18 @@ class Prompt(KeysInOrder, MarkedField):
         self._offers = offers
         self._may_send = may_send
         self._sent: list[str] = []  # what `up` brings back, oldest first, with its marks
-        self._recalled: int | None = None  # the sent text that stands in place of the draft
+        self._recalled = (
+            0  # the place of the sent text that stands in place of the draft; behind the last, the draft itself
+        )
         self._draft = ""
+        self._pasted = ""  # a paste that may name files, until the prompt has changed
         self._attaching = Attaching(self, self.offer, offers)
-        self._offered: Offered = "commands"
-        self._on_chosen: Callable[[str], None] = self._write_command
         self._completion: Completion | None = None  # there once a command was typed
+        self._on_chosen: Callable[[str], None] = self._write_command
+        self._offered: Offered = "commands"
         self.remember(*history)
+
+    # The text.
 
     def invite(self, words: str) -> None:
         if self.placeholder != (placeholder := Content(words)):
@@ -149,13 +150,21 @@ class Prompt(KeysInOrder, MarkedField):
     def remember(self, *texts: str) -> None:
         """Add sent texts, oldest first, without repeats, for `up`."""
         self._sent = [text for text in self._sent if text not in texts] + list(dict.fromkeys(texts))
-        self._recalled = None
+        self._recalled = len(self._sent)
 
     def put(self, draft: str) -> None:
-        self._recalled = None
+        """Show a draft in place of the text."""
+        self._recalled = len(self._sent)
         self.offer(())
         self.load_text(self._from_elsewhere(draft))
         self.move_cursor(self.document.end)
+
+    def message(self) -> str:
+        """Return the message to send: trimmed, without the space that escapes a command."""
+        text = self.whole_text().rstrip()
+        return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
+
+    # Keys.
 
     @override
     async def on_key(self, event: events.Key) -> None:
@@ -180,43 +189,53 @@ class Prompt(KeysInOrder, MarkedField):
     def action_new_line(self) -> None:
         """Break the line; an empty prompt has none: `enter` typed before the terminal was ours comes as `ctrl+j`."""
         if self.text:
-            self.insert_at_caret("\n")
+            self.put_for(*self.selection, "\n")
+
+    def action_clear_all(self) -> None:
+        """Delete the whole text; `ctrl+z` restores it."""
+        if self.text:
+            self.put_for((0, 0), self.document.end, "")
+            self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
+
+    def action_open_paste(self) -> None:
+        """Put the text of a paste, the last before the caret, in the place of its mark."""
+        lines = enumerate(self.text.split("\n"))
+        places = [(row, mark) for row, text in lines for mark in self.marks.pastes(text)]
+        before = [(row, mark) for row, mark in places if (row, mark.start()) <= self.cursor_location]
+        for row, mark in before[-1:] or places[:1]:
+            text = self.marks.whole(mark[0])
+            if len(text) > OPENED or self.marks.within(text):
+                self.notify("This paste is too large to open here. All of it will be sent.", markup=False)
+            else:
+                self.put_for((row, mark.start()), (row, mark.end()), text)
 
     @override
     def action_cursor_up(self, select: bool = False) -> None:
-        """Move up; from the first line to an earlier text."""
-        if self._list is not None:
-            self._list.action_line(-1)
-        elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y == 0:
-            self._recall(-1)
-        else:
+        if not self._moves(-1, select):
             super().action_cursor_up(select)
 
     @override
     def action_cursor_down(self, select: bool = False) -> None:
-        """Down; from the last line back towards the draft."""
-        last = self.wrapped_document.height - 1
-        if self._list is not None:
-            self._list.action_line(1)
-        elif not select and self.wrapped_document.location_to_offset(self.cursor_location).y >= last:
-            self._recall(1)
-        else:
+        if not self._moves(1, select):
             super().action_cursor_down(select)
 
-    def _recall(self, step: int) -> None:
-        """Show the sent text before or after the present one; after the last comes the draft."""
-        last = len(self._sent)
-        present = last if self._recalled is None else self._recalled
-        wanted = max(0, min(last, present + step))
-        if wanted == present:
-            return
-        if self._recalled is None:
-            self._draft = self.text
-        self._recalled = wanted if wanted < last else None
-        self.offer(())
-        self.load_text(self._draft if self._recalled is None else self._from_elsewhere(self._sent[wanted]))
-        row = 0 if step < 0 else self.document.line_count - 1
-        self.move_cursor((row, len(self.document[row])))
+    def _moves(self, step: int, is_selecting: bool) -> bool:
+        """Move in the list, or from the first line to earlier texts and from the last line back; False to move the caret."""
+        if self._list is not None:
+            self._list.action_line(step)
+            return True
+        row, edge = self.wrapped_document.location_to_offset(self.cursor_location).y, self.wrapped_document.height - 1
+        if is_selecting or row != (0 if step < 0 else edge):
+            return False
+        wanted, draft = self._recalled + step, len(self._sent)
+        if 0 <= wanted <= draft:
+            self._draft = self.text if self._recalled == draft else self._draft
+            self._recalled = wanted
+            self.offer(())
+            self.load_text(self._draft if wanted == draft else self._from_elsewhere(self._sent[wanted]))
+            row = 0 if step < 0 else self.document.line_count - 1
+            self.move_cursor((row, len(self.document[row])))
+        return True
 
     def _from_elsewhere(self, text: str) -> str:
         """Return a draft or an earlier text without marks of files that are not known here; a huge one is folded."""
@@ -231,21 +250,15 @@ class Prompt(KeysInOrder, MarkedField):
         """Insert a paste as visible text; nothing is sent."""
         event.stop()
         event.prevent_default()
-        text = self.marks.fold(visible(event.text.replace("\r\n", "\n").replace("\r", "\n")), self.text)
-        with self.one_step():
-            self.insert_at_caret(text)
-        self.run_worker(self._attaching.take_paste(event.text, text), group=LOOKING, exclusive=True)
+        self._pasted = self.marks.fold(visible(event.text.replace("\r\n", "\n").replace("\r", "\n")), self.text)
+        self.put_for(*self.selection, self._pasted)
 
     @override
     def action_paste(self) -> None:
         self.post_message(events.Paste(self.app.clipboard))  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
 
-    def message(self) -> str:
-        """Return the message to send: trimmed, without the space that escapes a command."""
-        text = self.whole_text().rstrip()
-        return text.lstrip() if text.lstrip().startswith(("/", "!")) else BLANK_LINES.sub("", text)
-
     def _submit(self) -> None:
+        """Take a suggestion, run a command, or send the message."""
         if self._list is not None and self._offered in {"files", "ways"}:
             self._complete()
             return
@@ -257,13 +270,10 @@ class Prompt(KeysInOrder, MarkedField):
             return  # a command stays to be corrected
         if command:
             self.post_message(self.Command(command))
-        elif SHELL.match(self.text):
-            self.notify(NO_SHELL, severity="warning", markup=False, timeout=8)
-            return
-        elif not self._may_send():
-            return  # the text stays
-        else:
+        elif self._may_send():
             self.post_message(self.Sent(text, self.attached))
+        else:
+            return  # the text stays
         self.remember(self.text.rstrip())
         self.offer(())
         self.load_text("")
@@ -271,46 +281,56 @@ class Prompt(KeysInOrder, MarkedField):
     # Commands and files.
 
     def on_text_area_changed(self) -> None:
-        text = self.text
-        self._hint()
-        if self._offered == "drop" and self.before_caret.endswith(self._attaching.dropped):
-            pass  # it stands as it was pasted
-        elif text.startswith("/") and " " not in text and "\n" not in text and self._recalled is None:
+        """Suggest commands, files or resources for what stands before the caret, and say what is attached."""
+        text, pasted, self._pasted = self.text, self._pasted, ""
+        words: list[str] = []
+        if attached := self.attached:
+            servers = dict.fromkeys(part.server for part in attached if part.server)
+            if servers and self._offers is not None:
+                words.append(f"data of {', '.join(servers)} to {line(str(self._offers.session().model), 60)}")
+            words += [f"{len(attached)} attached", "backspace removes a mark"]
+        has_paste = bool(self.marks.pastes(text))
+        words += ["ctrl+t opens the paste"] if has_paste else []
+        words += ["ctrl+u clears"] if has_paste or text.count("\n") > 1 else []
+        self.border_subtitle = "  ".join(words)
+        if self._recalled < len(self._sent):
+            self.offer(())
+        elif text.startswith("/") and " " not in text and "\n" not in text and not pasted:
             self._offer_commands(text[1:])
-        elif self._recalled is not None or not self._attaching.take_word(self.before_caret):
+        elif not self._attaching.look(self.before_caret, pasted):
             self.offer(())
 
     def _commands(self) -> dict[str, str]:
-        return dict((*self.own_commands, *(() if self._offers is None else self._offers.commands())))
+        prompts = {} if self._offers is None else self._offers.prompts()
+        told = {name: line(prompt.description or prompt.title, _HELP) for name, prompt in prompts.items()}
+        return {**dict(self.own_commands), **told}
 
     def _command(self) -> str | None:
         """Return the command that the text names or begins, with what it names; empty for other text, None after a hint."""
-        typed = self.text.rstrip()
-        if typed.startswith("/") and self._offers is not None and self._offers.prompt(typed[1:]) is not None:
-            return typed[1:]  # servers name their prompts by any characters
+        typed, commands = self.text.rstrip(), self._commands()
         match = COMMAND.fullmatch(typed)
+        if self._list is not None and self._list.chosen.startswith(typed.removeprefix("/")):
+            return self._list.chosen
+        if typed.startswith("/") and typed[1:] in commands:
+            return typed[1:]  # servers name their prompts by any characters
         if match is None:
             return ""
-        name, commands = match[1], self._commands()
-        names = [command for command in commands if command.startswith(name)]
-        if names and not match[2]:
-            if self._list is not None and self._list.chosen in names:
-                return self._list.chosen
-            if name in names or len(names) == 1:
-                return name if name in names else names[0]
+        name, words = match[1], (match[2] or "").strip()
+        if words and name in commands and name in WITH_WORDS:
+            return f"{name} {words}"
+        if not words and (names := [command for command in commands if command.startswith(name)]):
+            if len(names) == 1:
+                return names[0]
             self._offer_commands(name)
             return None
-        if name in names and name in WITH_WORDS:
-            return f"{name} {match[2].strip()}"
         from difflib import get_close_matches
 
-        near = " or ".join(f"/{close}" for close in get_close_matches(name, commands, n=2, cutoff=0.5))
-        words = f"There is no command /{line(name, 40)}{f': {near}?' if near else '.'}"
+        near = [ELSEWHERE[name]] if name in ELSEWHERE else get_close_matches(name, commands, n=2, cutoff=0.5)
+        hint = f"There is no command /{line(name, 40)}{': ' if near else '.'}"
+        hint += f"{' or '.join(f'/{close}' for close in near)}?" if near else ""
         if name in commands:
-            words = f"/{name} takes no arguments, so it did not run."
-        elif name in ELSEWHERE:
-            words = f"There is no command /{name}: {ELSEWHERE[name]}."
-        self.notify(f"{words} A space before the / sends it as text.", severity="warning", markup=False, timeout=8)
+            hint = f"/{name} takes no arguments, so it did not run."
+        self.notify(f"{hint} A space before the / sends it as text.", severity="warning", markup=False, timeout=8)
         return None
 
     def _offer_commands(self, begun: str) -> None:
@@ -348,20 +368,3 @@ class Prompt(KeysInOrder, MarkedField):
         self.load_text(f"/{name}")
         self.move_cursor(self.document.end)
         self.focus()
-
-    def _hint(self) -> None:
-        words: list[str] = []
-        if attached := self.attached:
-            servers = [part.server for part in attached if part.server]
-            if servers and self._offers is not None:
-                names = ", ".join(dict.fromkeys(servers))
-                words.append(f"data of {names} to {line(str(self._offers.session.model), 60)}")
-            counts = {"file": len(attached) - len(servers), "resource": len(servers)}
-            parts = [f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count]
-            words += [f"{' and '.join(parts)} attached", "backspace removes a mark"]
-        has_paste = any(mark in self.text for mark in self.marks.pastes)
-        if has_paste:
-            words.append("ctrl+t opens the paste")
-        if has_paste or self.text.count("\n") > 1:
-            words.append("ctrl+u clears")
-        self.border_subtitle = "  ".join(words)

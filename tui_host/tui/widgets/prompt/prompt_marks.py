@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -22,8 +21,6 @@ FOLDED_CHARACTERS = 20_000
 """Characters of a paste above which a mark stands for it: the editor is slow with more."""
 FOLDED_LINES = 25
 """Lines of a paste above which a mark stands for it: what was written before and after is lost from sight."""
-OPENED = 200_000
-"""Characters above which a paste is not opened: the editor would hold everything up."""
 
 
 class Marks:
@@ -31,10 +28,6 @@ class Marks:
 
     def __init__(self) -> None:
         self.values: dict[str, str | Attached] = {}
-
-    @property
-    def pastes(self) -> list[str]:
-        return [mark for mark, value in self.values.items() if isinstance(value, str)]
 
     def add(self, words: str, value: str | Attached, beside: str) -> str:
         """Return an unused mark for a value, its former mark if possible; it is like nothing in the text beside."""
@@ -62,12 +55,14 @@ class Marks:
         size = size_words(len(text.encode(errors="replace"))).replace(".0 ", " ")
         return self.add(f"pasted: {lines:,} line{'s' * (lines != 1)}, {size}", text, beside)
 
+    def pastes(self, text: str) -> list[re.Match[str]]:
+        """Return the marks of a text that stand for pastes."""
+        return [mark for mark in self.within(text) if isinstance(self.values[mark[0]], str)]
+
     def whole(self, text: str) -> str:
         """Unfold all pastes of a text; text inside pastes is never taken for marks."""
-        for place in reversed(self.within(text)):
-            value = self.values[place[0]]
-            if isinstance(value, str):
-                text = f"{text[: place.start()]}{value}{text[place.end() :]}"
+        for mark in reversed(self.pastes(text)):
+            text = f"{text[: mark.start()]}{self.values[mark[0]]}{text[mark.end() :]}"
         return text
 
     def attached(self, text: str) -> list[Attached]:
@@ -77,19 +72,40 @@ class Marks:
 
 
 class MarkedField(TextArea):
-    """A text field with marks."""
+    """A text field with marks, which go as one."""
 
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, placeholder=Content(placeholder), highlight_cursor_line=False)
         self.marks = Marks()
         self.cursor_blink = False  # a blinking cursor repaints for ever
 
-    @contextmanager
-    def one_step(self) -> Generator[None]:
-        """Let `ctrl+z` take back an edit alone."""
+    def whole_text(self) -> str:
+        """Return the text with all pastes unfolded."""
+        return self.marks.whole(self.text)
+
+    @property
+    def attached(self) -> Sequence[Attached]:
+        return self.marks.attached(self.text)
+
+    def put_for(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+        """Put a text in the place of another one; `ctrl+z` takes it back alone."""
         self.history.checkpoint()
-        yield
+        result = self.replace(text, start, end, maintain_selection_offset=False)
         self.history.checkpoint()
+        self.move_cursor(result.end_location)
+
+    def put_for_word(self, word: str, text: str) -> None:
+        """Replace a word before the caret, or insert at the caret."""
+        row, column = self.cursor_location
+        start = column - len(word) if self.before_caret.endswith(word) else column
+        self.put_for((row, start), (row, column), text)
+        self.focus()
+
+    @property
+    def before_caret(self) -> str:
+        """The caret's line up to the caret."""
+        row, column = self.cursor_location
+        return self.document[row][:column]
 
     @override
     def edit(self, edit: Edit) -> EditResult:
@@ -97,24 +113,13 @@ class MarkedField(TextArea):
 
         def outside(place: tuple[int, int], *, after: bool) -> tuple[int, int]:
             row, column = place
-            for mark in self._marks_of(row):
-                if mark.start() < column < mark.end():
+            for mark in self.marks.within(self.document[row]) if row < self.document.line_count else ():
+                if mark.start() < column < mark.end():  # (ctrl+k names a line below the last)
                     return row, mark.end() if after else mark.start()
             return place
 
         first, last = outside(edit.top, after=edit.top == edit.bottom), outside(edit.bottom, after=True)
         return super().edit(Edit(edit.text, first, last, edit.maintain_selection_offset))
-
-    @override
-    def render_lines(self, crop: Region) -> list[Strip]:
-        # The real cursor stands at the caret too where only the layout has changed: input methods write there.
-        if self.has_focus:
-            self.app.cursor_position = self.cursor_screen_offset  # pyright: ignore[reportUnknownMemberType] - of any app
-        return super().render_lines(crop)
-
-    def _marks_of(self, row: int) -> list[re.Match[str]]:
-        # ctrl+k names a line below the last
-        return self.marks.within(self.document[row]) if row < self.document.line_count else []
 
     @override
     def undo(self) -> None:
@@ -129,47 +134,9 @@ class MarkedField(TextArea):
             self.move_cursor((0, 0))
             super().redo()
 
-    def action_clear_all(self) -> None:
-        """Delete the whole text; `ctrl+z` restores it."""
-        if self.text:
-            with self.one_step():
-                self.clear()
-            self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
-
-    def action_open_paste(self) -> None:
-        """Put the text of a paste, the last before the caret, in the place of its mark."""
-        rows = range(self.document.line_count)
-        places = [(row, mark) for row in rows for mark in self._marks_of(row) if mark[0] in self.marks.pastes]
-        before = [(row, mark) for row, mark in places if (row, mark.start()) <= self.cursor_location]
-        for row, mark in before[-1:] or places[:1]:
-            text = self.marks.whole(mark[0])
-            if len(text) > OPENED or self.marks.within(text):
-                self.notify("This paste is too large to open here. All of it will be sent.", markup=False)
-                return
-            with self.one_step():
-                self.replace(text, (row, mark.start()), (row, mark.end()), maintain_selection_offset=False)
-
-    def insert_at_caret(self, text: str) -> None:
-        result = self.replace(text, *self.selection, maintain_selection_offset=False)
-        self.move_cursor(result.end_location)
-
-    def whole_text(self) -> str:
-        return self.marks.whole(self.text)
-
-    @property
-    def attached(self) -> Sequence[Attached]:
-        return self.marks.attached(self.text)
-
-    @property
-    def before_caret(self) -> str:
-        row, column = self.cursor_location
-        return self.document[row][:column]
-
-    def put_for(self, word: str, text: str) -> None:
-        """Replace a word before the caret, or insert at the caret."""
-        row, column = self.cursor_location
-        start = column - len(word) if self.before_caret.endswith(word) else column
-        with self.one_step():
-            result = self.replace(text, (row, start), (row, column), maintain_selection_offset=False)
-            self.move_cursor(result.end_location)
-        self.focus()
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # The real cursor stands at the caret too where only the layout has changed: input methods write there.
+        if self.has_focus:
+            self.app.cursor_position = self.cursor_screen_offset  # pyright: ignore[reportUnknownMemberType] - of any app
+        return super().render_lines(crop)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 MOST = 50
 """Resources that are suggested at once."""
 _WORDS = 120
-ATTACH, LINK, WATCH, UNWATCH = "attach", "link", "attach and watch", "watch no more"
-"""The ways to use a resource."""
+LINK, WATCH, UNWATCH = "link", "attach and watch", "watch no more"
+"""The ways to use a resource, besides attaching it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,26 +68,17 @@ class ServerOffers:
         ask: Callable[[Form, Callable[[Mapping[str, JSON]], None]], None],
     ) -> None:
         self.host = host
+        self.session = session  # returns the one on the screen
         self.ask = ask  # asks for the values of a form, and calls the function with them
-        self._session = session  # returns the one on the screen
-
-    @property
-    def session(self) -> Session:
-        return self._session()
 
     def _ready(self) -> dict[str, ServerStatus]:
         statuses = () if self.host.pool is None else self.host.pool.statuses()
         return {status.name: status for status in statuses if status.state == "ready"}
 
-    def _prompts(self) -> list[tuple[str, OfferedPrompt]]:
-        prompts = (prompt for status in self._ready().values() for prompt in status.prompts)
-        return [(line(f"{prompt.server}:{prompt.name}", _WORDS), prompt) for prompt in prompts]
-
-    def commands(self) -> list[tuple[str, str]]:
-        return [(name, line(prompt.description or prompt.title, _WORDS)) for name, prompt in self._prompts()]
-
-    def prompt(self, command: str) -> OfferedPrompt | None:
-        return next((prompt for name, prompt in self._prompts() if name == command), None)
+    def prompts(self) -> dict[str, OfferedPrompt]:
+        """Return the servers' prompts by their commands."""
+        prompts = [prompt for status in self._ready().values() for prompt in status.prompts]
+        return {line(f"{prompt.server}:{prompt.name}", _WORDS): prompt for prompt in prompts}
 
     def _listed(self, server: str) -> list[Resource]:
         status = self._ready().get(server)
@@ -113,16 +105,14 @@ class ServerOffers:
 
     def ways(self, server: str, uri: str) -> list[tuple[str, str]]:
         """Return the ways to use a resource in a message, each with what is sent."""
-        resource, model, watches = self.resource(server, uri), line(str(self.session.model), 60), self.host.watches
-        size = "" if resource is None else _size(resource)
-        ways = [(ATTACH, f"{size} to {model}: read it now".lstrip()), (LINK, f"to {model}: only its address")]
-        if watches is not None and watches.is_watched(self.session, server, uri):
+        resource, session, watches = self.resource(server, uri), self.session(), self.host.watches
+        model, size = line(str(session.model), 60), "" if resource is None else _size(resource)
+        ways = [("attach", f"{size} to {model}: read it now".lstrip()), (LINK, f"to {model}: only its address")]
+        if watches is not None and watches.is_watched(session, server, uri):
             return [*ways, (UNWATCH, "the chat tells no more of changes")]
         status = self._ready().get(server)
-        declared = None if status is None else status.capabilities
-        resources = declared.get("resources") if isinstance(declared, dict) else None
-        announces = isinstance(resources, dict) and resources.get("subscribe") is True
-        return [*ways, (WATCH, "and tell here when it changes")] if announces else ways
+        declared = mapping(mapping(None if status is None else status.capabilities).get("resources"))
+        return [*ways, (WATCH, "and tell here when it changes")] if declared.get("subscribe") is True else ways
 
 
 def _about(resource: Resource) -> str:
