@@ -367,7 +367,7 @@ async def test_a_theme_is_kept_and_letters_outside_of_the_prompt_say_how_to_get_
     assert 'theme = "textual-light"' in (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
     assert app.prompt.text == "x"
     await app.press("tab", "x")
-    await app.until_shown("x works in: Inspector   escape: back to the prompt")
+    await app.until_shown("x works in: Inspector   escape: back")
     await app.press("escape", "y", "ctrl+s")
     await app.until_shown("ctrl+s works in: Sessions")
     assert app.prompt.text == "xy"

@@ -568,7 +568,7 @@ async def test_a_prompt_is_filled_in_shown_and_sent_with_its_roles(tmp_path: Pat
         assert isinstance(screen, FillScreen)
         await app.until(lambda: screen._typed == ("city", "be"))  # pyright: ignore[reportPrivateUsage] - of "b" too
         await app.until_shown("Berlin", "Bern")
-        await app.press("down", "down", "enter", "enter", "enter")
+        await app.press("down", "down", "enter", "enter")
         await app.until(lambda: isinstance(app.app.screen, PromptScreen))
         await app.until_shown("Plan a trip to Bern.", "assistant, from /rich:plan", "image/png")
         assert not app.bodies("llm", "out")
@@ -608,7 +608,7 @@ async def test_a_resource_is_attached_with_its_size_its_changes_are_told_and_a_t
         await app.press("tab")
         await app.until(lambda: isinstance(app.app.screen, FillScreen))
         await app.until_shown("ada", "alan")
-        await app.press("down", "enter", "enter")
+        await app.press("down", "enter")
         await app.until_shown("to demo/openai: only its address")
         await app.press("down", "tab")
         await app.until_shown("[note://by/ada of rich: address only]")

@@ -47,7 +47,7 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.press("m", "x")
         await app.until_shown("> call 1.1.1     this row     the marked row     turn 1     the session")
         await app.press("tab", "tab")
-        await app.until_shown("> the marked row", f"{app.session.id}-marked.jsonl")
+        await app.until_shown("> the marked row", f"{app.session.id}-marked-row.jsonl")
         path = tmp_path / "marked.jsonl"
         await written(app, path, "press enter again")
         lines = map(json.loads, path.read_bytes().splitlines()[1:])

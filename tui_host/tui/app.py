@@ -277,21 +277,17 @@ class TuiHost(App[int]):
 
     def on_key(self, event: events.Key) -> None:
         """Say of a key that means nothing here where it means something."""
-        main = self.main
-        if (
-            main is None
-            or self.screen is not main
-            or main.question is not None
-            or event.key in self.screen.active_bindings
-        ):
+        screen = self.screen
+        hint: Callable[[str], None] | None = getattr(screen, "hint", None)
+        if hint is None or screen.query("QuestionPanel") or event.key in screen.active_bindings:
             return
         from tui_host.tui.screens.help_screen import places_of
 
-        is_aside = main.focused is not main.query_one("#prompt")
+        back = "" if self.focused is not None and self.focused.id == "prompt" else "escape: back"
         places = places_of(event.key)
-        if places or (is_aside and event.is_printable):
-            where = [f"{event.character or event.key} works in: {', '.join(places)}"] if places else []
-            main.hint("   ".join([*where, *["escape: back to the prompt"] * is_aside]))
+        if places or (back and event.is_printable):
+            where = f"{event.character or event.key} works in: {', '.join(places)}" if places else ""
+            hint("   ".join(filter(None, (where, back))))
 
     async def on_descendant_focus(self) -> None:
         early, self._early_keys = self._early_keys, None
@@ -427,11 +423,9 @@ class TuiHost(App[int]):
     def action_open_screen(self, path: str, words: str = "") -> None:
         """Open a screen by its module and class, unless the session on screen has none."""
         module, _, name = path.partition(".")
-        kind: type[PageScreen] = getattr(import_module(f"{SCREENS}{module}"), name)
-        if self.main is not None and (not kind.IS_OWN or self.main.submissions.is_own()):
-            screen = kind.over(self.main.place, words)
-            if screen is not None:
-                self._open(screen)
+        made_for: Callable[..., PageScreen] = getattr(import_module(f"{SCREENS}{module}"), name)
+        if self.main is not None and (not getattr(made_for, "IS_OWN", False) or self.main.submissions.is_own()):
+            self._open(made_for(self.main, words) if words else made_for(self.main))
 
     @override
     def action_suspend_process(self) -> None:
@@ -457,7 +451,7 @@ class TuiHost(App[int]):
         if self.session.busy:
             self.notify("A turn is running; escape stops it.", markup=False, timeout=4)
         elif note is not None and note.is_full and oldest_turns(self.session):
-            self.action_open_screen("sessions_screen.TurnsScreen")
+            self.action_open_screen("sessions_screen.turns_screen")
         elif not self.session.can_try_again:
             self.notify("Nothing failed, so there is nothing to try again.", markup=False, timeout=4)
         else:

@@ -15,7 +15,6 @@ from rich.color import Color
 from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from textual.widget import Widget
@@ -151,7 +150,7 @@ class ContentsScreen(Browse):
     """The contents of a call's result, as recorded."""
 
     HEADING = "Contents"
-    BESIDE = 100
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-wide")]  # noqa: RUF012
     EMPTY = "The result has no content."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "view", "view", tooltip="draw the image; read the source of a server's page"),
@@ -219,7 +218,7 @@ class ContentsScreen(Browse):
             self.start(partial(work, entry), group="view", exclusive=True)
 
     @override
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         if self.has_class("-picture"):
             self.call_after_refresh(self.action_view)
 

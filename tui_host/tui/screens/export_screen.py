@@ -34,7 +34,6 @@ class ExportPart:
     """What may be exported."""
 
     words: str = "the session"  # the part in words: `turn 2`
-    suffix: str = ""  # what the suggested name has behind the session's id
     turn: int | None = None
     call: str | None = None
     keys: frozenset[tuple[str, int]] = frozenset()
@@ -47,23 +46,16 @@ def parts_around(source: SessionSource, row: Row | None, section: Section | None
         own = frozenset(((shown.capture, shown.seq),))  # one record stands for the whole exchange
         return own if shown.exchange else own.union(record.key for page in source.pages_of(shown) for record in page)
 
-    marked: list[ExportPart] = []
-    numbers = (source.ladder.row_of(key) for key in source.row_marks.newest_first)
-    if groups := [keys(source.ladder.rows[number]) for number in numbers if number is not None]:
-        words = "the marked row" if len(groups) == 1 else f"the {len(groups)} marked rows"
-        marked.append(
-            ExportPart(words=words, suffix="-marked", keys=frozenset(key for group in groups for key in group))
-        )
-    holder = section if row is None else row
-    turns: list[ExportPart] = []
+    holder, numbers = row or section, (source.ladder.row_of(key) for key in source.row_marks.newest_first)
+    groups = [keys(source.ladder.rows[number]) for number in numbers if number is not None]
+    marked = "the marked row" if len(groups) == 1 else f"the {len(groups)} marked rows"
+    rest = [ExportPart(words=marked, keys=frozenset[tuple[str, int]]().union(*groups))] * bool(groups)
     if holder is not None and holder.turn:
-        turns.append(ExportPart(words=f"turn {holder.turn}", suffix=f"-turn-{holder.turn}", turn=holder.turn))
+        rest.insert(len(rest) if row else 0, ExportPart(words=f"turn {holder.turn}", turn=holder.turn))
     if row is None:
-        return (*turns, *marked, ExportPart())
-    calls = [
-        ExportPart(words=f"call {line(call, 40)}", suffix=f"-call-{call}", call=call) for call in sorted(row.calls)
-    ]
-    return (*calls, ExportPart(words="this row", suffix="-row", keys=keys(row)), *marked, *turns, ExportPart())
+        return (*rest, ExportPart())
+    calls = (ExportPart(words=f"call {line(call, 40)}", call=call) for call in sorted(row.calls))
+    return (*calls, ExportPart(words="this row", keys=keys(row)), *rest, ExportPart())
 
 
 class ExportScreen(SaveScreen):
@@ -99,8 +91,9 @@ class ExportScreen(SaveScreen):
         forms = (f"{marks[n == self._form]} {name:<9} {SESSION_EXPORTS[name].words}" for n, name in enumerate(FORMS))
         self.explain("\n".join((parts, "", *forms, f"A name without a folder is in {Path.cwd()}.")))
         if self.field.value in {"", self._suggested}:
-            suffix = self._parts[self._part].suffix[:60]
-            safe = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in suffix)
+            chosen = self._parts[self._part]
+            name = "" if chosen == ExportPart() else f"-{chosen.words.removeprefix('the ').removeprefix('this ')}"
+            safe = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in name)
             self._suggested = f"{self._session}{safe}{SESSION_EXPORTS[FORMS[self._form]].suffix}"
             self.field.value = self._suggested
             self.field.cursor_position = len(self._suggested)
@@ -120,25 +113,21 @@ class ExportScreen(SaveScreen):
 
 def parts_named(source: SessionSource, words: str) -> tuple[Sequence[ExportPart], str]:
     """Return what is named for an export, and the form: `turn 5 html`, `call 1.1.2`, `lab #4 markdown`, `har`."""
-    forms = [word for word in words.split() if word in FORMS]
+    forms = [FORMS[0], *(word for word in words.split() if word in FORMS)]
     name = " ".join(word for word in words.split() if word not in FORMS)
-    form = forms[-1] if forms else FORMS[0]
     if not name:
-        return (ExportPart(),), form
+        return (ExportPart(),), forms[-1]
     if name.startswith("turn"):
-        return parts_around(source, None, turn_named(source, name)), form
-    return parts_around(source, call_named(source, name), None), form
+        return parts_around(source, None, turn_named(source, name)), forms[-1]
+    return parts_around(source, call_named(source, name), None), forms[-1]
 
 
 def ask_for_export(
     screen: Screen[None] | Screen[object], host: Host, session: str, parts: Sequence[ExportPart], form: str = FORMS[0]
 ) -> None:
     """Open the screen over another one, and tell there where the file was written."""
-
-    def saved(path: Path) -> None:
-        screen.notify(f"exported to {path}", markup=False)
-
     if host.store is None:
         screen.notify("Nothing is saved here, so there is nothing to export.", severity="warning", markup=False)
-    else:
-        screen.app.push_screen(ExportScreen(host.store, session, parts, saved, form))  # pyright: ignore[reportUnknownMemberType] - of any app
+        return
+    saved: Callable[[Path], None] = lambda path: screen.notify(f"exported to {path}", markup=False)  # noqa: E731
+    screen.app.push_screen(ExportScreen(host.store, session, parts, saved, form))  # pyright: ignore[reportUnknownMemberType] - of any app

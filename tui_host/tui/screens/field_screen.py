@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -23,7 +23,7 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import Tool
 from tui_host.settings.model_options import option_of, text_of, value_of, with_value
-from tui_host.settings.system_keyring import SERVICE, keyring_name
+from tui_host.settings.system_keyring import SERVICE
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.form import FormView, TextField
 from tui_host.tui.questions.panel import AskButton
@@ -38,10 +38,8 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Provider, Settings
     from tui_host.tui.widgets.prompt.server_offers import Form
 
-Taken: TypeAlias = "str | Callable[[], object]"
-"""What is wrong with a text, or what to do once its screen is closed."""
-Take: TypeAlias = "Callable[[str], Awaitable[Taken]]"
-EMPTY = "the field is empty"
+Take: TypeAlias = "Callable[[str], Awaitable[Callable[[], object]]]"
+"""Takes a text, or raises what is wrong with it; returns what to do once the screen is closed."""
 NOT_SENT = "not sent: the provider's own default"
 _ABOUT = 4_000  # characters of a server's words that stand above a form
 WORDS = {
@@ -59,17 +57,13 @@ class HiddenInput(Input):
     """A field that neither shows its text nor copies it."""
 
     @override
-    def action_copy(self) -> None:
-        """Do nothing: hidden text is not copied."""
+    def action_copy(self) -> None: ...
 
     action_cut = action_copy
 
 
 class FieldScreen(PageScreen):
-    """A screen with a field. `enter` passes its text to `take`, and closes the screen unless something is wrong with it.
-
-    A digit is taken without `enter`.
-    """
+    """A screen with a field. `enter` passes its text to `take`, and closes the screen unless something is wrong with it."""
 
     HEADING = "Fields"
     AUTO_FOCUS = "Input"
@@ -83,121 +77,92 @@ class FieldScreen(PageScreen):
     """
 
     def __init__(
-        self, heading: str, words: str, take: Take, *, text: str = "", is_hidden: bool = False, is_digit: bool = False
+        self, heading: str, words: str, take: Take, text: str = "", *, kind: Literal["", "secret", "digit", "name"] = ""
     ) -> None:
         super().__init__(heading)
-        self._words, self._take, self._is_digit = words, take, is_digit
-        kind = HiddenInput if is_hidden else Input
-        self.field = kind(text, password=is_hidden, compact=True, select_on_focus=False)
+        self._words, self._take, self._kind = words, take, kind
+        of_kind = HiddenInput if kind == "secret" else Input
+        self.field = of_kind(text, password=kind == "secret", compact=True, select_on_focus=False)
 
     @override
     def body(self) -> Sequence[Widget]:
         words, trouble = Static(Content(self._words), id="field-words"), Static(id="field-trouble")
         return [words, self.field, trouble, Static(classes="page-body")]
 
-    def explain(self, words: str) -> None:
-        """Show a text above the field."""
-        self.query_one("#field-words", Static).update(Content(words))
-
-    def _complain(self, words: str) -> None:
-        self.query_one("#field-trouble", Static).update(Content(line(words, 400)))
+    def explain(self, words: str, place: str = "#field-words") -> None:
+        """Show a text above the field, or what is wrong below it."""
+        self.query_one(place, Static).update(Content(words))
 
     def on_input_changed(self) -> None:
-        self._complain("")
-        if self._is_digit and self.field.value:
+        self.explain("", "#field-trouble")
+        if self._kind == "digit" and self.field.value:  # needs no `enter`
             self.on_input_submitted()
 
     def on_input_submitted(self) -> None:
-        self.start(self._finish(), exclusive=True)
+        async def finish() -> None:
+            text, done, trouble = self.field.value.strip(), None, "the field is empty"
+            if text or not self._kind:
+                try:
+                    done = await self._take(text)
+                except TuiHostError as error:
+                    trouble = line(str(error), 400)
+            if done is None:
+                self.explain(trouble, "#field-trouble")
+            else:
+                self.action_leave()
+                done()  # only now: it may open the next screen
 
-    async def _finish(self) -> None:
-        taken = await self._take(self.field.value.strip())
-        if isinstance(taken, str):
-            self._complain(taken)
-            return
-        self.action_leave()
-        taken()  # only now: it may open the next screen
+        self.start(finish, exclusive=True)
 
 
-class KeyScreen(FieldScreen):
-    """Asks for a provider's key, and hides the typed text. Without a keyring, names the environment variable instead."""
+def key_screen(host: Host, provider: Provider, keyring: str, stored: Callable[[], object]) -> FieldScreen:
+    """Return the screen that asks for a provider's key, hides the typed text and stores the key in the keyring."""
+    label = provider.label or provider.name
 
-    def __init__(self, host: Host, provider: Provider, stored: Callable[[], None]) -> None:
-        self._host, self._provider, self._stored = host, provider, stored
-        self._label = provider.label or provider.name
-        super().__init__(f"Key of {self._label}", "", self._store, is_hidden=True)
+    async def take(text: str) -> Callable[[], object]:
+        await host.ready()  # what redacts must know it before it is anywhere
+        await host.keys.store(provider, text)
+        return stored
 
-    def on_mount(self) -> None:
-        self.explain("Looking for the system's keyring…")  # here: else Textual gives later texts no further lines
-        self.field.display = False
-        self.start(self._find_keyring())
-
-    async def _find_keyring(self) -> None:
-        from tui_host.host.keyring_status import in_thread
-
-        name, why = "", "This system has no keyring, and keys are never written to a file."
-        try:
-            name = await in_thread(keyring_name)
-        except TuiHostError as error:
-            why = f"{error.what}."
-        if not name:
-            variable = self._provider.key_variable
-            how = f"Set the environment variable {variable}, then start tui-host again." if variable else ""
-            self.explain(f"{line(why, 300)}\n{how or 'Write api_key into config.toml.'}")
-            return
-        place = f"the system's keyring ({line(name, 60)}), under {SERVICE} and {self._provider.name}"
-        self.explain(f"The key goes to {place}; into no file, and nowhere but to {self._label}.")
-        self.field.display = True
-        self.field.focus()
-
-    async def _store(self, text: str) -> Taken:
-        if not text:
-            return EMPTY
-        try:
-            await self._host.ready()  # what redacts must know it before it is anywhere
-            await self._host.keys.store(self._provider, text)
-        except TuiHostError as error:
-            return f"not saved: {error}"
-        self.field.value = ""
-        return self._stored
+    place = f"the system's keyring ({line(keyring, 60)}), under {SERVICE} and {provider.name}"
+    words = f"The key goes to {place}; into no file, and nowhere but to {label}."
+    return FieldScreen(f"Key of {label}", words, take, kind="secret")
 
 
 def note_screen(marks: RowMarks, row: tuple[str, int], changed: Callable[[], object]) -> FieldScreen:
     """Return the screen that asks for the note on a row of the list, and marks the row; an empty one leaves a mark alone."""
 
-    async def take(text: str) -> Taken:
+    async def take(text: str) -> Callable[[], object]:
         marks.write(row, text)
         return changed
 
     words = "The note stands behind the row in the list, and the filter finds its words. It is in no export."
-    return FieldScreen("Note", words, take, text=marks.note(row) or "")
+    return FieldScreen("Note", words, take, marks.note(row) or "")
 
 
 def join_screen(store: Store | None, pairings: Sequence[Pairing]) -> FieldScreen:
     """Return the screen where a digit joins a row's call or frame with another one, or parts what is joined."""
     pairs = {str(number): pair for number, pair in enumerate(pairings, 1)}
     lines = [f"{digit}  {line(pair.words, 200)}" for digit, pair in pairs.items()]
-    words = "\n".join((*lines, "A digit joins, or parts what is joined."))
 
-    async def take(digit: str) -> Taken:
+    async def take(digit: str) -> Callable[[], object]:
         pair = pairs.get(digit)
         if store is None or pair is None:
-            return "no pair has this digit"
+            raise TuiHostError("no pair has this digit")
         return partial(choose_frame, store, pair.call, pair.frame, is_joined=not pair.is_joined)
 
-    if store is None or not pairs:
-        words = "Only what a tap or a file brought is joined by hand."
-    return FieldScreen("Join by hand", words, take, is_digit=True)
+    lines.append("A digit joins, or parts what is joined." if lines else "Only what a tap or a file brought is joined.")
+    return FieldScreen("Join by hand", "\n".join(lines), take, kind="digit")
 
 
-def option_screen(host: Host, session: Session, name: str, changed: Callable[[], None]) -> FieldScreen:
+def option_screen(host: Host, session: Session, name: str, changed: Callable[[], object]) -> FieldScreen:
     """Return the screen that asks for the value of an option. An empty field unsets the session's own value."""
 
-    async def take(text: str) -> Taken:
+    async def take(text: str) -> Callable[[], object]:
         try:
             session.options = with_value(session.options, name, option_of(name, text) if text else None)
         except ValueError as error:
-            return f"not {error}"
+            raise TuiHostError(f"not {error}") from error
         if session.turn:
             session.save()
         return changed
@@ -205,7 +170,7 @@ def option_screen(host: Host, session: Session, name: str, changed: Callable[[],
     value, where = configured(host.settings, session, name)
     unset = NOT_SENT if value is None else f"{line(text_of(value), 200)}, {where}"
     words, text = f"{WORDS[name]} If the field is empty: {unset}.", text_of(value_of(session.options, name))
-    return FieldScreen(f"{name} for {session.model}, this session", words, take, text=text)
+    return FieldScreen(f"{name} for {session.model}, this session", words, take, text)
 
 
 def configured(settings: Settings, session: Session, name: str) -> tuple[JSON, str]:
@@ -227,7 +192,7 @@ class SaveScreen(FieldScreen):
     ) -> None:
         size = size_words(len(data))
         about = f"{line(words, 200)}\n{size} go to this file. A name without a folder is in {Path.cwd()}."
-        super().__init__(heading, about, self._save, text=name)
+        super().__init__(heading, about, self._save, name, kind="name")
         self._data, self._saved = data, saved
         self._replaced = ""  # the file that a second enter replaces
 
@@ -235,17 +200,14 @@ class SaveScreen(FieldScreen):
         """Return the bytes to write. Called in a thread."""
         return self._data
 
-    async def _save(self, text: str) -> Taken:
-        if not text:
-            return EMPTY
+    async def _save(self, text: str) -> Callable[[], object]:
+        data = await asyncio.to_thread(self.content)
         try:
-            data = await asyncio.to_thread(self.content)
             path = await asyncio.to_thread(save_content, text, data, replaces=self._replaced == text)
-        except FileExistsError:
+        except FileExistsError as error:
             self._replaced = text
-            return "There is a file of this name. Press enter again to replace it, or write another name."
-        except TuiHostError as error:
-            return str(error)
+            words = "There is a file of this name. Press enter again to replace it, or write another name."
+            raise TuiHostError(words) from error
         return partial(self._saved, path)
 
 
@@ -255,8 +217,8 @@ class FillScreen(PageScreen):
     HEADING = "Fill in"
     AUTO_FOCUS = "TextField, PickField, AskButton"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "next", tooltip="take the suggestion, else go on or end", priority=True),
-        Binding("up", "suggest(-1)", "suggestions", tooltip="choose a value that the server suggests", priority=True),
+        Binding("enter", "", "next", tooltip="go on to the next field, at last to the end"),
+        Binding("up", "suggest(-1)", "suggestions", tooltip="take a value that the server suggests", priority=True),
         Binding("down", "suggest(1)", priority=True),
         Binding("tab", "app.focus_next", "field", tooltip="go to the next or the former field, or to the buttons"),
         Binding("shift+tab", "app.focus_previous"),
@@ -276,9 +238,6 @@ class FillScreen(PageScreen):
         super().__init__(form.title)
         self._host, self._form, self._filled = host, form, filled
         self._editor = FormView(form.fields, form.given, as_json=as_json)
-        self._buttons = [AskButton(form.action, self.on_finished)]
-        if isinstance(form.item, Tool):
-            self._buttons.append(AskButton("As a form" if self._editor.is_whole else "As JSON", self._flip))
         self._choices = ChoiceList()
         self._choices.can_focus = self._choices.display = False
         self._typed: tuple[str, str] | None = None  # what suggestions were asked for
@@ -288,7 +247,10 @@ class FillScreen(PageScreen):
     def body(self) -> Sequence[Widget]:
         words = visible(mask_of(self._host)(self._form.item.description)[:_ABOUT])
         about = [Static(Content(words), markup=False)] if words else []
-        editor = VerticalScroll(self._editor, Horizontal(*self._buttons), can_focus=False, classes="page-body")
+        buttons = [AskButton(self._form.action, self.on_finished)]
+        if isinstance(self._form.item, Tool):
+            buttons.append(AskButton("As a form" if self._editor.is_whole else "As JSON", self._flip))
+        editor = VerticalScroll(self._editor, Horizontal(*buttons), can_focus=False, classes="page-body")
         return [*about, editor, self._choices]
 
     def _here(self) -> tuple[str, str] | None:
@@ -328,22 +290,17 @@ class FillScreen(PageScreen):
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Leave the keys to the field where there is nothing to choose."""
-        is_needed = {"suggest": bool(self._suggested), "take": self._choices.cursor is not None}
-        return is_needed.get(action, True)
+        """Leave the keys to the field where nothing is suggested."""
+        return action != "suggest" or bool(self._suggested)
 
     def action_suggest(self, step: int) -> None:
-        if self._choices.cursor is not None:
-            self._choices.action_line(step)
-        elif step > 0:
-            self._choices.cursor = 0
-
-    def action_take(self) -> None:
-        field, number = self.focused, self._choices.cursor
-        if isinstance(field, TextField) and number is not None:
+        field, at = self.focused, self._choices.cursor
+        number = 0 if at is None else at + step
+        if isinstance(field, TextField) and 0 <= number < len(self._suggested):
+            self._choices.move_cursor(number)
             field.load_text(self._suggested[number])
             field.move_cursor(field.document.end)
-            self._choices.cursor = None
+            self._typed = self._here()  # nothing new is suggested for it
 
     def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
         event.action()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events, messages
 from textual.app import ComposeResult
@@ -19,7 +19,6 @@ from tui_host.tui import sources, textual_private
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
 from tui_host.tui.screens.direct_requests import DirectRequests
-from tui_host.tui.screens.screen_halves import Arrangement, Halves
 from tui_host.tui.screens.submissions import Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
 from tui_host.tui.widgets import status_lines as status
@@ -31,6 +30,7 @@ from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 if TYPE_CHECKING:
     from tui_host.answers.wires import Section
     from tui_host.capture.ladder.row import Row
+    from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.errors import JSON
     from tui_host.host.host import Host
@@ -38,12 +38,15 @@ if TYPE_CHECKING:
     from tui_host.tui.questions.asks import Asks
     from tui_host.tui.questions.overlay import QuestionOverlay
     from tui_host.tui.questions.panel import QuestionPanel
-    from tui_host.tui.screens.page_screen import Surroundings
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
     from tui_host.tui.widgets.prompt.server_offers import Form
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
+Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
+NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
+NARROW = 100
+"""Width in columns below which only chat or inspector is shown."""
 LOOK_ON_SECONDS = 1.0
 """Seconds after a key or click in which every look is a full one, since lists move and pages are made."""
 BEHIND_SECONDS = 0.5
@@ -101,7 +104,8 @@ class MainScreen(Covered, Screen[None]):
         may_send: Callable[[], bool] = lambda: self.submissions.may_send()  # noqa: E731, PLW0108 - they are made next
         self._prompt = Prompt(commands=commands, offers=self.offers, may_send=may_send, id="prompt")
         self.submissions = Submissions(host, begin, self._prompt)  # what the prompt sends, and the drafts
-        self._halves = Halves()
+        self.arrangement: Arrangement = "both"  # which halves are shown
+        self._is_narrow = False  # whether only one half has room
         self._overlay: QuestionOverlay | None = None
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
@@ -227,7 +231,7 @@ class MainScreen(Covered, Screen[None]):
         self._prompt.invite(self._invitation())
         overlay.show(session)
         overlay.reserve_space(transcript)
-        self.submissions.keep_draft_at_times()
+        self.submissions.keep_draft(at_times=True)
         self._look_at_lines()
         transcript.set_empty(self._shown_empty)
         is_drawn = transcript.view_width > 0 or not self.shows_chat
@@ -300,20 +304,9 @@ class MainScreen(Covered, Screen[None]):
         )
 
     @property
-    def place(self) -> Surroundings:
-        """What a screen over this one may be about."""
-        from tui_host.tui.screens.page_screen import Surroundings
-
-        return Surroundings(
-            host=self.host,
-            session=self.submissions.session,
-            asks=self.asks,
-            direct=self.direct,
-            source=self.source,
-            unsent=self._prompt.message(),
-            attached=self._prompt.attached,
-            tell=lambda words: self.notify(words, markup=False),
-        )
+    def unsent(self) -> tuple[str, Sequence[Attached]]:
+        """What the prompt would send."""
+        return self._prompt.message(), self._prompt.attached
 
     def _invitation(self) -> str:
         """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
@@ -351,7 +344,7 @@ class MainScreen(Covered, Screen[None]):
             self._transcript.set_empty(self._shown_empty)
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
-        self.submissions.send(event.text, event.attached)
+        self.host.send(self.submissions.session, event.text, event.attached)
         self.look()
 
     def _ask_values(self, form: Form, filled: Callable[[Mapping[str, JSON]], None]) -> None:
@@ -367,7 +360,7 @@ class MainScreen(Covered, Screen[None]):
             limit.answer(goes_on=event.text == answers[0])
         else:
             self._prompt.remember(event.text)
-            self.submissions.send(event.text)
+            self.host.send(self.submissions.session, event.text)
         self.look()
 
     on_prompt_quick_picked = on_transcript_picked
@@ -420,10 +413,6 @@ class MainScreen(Covered, Screen[None]):
             self.question.note(event)
 
     @property
-    def arrangement(self) -> Arrangement:
-        return self._halves.arrangement
-
-    @property
     def shows_chat(self) -> bool:
         return self.arrangement != "inspector"
 
@@ -432,8 +421,8 @@ class MainScreen(Covered, Screen[None]):
         if self._transcript is None:
             self._early_turns += 1
             return
-        self._halves.advance()
-        self._arrange()
+        following = NEXT[self.arrangement]
+        self._arrange("inspector" if self._is_narrow and following == "both" else following)
         if self.arrangement == "inspector" and self._inspector is not None:
             self.set_focus(self._inspector.ladder)  # at once: the next key may be waiting
         elif self._overlay is not None and self.question is not None:
@@ -442,11 +431,10 @@ class MainScreen(Covered, Screen[None]):
             self.set_focus(self._prompt)
 
     def action_zoom(self) -> None:
-        if self._halves.is_narrow:
+        if self._is_narrow:
             self.next_arrangement()
         else:
-            self._halves.zoom()
-            self._arrange()
+            self._arrange("both" if self.arrangement == "inspector" else "inspector")
 
     def action_export(self) -> None:
         """Ask in which format the selected row's call, the row, the turn or the session is exported, and where to."""
@@ -487,9 +475,12 @@ class MainScreen(Covered, Screen[None]):
             self.set_focus(self._inspector.details[0].view)
 
     def on_resize(self, event: events.Resize) -> None:
-        is_reading = self._inspector is not None and self._inspector.has_focus_within
-        if self._halves.fit(event.size.width, is_reading=is_reading):
-            self._arrange()
+        if (event.size.width < NARROW) != self._is_narrow:
+            self._is_narrow = not self._is_narrow
+            is_reading = self._inspector is not None and self._inspector.has_focus_within
+            one: Arrangement = "inspector" if is_reading else "chat"
+            self._arrange(one if self._is_narrow else "both")
 
-    def _arrange(self) -> None:
-        self.update_classes({f"-{alone}": alone == self.arrangement for alone in ("inspector", "chat")})
+    def _arrange(self, arrangement: Arrangement) -> None:
+        self.arrangement = arrangement
+        self.update_classes({f"-{alone}": alone == arrangement for alone in ("inspector", "chat")})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -12,21 +12,21 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from tui_host.capture.visible import line
+from tui_host.errors import TuiHostError
 from tui_host.settings.environment_references import lacks_key
 from tui_host.settings.model_options import SETTABLE, text_of, value_of
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import PROTOCOLS, ModelRef
+from tui_host.settings.system_keyring import keyring_name
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.screens.field_screen import NOT_SENT, KeyScreen, configured, option_screen
-from tui_host.tui.screens.page_screen import Browse, Surroundings
+from tui_host.tui.screens.field_screen import NOT_SENT, configured, key_screen, option_screen
+from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from tui_host.chat.session import Session
-    from tui_host.host.host import Host, Reported
+    from tui_host.host.host import Reported
     from tui_host.settings.schema import Provider
+    from tui_host.tui.screens.main_screen import MainScreen
 
 _HUB = "three tools in place of all"
 PROTOCOL_WORDS = {
@@ -60,36 +60,24 @@ class ModelScreen(Browse):
     FILTER = "filter, or type PROVIDER/MODEL"
     FILTER_FIRST = True
     HAS_SHEET = False
-    EMPTY = "No model has this name. Type PROVIDER/MODEL in full, with a configured provider."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "use", tooltip="use it in this session and in new ones"),
         Binding("tab", "group(1)", "next group", tooltip="go to the next group; shift+tab: the former one"),
         Binding("shift+tab", "group(-1)"),
     ]
 
-    def __init__(self, host: Host, session: Session, typed: str = "") -> None:
+    def __init__(self, main: MainScreen, typed: str = "") -> None:
         super().__init__()
-        self._host, self._session, self._begun = host, session, typed
+        self._host, self._session, self._begun = main.host, main.submissions.session, typed
         self._entries: dict[str, Entry] = {}
         self._told = ""
 
-    @classmethod
-    @override
-    def over(cls, place: Surroundings, words: str = "") -> Self | None:
-        if words == "profile" and not place.host.settings.profiles:
-            place.tell("No profile is configured. Write [profiles.NAME] into config.toml.")
-            return None
-        return cls(place.host, place.session, words)
-
     @override
     def on_mount(self) -> None:
-        session = self._session
-        names = [str(session.model), session.protocol]
-        names += [session.profile] * (session.profile in self._host.settings.profiles)
-        self.say(f"{self.HEADING}   now {' · '.join(names)}")
+        session, profiles = self._session, self._host.settings.profiles
+        names = [str(session.model), session.protocol, session.profile if session.profile in profiles else ""]
+        self.say(f"{self.HEADING}   now {' · '.join(filter(None, names))}")
         self.list_again(f"Model {session.model}")
-        self._is_chosen = True  # the cursor stays there while models of other providers come
-        super().on_mount()
         self._write(self._begun)
         self.start(self._ask_providers())
 
@@ -114,8 +102,10 @@ class ModelScreen(Browse):
     @override
     def items(self) -> Sequence[tuple[str, Choice]]:
         words, (provider, _, name) = self.typed.casefold(), self.typed.partition("/")
-        is_model = bool(name) and provider in self._host.settings.providers
-        typed = ModelRef(provider=provider, model=name) if is_model else None
+        typed = str(ModelRef(provider=provider, model=name))
+        self.empty = "No model has this name. Type PROVIDER/MODEL in full, with a configured provider."
+        if words == "profile":
+            self.empty = "No profile is configured. Write [profiles.NAME] into config.toml."
         lines: list[tuple[str, Choice]] = []
         self._entries = {}
         for heading, entries in (
@@ -127,8 +117,9 @@ class ModelScreen(Browse):
             ("Keys", self._stored_keys()),
         ):
             matching = [entry for entry in entries if words == heading.casefold() or words in entry.name.casefold()]
-            if heading == "Model" and typed is not None and all(entry.name != str(typed) for entry in matching):
-                matching.append(self._model(typed, "as typed"))
+            if heading == "Model" and name and provider in self._host.settings.providers:
+                named = [ModelRef(provider=provider, model=name)] * all(entry.name != typed for entry in matching)
+                matching += [self._model(model, "as typed") for model in named]
             if matching:
                 lines.append(("", Choice(words=heading, heading=True)))
             for entry in matching:
@@ -178,36 +169,30 @@ class ModelScreen(Browse):
         field.value = text
         field.cursor_position = len(text)
 
-    def _take_model(self, model: ModelRef) -> None:
-        before, self._session.model = str(self._session.model), model
-        self._host.sessions.model = model
-        self._remember("model", before, str(model), {"model": str(model)})
-
-    def _take_protocol(self, name: str) -> None:
-        before, self._session.protocol = self._session.protocol, name
-        self._host.sessions.protocol = name
-        self._remember("tool protocol", before, name, {"protocol": name})
-
-    def _take_profile(self, name: str) -> None:
-        """Use a profile; former choices for its settings are dropped."""
-        session, new, before = self._session, self._host.sessions, self._session.profile
-        profile = self._host.settings.profiles.get(name)
-        new.take_profile(session, name)
-        new.profile, new.model, new.protocol = name, session.model, session.protocol
-        choices: dict[str, str | None] = {"profile": name or None}
-        if profile is not None:
-            settings = {"model": profile.model, "protocol": profile.protocol}
-            choices |= {name: None for name, value in settings.items() if value is not None}
-        self._remember("profile", before or "none", name or "none", choices)
-
-    def _remember(self, what: str, before: str, now: str, choices: Mapping[str, str | None]) -> None:
-        """Save a choice, and say in a chat that has begun what its next requests are made with."""
-        if self._session.turn:
-            if now != before:
-                self._session.note(f"the {what} is {now} from here on; it was {before}")
-            self._session.save()
+    def _choose(self, chosen: ModelRef | str, *, is_profile: bool = False) -> None:
+        """Use a model, a tool protocol or a profile, which drops former choices for its settings; and save the choice."""
+        session, new, settings = self._session, self._host.sessions, self._host.settings
+        before: ModelRef | str
+        if is_profile:
+            what, before, profile = "profile", session.profile, settings.profiles.get(str(chosen))
+            choices: dict[str, str | None] = {"profile": str(chosen) or None}
+            if profile is not None:
+                owned = {"model": profile.model, "protocol": profile.protocol}
+                choices |= {name: None for name, value in owned.items() if value is not None}
+            new.take_profile(session, str(chosen))
+            new.profile, new.model, new.protocol = session.profile, session.model, session.protocol
+        elif isinstance(chosen, ModelRef):
+            what, before, session.model, new.model = "model", session.model, chosen, chosen
+            choices = {"model": str(chosen)}
+        else:
+            what, before, session.protocol, new.protocol = "tool protocol", session.protocol, chosen, chosen
+            choices = {"protocol": chosen}
+        if session.turn:
+            if chosen != before:
+                session.note(f"the {what} is {chosen or 'none'} from here on; it was {before or 'none'}")
+            session.save()
         with self.telling("used until the program ends, but not saved: ", "warning"):
-            save_state(self._host.settings, choices)
+            save_state(settings, choices)
         self.action_leave()
 
     # Keys.
@@ -216,31 +201,37 @@ class ModelScreen(Browse):
         """Whether a provider's key is missing, as far as the keyring was asked."""
         return provider.name not in self._host.keys.stored and lacks_key(provider, self._host.settings.environment)
 
-    def _with_key(self, model: ModelRef | None, take: Callable[[], None]) -> None:
-        """Apply a choice once the model's provider has a key: from the keyring, or from the user."""
+    def _with_key(self, model: ModelRef | None, take: Callable[[], object]) -> None:
+        """Apply a choice once the model's provider has a key."""
         provider = self._host.settings.providers.get(model.provider) if model is not None else None
-
-        async def look_up(provider: Provider) -> None:
-            with self.telling(severity="warning"):
-                await self._host.with_key(provider)
-            if self.is_current and self._lacks(provider):
-                self._ask_key(provider, take)
-            elif self.is_current:
-                take()
-
         if provider is not None and self._lacks(provider):
-            self.start(look_up(provider), exclusive=True)
+            self.start(partial(self._find_key, provider, take), exclusive=True, group="key")
         else:
             take()
 
-    def _ask_key(self, provider: Provider, stored: Callable[[], None] | None = None) -> None:
-        """Ask for a key; then apply a choice, or show the provider's models."""
+    async def _find_key(self, provider: Provider, take: Callable[[], object]) -> None:
+        """Take a provider's key from the keyring, else ask for it; without a keyring, name the environment variable."""
+        from tui_host.host.keyring_status import in_thread
 
-        def show_models() -> None:
-            self._write(f"{provider.name}/")
-            self.start(self._ask_providers(provider.name))
+        with self.telling(severity="warning"):
+            await self._host.with_key(provider)
+        if not self._lacks(provider):
+            take()
+            return
+        keyring, why = "", "This system has no keyring, and keys are never written to a file."
+        try:
+            keyring = await in_thread(keyring_name)
+        except TuiHostError as error:
+            why = f"{error.what}."
+        if keyring and self.is_active:
+            self.app.push_screen(key_screen(self._host, provider, keyring, take))  # pyright: ignore[reportUnknownMemberType]
+        elif not keyring:
+            how = f"Set the environment variable {provider.key_variable}, then start tui-host again."
+            self.note(f"{line(why, 300)}\n{how}")
 
-        self.app.push_screen(KeyScreen(self._host, provider, stored or show_models))  # pyright: ignore[reportUnknownMemberType]
+    def _show_models(self, provider: Provider) -> None:
+        self._write(f"{provider.name}/")
+        self.start(self._ask_providers(provider.name))
 
     # The entries.
 
@@ -257,7 +248,7 @@ class ModelScreen(Browse):
         return (self._model(model, origin) for model, origin in origins.items())
 
     def _model(self, model: ModelRef, origin: str) -> Entry:
-        take = partial(self._with_key, model, partial(self._take_model, model))
+        take = partial(self._with_key, model, partial(self._choose, model))
         return Entry(name=str(model), words=origin, take=take, is_used=model == self._session.model)
 
     def _origin(self, provider: Provider) -> str:
@@ -279,17 +270,18 @@ class ModelScreen(Browse):
             for what, names in (("servers", profile.servers), ("tools", profile.tools)):
                 parts += [] if names is None else [f"{what} {', '.join(names) or 'none'}"]
             parts += [] if profile.system is None else [line(profile.system.text.strip(), 80)]
-            take = partial(self._with_key, profile.model, partial(self._take_profile, name))
+            take = partial(self._with_key, profile.model, partial(self._choose, name, is_profile=True))
             yield Entry(name=name, words=" · ".join(parts), take=take, is_used=name == used)
         if profiles:
-            take = partial(self._take_profile, "")
+            take = partial(self._choose, "", is_profile=True)
             yield Entry(name="no profile", words="all tools, no system prompt", take=take, is_used=used not in profiles)
 
     def _protocols(self) -> Iterator[Entry]:
         for name in PROTOCOLS:
             words = PROTOCOL_WORDS.get(name) or f"{_HUB}; asked for as in {name.removeprefix('hub+')}"
-            take = partial(self._take_protocol, name)
-            yield Entry(name=name, words=words, take=take, is_used=name == self._session.protocol)
+            yield Entry(
+                name=name, words=words, take=partial(self._choose, name), is_used=name == self._session.protocol
+            )
 
     def _options(self) -> Iterator[Entry]:
         """Yield the options of the session's model with the values that are sent, or why they are not."""
@@ -327,7 +319,9 @@ class ModelScreen(Browse):
             answer, take = self._host.reported.get(provider.name), partial(self._write, name)
             if self._lacks(provider):
                 words = f"{provider.label}: {provider.key_variable} is not set; press enter to type the key"
-                keyless.append(Entry(name=name, words=words, take=partial(self._ask_key, provider)))
+                find = partial(self._find_key, provider, partial(self._show_models, provider))
+                take = partial(self.start, find, exclusive=True, group="key")
+                keyless.append(Entry(name=name, words=words, take=take))
             elif words and answer is not None and (error := answer.error) is not None:
                 why = f"{error.remedy}; {error.what}" if error.remedy else error.what
                 yield Entry(name=name, words=mask_of(self._host)(f"does not answer: {why}"), take=take)

@@ -43,6 +43,7 @@ class PromptScreen(PageScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "send", tooltip="send the messages", priority=True),
     ]
+    DEFAULT_CSS = "PromptScreen > PageLines { height: 1fr; }"
 
     def __init__(self, main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, JSON]) -> None:
         super().__init__(form_of(prompt.server, prompt).title)
@@ -51,9 +52,7 @@ class PromptScreen(PageScreen):
 
     @override
     def body(self) -> Sequence[Widget]:
-        lines = PageLines()
-        lines.add_class("page-body")
-        return [lines]
+        return [PageLines()]
 
     def on_mount(self) -> None:
         self.note("asking the server…")
@@ -71,8 +70,9 @@ class PromptScreen(PageScreen):
             return
         filled = FilledPrompt(server=prompt.server, name=prompt.name, messages=output.messages)
         count, size = len(filled.messages), sum(message.content.size or 0 for message in filled.messages)
+        warning = f" ! {output.warning}." if output.warning else ""
         if not count:
-            self.note(f"The server gave no messages. {output.warning}")
+            self.note(f"The server gave no messages.{warning}")
             return
         self._filled = filled
         blocks: list[str] = []
@@ -81,7 +81,6 @@ class PromptScreen(PageScreen):
             blocks.append(f"[{message.role}, from {filled.origin}{sent}]\n{item.text}")
         self.query_one(PageLines).show(TextPage("prompt", mask_of(self._main.host)("\n\n".join(blocks)), form="plain"))
         what = f"{count} message{'s' * (count != 1)}, {size_words(size)}, from {filled.server} to {session.model}"
-        warning = f" ! {output.warning}." if output.warning else ""
         self.note(f"{what}. enter sends them, escape sends nothing.{warning}")
 
     def look(self) -> None:
@@ -89,8 +88,6 @@ class PromptScreen(PageScreen):
         self.query_one(PageLines).advance()
 
     def action_send(self) -> None:
-        submissions = self._main.submissions
-        if self._filled is None or not submissions.may_send():
-            return
-        self.action_leave()
-        submissions.send("", filled=self._filled)
+        if self._filled is not None and self._main.submissions.may_send():
+            self.action_leave()
+            self._main.host.send(self._main.submissions.session, "", filled=self._filled)

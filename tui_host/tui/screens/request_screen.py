@@ -15,19 +15,18 @@ from tui_host.capture.record import Record
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.screens.page_screen import PageScreen, Surroundings
+from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from tui_host.answers.wires import TakenRequest
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.host.request_preview import Without
+    from tui_host.tui.screens.main_screen import MainScreen
 
 COMING = "coming"
 """Capture id of the request, which no stored capture has."""
@@ -106,18 +105,14 @@ class RequestScreen(PageScreen):
         ),
     ]
 
-    def __init__(self, place: Surroundings) -> None:
+    def __init__(self, main: MainScreen) -> None:
         super().__init__()
-        self._place, self._host = place, place.host
+        self._host, self._session, self._wires = main.host, main.submissions.session, main.source
+        self._unsent, self._attached = main.unsent
         self._without: Without | None = None
         self._whole = 0
         self._full: TakenRequest | None = None  # what the request without a tool or server is compared with
         self.source: ComingSource | None = None  # the request to show, None while it is being made
-
-    @classmethod
-    @override
-    def over(cls, place: Surroundings, words: str = "") -> Self:
-        return cls(place)
 
     @override
     def body(self) -> Sequence[Widget]:
@@ -125,7 +120,7 @@ class RequestScreen(PageScreen):
 
     def on_mount(self) -> None:
         """Build the request; the demo model may have to start first."""
-        if self._place.session.busy:
+        if self._session.busy:
             self.note("A turn is running. Its next request is built when all calls have results; look again then.")
         else:
             self.start(self._make())
@@ -137,7 +132,7 @@ class RequestScreen(PageScreen):
         statuses = () if pool is None else pool.statuses()
         connecting = ", ".join(status.name for status in statuses if status.state == "connecting")
         late = f" Not included: the tools of {connecting}, still connecting." if connecting else ""
-        if self._place.unsent:
+        if self._unsent:
             return f"What would be sent if you sent the prompt now. Nothing is sent from here.{late}"
         return f"The prompt is empty: this is what would go before your next message. Nothing is sent from here.{late}"
 
@@ -145,10 +140,10 @@ class RequestScreen(PageScreen):
         from tui_host.answers.outlines import taken
         from tui_host.host.request_preview import preview_request
 
-        place, without = self._place, self._without
+        without = self._without
         self.note(self._words)
         try:
-            drafts = await preview_request(self._host, place.session, place.unsent, place.attached, without=without)
+            drafts = await preview_request(self._host, self._session, self._unsent, self._attached, without=without)
         except TuiHostError as error:
             self.note(line(f"The request cannot be built: {mask_of(self._host)(str(error))}", 1000))
             return
@@ -161,7 +156,7 @@ class RequestScreen(PageScreen):
             self.note(f"Without {_named(without)}: {less}. Nothing is switched off. w: the next one")
         url = masked((draft.head.url if draft.head is not None else "") or "", draft.redacted)
         self.say(f"{name}   POST {line(url, 200)}   {len(draft.data):,} bytes")
-        self.source = source = ComingSource(self._host, place.session, drafts, place.source)
+        self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
         if without is None:
             whole = taken(source, source.row, "")
             self._full = None if whole is None else replace(whole, name="the same request, whole")

@@ -24,7 +24,7 @@ from tui_host.settings.save import save_switches
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.overlay import QuestionOverlay
 from tui_host.tui.screens.field_screen import FillScreen
-from tui_host.tui.screens.page_screen import Browse, Surroundings
+from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.screens.server_sheet import LastFrames, ServerChoices, ServerSheets
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import Match
@@ -32,15 +32,10 @@ from tui_host.tui.widgets.prompt.server_offers import Form, form_of
 from tui_host.tui.widgets.status_lines import mark_of
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from tui_host.chat.session import Session
-    from tui_host.host.host import Host
     from tui_host.servers.catalog import ServerStatus, State
     from tui_host.servers.pool import Pool
     from tui_host.servers.server import Server
-    from tui_host.tui.questions.asks import Asks
-    from tui_host.tui.screens.direct_requests import DirectRequests
+    from tui_host.tui.screens.main_screen import MainScreen
 
 _STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "lost": "secret", "failed": "failed"}
 _ON = frozenset({"ready", "connecting", "lost"})
@@ -48,14 +43,7 @@ _PLACE = "{server_instructions}"
 
 
 class ServersScreen(Browse):
-    """The list of servers, and the sheet of the chosen one; requests to it without a model are lines of the sheet.
-
-    Args:
-        host: The host whose servers are listed.
-        asks: What servers ask; a question of a request is shown here.
-        session: The session on screen, whose next request is described.
-        direct: What the person asked servers for without a model.
-    """
+    """The list of servers, and the sheet of the chosen one; requests to it without a model are lines of the sheet."""
 
     HEADING = "Servers"
     FILTER = "filter tools, resources and prompts"
@@ -85,16 +73,17 @@ class ServersScreen(Browse):
         & #chat { height: 1fr; layers: below above; }
         & #talk { layer: below; height: 1fr; }
         & #talk > .page-body { layout: horizontal; height: 1fr; }
-        & #talk > .-below { layout: vertical; }
+        &.-below #talk > .page-body { layout: vertical; }
         & QuestionPanel { layer: above; dock: bottom; }
     }
     """
 
-    def __init__(self, host: Host, asks: Asks, session: Session, direct: DirectRequests) -> None:
+    def __init__(self, main: MainScreen) -> None:
         super().__init__()
-        self._host, self._asks, self._session, self._direct = host, asks, session, direct
-        provider = host.settings.providers.get(session.model.provider)
-        self._mask = mask_of(host)
+        self._host, self._asks, self._direct = main.host, main.asks, main.direct
+        self._session = session = main.submissions.session
+        provider = main.host.settings.providers.get(session.model.provider)
+        self._mask = mask_of(main.host)
         declares = provider is not None and session.protocol == "native"  # else tools are described in words
         self._sheets = ServerSheets(self._mask, dialect(provider.dialect) if provider and declares else None)
         self._statuses: Sequence[ServerStatus] = ()
@@ -102,11 +91,6 @@ class ServersScreen(Browse):
         self._weighed: object = ()  # the tools whose tokens were estimated
         self._tokens: Mapping[str, Mapping[str, int]] = {}  # by server and tool, in the coming request
         self._overlay: QuestionOverlay | None = None
-
-    @classmethod
-    @override
-    def over(cls, place: Surroundings, words: str = "") -> Self:
-        return cls(place.host, place.asks, place.session, place.direct)
 
     @override
     def body(self) -> Sequence[Widget]:
@@ -244,7 +228,6 @@ class ServersScreen(Browse):
 
     def _tell(self, words: str) -> None:
         self.notify(line(self._mask(words), 300), markup=False, timeout=4)
-        self._due = 0.0
         self.look()
 
     def _meant(self) -> Server | None:
@@ -297,7 +280,6 @@ class ServersScreen(Browse):
             return
         request = self._direct.begin(form, LastFrames(status.connection, recorder.last))
         self.start(self._direct.make(self._host, request), group="direct")
-        self._due = 0.0
         self.look()
         self.view.focus()
         self.view.go_to(Match(-1, -1, ("requests", f"{request.number}")))

@@ -23,32 +23,30 @@ from tui_host.capture.store.search import Found, RecordSearch, search_chats
 from tui_host.capture.visible import line, tool_name
 from tui_host.chat.conversation import SAID, UserItem, item_from_text
 from tui_host.chat.session import oldest_turns, omit_turns
-from tui_host.errors import StoreError
+from tui_host.errors import StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.llm.outline import size_words
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.screens.page_screen import Browse, Surroundings
+from tui_host.tui.screens.field_screen import FieldScreen
+from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import TextPage
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
-    from tui_host.host.host import Host
+    from tui_host.tui.screens.main_screen import MainScreen
 
-
-LOOK_AGAIN_SECONDS = 1.0
-"""Seconds between updates of the list while other processes change sessions."""
-PREVIEW_SECONDS = 0.05
-"""Seconds that the cursor stays on a line before the session's preview is read."""
-RECORDS_SECONDS = 0.2
-"""Seconds after the last letter before records are searched."""
-HELD_SECONDS = 0.2
-"""A key repeated within so many seconds is being held down, and does not count as a confirmation."""
+LOOK_AGAIN_SECONDS = 1.0  # between updates of the list while other processes change sessions
+PREVIEW_SECONDS = 0.05  # that the cursor stays on a line before the session's preview is read
+RECORDS_SECONDS = 0.2  # after the last letter, before records are searched
+HELD_SECONDS = 0.2  # a key repeated within them is being held down, and does not count as a confirmation
 _PROMPTS = 30
+_NO_SESSIONS = (
+    "No sessions yet. Press escape and ask something: it is saved from the first word."
+    " Sessions of other hosts, recorded by «tui-host tap», are listed here too."
+)
 
 
 def moment(time_ns: int) -> str:
@@ -106,19 +104,17 @@ def lines_of(sessions: Sequence[SessionInfo], words: str, matches: Mapping[str, 
 
 
 class SessionsScreen(Browse):
-    """The list, newest first, a field to search titles, messages and records, and a preview."""
+    """The list, newest first, a field to search titles, messages and records, and a preview below."""
 
     HEADING = "Sessions"
     FILTER = "search titles, messages and records: words, or a filter as in the inspector"
     FILTER_FIRST = True
-    LEAST, BESIDE = 28, 150
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below")]  # noqa: RUF012 - titles need the whole width
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "open", tooltip="open the session, chat and inspector"),
         Binding("tab", "app.focus_next", tooltip="go to the preview to scroll it, and back"),
         Binding("ctrl+s", "export", "export", tooltip="export the session to a file, in one of several formats"),
-        Binding(
-            "ctrl+l", "link", "join or part a tap", tooltip="join a tap to the story above, or part it from its story"
-        ),
+        Binding("ctrl+l", "link", "join, part", tooltip="join a tap to the story above, or part it from its story"),
         Binding(
             "delete",
             "delete",
@@ -130,11 +126,8 @@ class SessionsScreen(Browse):
     ]
     DEFAULT_CSS = """
     SessionsScreen {
-        & #list, & .-wide #list { width: 3fr; }
-        & .-below #list, & .-below.-wide #list { width: 1fr; }
-        & .browse-sheet { width: 2fr; }
-        & .-below #list { height: 2fr; max-height: 100%; }
-        &.-few .browse-sheet { display: none; }
+        &.-below #list { height: 2fr; max-height: 100%; }
+        &.-few .browse-sheet, &.-low .browse-sheet { display: none; }
     }
     """
 
@@ -144,38 +137,32 @@ class SessionsScreen(Browse):
 
         session: Session
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, main: MainScreen) -> None:
         super().__init__()
-        self._host = host
+        self._main, self._host = main, main.host
+        self._is_at_first = True
         self._sessions: Sequence[SessionInfo] = ()  # all sessions and stories, the last changed first
         self._words = ""  # what was searched, in titles and messages at once, in records one session after the other
         self._matches: Mapping[str, Found] = {}
         self._progress = ""
         self._count = 0  # how often these have changed
-        self._listed: Mapping[str, Listed] = {}
+        self._lines: Mapping[str, Listed] = {}
         self._looking = asyncio.Lock()  # what is known of taps is found out by one at a time
         self._version = -1
-        self._listed_at = 0.0
+        self._read_at = 0.0
         self._doomed = ""  # the line that another `delete` removes
         self._delete_pressed_at = 0.0
-
-    @classmethod
-    @override
-    def over(cls, place: Surroundings, words: str = "") -> Self:
-        return cls(place.host)
-
-    # Searching.
 
     @override
     def look(self) -> None:
         """List the sessions once the host is open, and again when the store has changed: taps are separate processes."""
         store, now = self._host.store, time.monotonic()
-        if store is not None and now - self._listed_at >= LOOK_AGAIN_SECONDS:
-            self._listed_at = now
+        if store is not None and now - self._read_at >= LOOK_AGAIN_SECONDS:
+            self._read_at = now
             with suppress(StoreError):  # told by whoever wants more of it
                 version, self._version = self._version, store.data_version()
                 if version != self._version:
-                    self.start(self._list(self._words))
+                    self.start(self._read(self._words))
         super().look()
 
     @override
@@ -184,7 +171,7 @@ class SessionsScreen(Browse):
         self._doomed, self._progress = "", ""
         self.start(partial(self._search, self.typed), exclusive=True, group="records")
 
-    async def _list(self, words: str) -> None:
+    async def _read(self, words: str) -> None:
         """Read the sessions, and those whose title or messages match the words; matches in records are kept."""
         store = self._host.store
         if store is None:
@@ -203,7 +190,7 @@ class SessionsScreen(Browse):
         from tui_host.llm.exchange_summary import answer_text
         from tui_host.llm.outline import estimate_tokens
 
-        await self._list(words)
+        await self._read(words)
         store = self._host.store
         if store is None or not words:
             return
@@ -223,8 +210,6 @@ class SessionsScreen(Browse):
         self._progress = ""
         self._count += 1
 
-    # Listing.
-
     @override
     def revision(self) -> object:
         here = [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
@@ -232,86 +217,60 @@ class SessionsScreen(Browse):
 
     @override
     def items(self) -> Sequence[tuple[str, Choice]]:
-        self._listed = {line.info.id: line for line in lines_of(self._sessions, self._words, self._matches)}
-        self.EMPTY = self._nothing()
-        count = sum(not listed.whole for listed in self._listed.values())
-        words = f"{count:,}{' found' * bool(self._words)}" if count else ""
-        self.say("   ".join(filter(None, (self.HEADING, words, self._progress))))
-        width = max((len(moment(listed.info.updated_ns)) for listed in self._listed.values()), default=0)
-        return [(key, self._choice(listed, width)) for key, listed in self._listed.items()]
-
-    def _nothing(self) -> str:
+        self._lines = lines = {line.info.id: line for line in lines_of(self._sessions, self._words, self._matches)}
         if self._host.recorder is None or (self._host.store is not None and not self._count):
-            return "Reading the sessions …"
-        if self._host.store is None:
-            return "Sessions are not saved here, so there are no earlier ones."
-        if self._words:
+            self.empty = "Reading the sessions …"
+        elif self._host.store is None:
+            self.empty = "Sessions are not saved here, so there are no earlier ones."
+        elif self._words:
             hints = "; ".join(read_filter(self._words).hints)
-            return hints or "No title, message or body has all of these words, and no row matches; try fewer."
-        return (
-            "No sessions yet. Press escape and ask something: it is saved from the first word."
-            " Sessions of other hosts, recorded by «tui-host tap», are listed here too."
-        )
-
-    def _choice(self, listed: Listed, width: int) -> Choice:
-        info, story, found = listed.info, listed.story, listed.found
-        state, size = self._state(info), counted(info.turns, "turn")
-        if story is not None:
-            state, size = "live" * story.live, "" if listed.whole else story.size
-        return Choice(
-            words=self._title(listed),
-            before=" " * (width + 4) if listed.whole else f"{moment(info.updated_ns):>{width}}  ",
-            note=f"{counted(found.rows, 'row')}: {found.excerpt}" if found.rows else found.excerpt,
-            right=("" if listed.whole else info.listed_source, state, size, line(info.asked[0], 40), info.asked[1]),
-        )
+            self.empty = hints or "No title, message or body has all of these words, and no row matches; try fewer."
+        else:
+            self.empty = _NO_SESSIONS
+        count = sum(not listed.whole for listed in lines.values())
+        found = f"{count:,}{' found' * bool(self._words)}" if count else ""
+        self.say("   ".join(filter(None, (self.HEADING, found, self._progress))))
+        width = max((len(moment(listed.info.updated_ns)) for listed in lines.values()), default=0)
+        choices: list[tuple[str, Choice]] = []
+        for key, listed in lines.items():
+            info, story, rows = listed.info, listed.story, listed.found.rows
+            state, size = self._state(info), counted(info.turns, "turn")
+            if story is not None:
+                state, size = "live" * story.live, "" if listed.whole else story.size
+            source, (model, protocol) = "" if listed.whole else info.listed_source, info.asked
+            choice = Choice(
+                words=self._title(listed),
+                before=" " * (width + 4) if listed.whole else f"{moment(info.updated_ns):>{width}}  ",
+                note=f"{counted(rows, 'row')}: {listed.found.excerpt}" if rows else listed.found.excerpt,
+                right=(source, state, size, line(model, 40), protocol),
+            )
+            choices.append((key, choice))
+        return choices
 
     def _title(self, listed: Listed) -> str:
         words = listed.story.label if listed.story is not None and listed.whole else listed.info.title
         return mask_of(self._host).marks(line(words, 200)) or "untitled"
 
     def _state(self, info: SessionInfo) -> str:
-        here = self._host.sessions.get(info.id)
+        here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
         if here is None:
             return "open elsewhere" if info.live else ""
         if here.open_questions():
             return "waiting for you"
         if here.busy:
             return "running"
-        return "on screen" if info.id == self._on_screen else ""
-
-    @property
-    def _on_screen(self) -> str:
-        session: Session | None = getattr(self.app, "session", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - Textual leaves it open
-        return "" if session is None else session.id
-
-    # The preview, and what keys do on the current line.
+        return "on screen" if here is shown else ""
 
     @override
     def facts(self, key: str) -> object:
-        listed = self._listed[key]
-        return listed.info.updated_ns, listed.info.turns, listed.info.live
+        return self._lines[key].info
 
     @override
     def sheet(self, key: str) -> None:
         """Have the preview read; it is shown when it comes."""
         if key != self._doomed:
-            self._doomed = ""
-        self._say_keys()
-        self.start(partial(self._preview, self._listed[key]), exclusive=True, group="preview")
-
-    def _say_keys(self) -> None:
-        """Say what `delete` and `ctrl+l` do on the current line."""
-        listed = self._listed.get(self.current)
-        words = ""
-        if listed is not None and self._doomed:
-            question = f"delete again: remove «{line(self._title(listed), 80)}» for good. Any other key keeps it."
-            self.note(question, "bold $text-warning")
-            return
-        if listed is not None and listed.whole and not listed.info.imported:
-            words = "ctrl+l parts this tap from its story; enter shows this tap alone."
-        elif listed is not None and listed.can_be_joined and self._story_above() is not None:
-            words = "ctrl+l joins this story to the one above."
-        self.note(words)
+            self._keep()
+        self.start(partial(self._preview, self._lines[key]), exclusive=True, group="preview")
 
     async def _preview(self, listed: Listed) -> None:
         await asyncio.sleep(PREVIEW_SECONDS)
@@ -323,47 +282,44 @@ class SessionsScreen(Browse):
                 lines = [str(error)]
             self.view.show(TextPage("session", mask("\n".join(line(words, 300) for words in lines)), form="plain"))
 
-    def _story_above(self) -> TapStory | None:
-        """The next story above the current line; imported stories do not count."""
-        keys = list(self._listed)
-        above = keys[: keys.index(self.current)] if self.current in keys else ()
-        return next((self._listed[key].story for key in reversed(above) if self._listed[key].can_be_joined), None)
-
     async def action_link(self) -> None:
-        listed, above, store = self._listed.get(self.chosen), self._story_above(), self._host.store
-        if listed is None or store is None:
+        """Join a story to the next one above it that was recorded here, or part a tap from its story."""
+        store, listed = self._host.store, self._lines.get(self.current)
+        if store is None or listed is None:
             return
-        other = listed.whole or (above.id if above is not None and listed.can_be_joined else "")
-        if not other:
+        lines = list(self._lines.values())
+        above = [other.info.id for other in lines[: lines.index(listed)] if other.can_be_joined]
+        if not listed.whole and not (above and listed.can_be_joined):
             words = "There is no story of a tap above this one. Only what a tap recorded here can be joined."
             self.notify(words, severity="warning", markup=False)
             return
         with self.telling():
             async with self._looking:
-                stories = Stories(store)
-                if listed.whole:
-                    story = await asyncio.to_thread(stories.part, listed.info.id, other)
-                else:
-                    story = await asyncio.to_thread(stories.join, listed.info.id, other)
-            await self._list(self._words)
+                stories, name, whole = Stories(store), listed.info.id, listed.whole
+                change = partial(stories.part, name, whole) if whole else partial(stories.join, name, above[-1])
+                story = await asyncio.to_thread(change)
+            await self._read(self._words)
             self.list_again(story.id)
 
     def action_export(self) -> None:
-        if (listed := self._listed.get(self.current)) is not None:
+        if self.current:
             from tui_host.tui.screens.export_screen import ExportPart, ask_for_export
 
-            ask_for_export(self, self._host, listed.info.id, (ExportPart(),))
+            ask_for_export(self, self._host, self.current, (ExportPart(),))
 
     # Deleting.
 
+    def _keep(self) -> None:
+        """Keep the session that waits for a second `delete`."""
+        self._doomed = ""
+        self.note("")
+
     def on_key(self, event: events.Key) -> None:
-        """Keep the session that waits for a second `delete`: any other key comes by here."""
-        if self._doomed:
-            self._doomed = ""
-            self._say_keys()
-            if event.key == "escape":
-                event.stop()
-                event.prevent_default()
+        """Take any other key than `delete` for a no."""
+        if self._doomed and event.key == "escape":
+            event.stop()
+            event.prevent_default()  # it closes no more than the question
+        self._keep()
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -371,50 +327,41 @@ class SessionsScreen(Browse):
         field = self.query_one(Input)
         return action != "delete" or field.cursor_position >= len(field.value)
 
-    def action_delete(self) -> None:
-        """Ask before removing the current session; pressed again, removes it."""
-        now, listed = time.monotonic(), self._listed.get(self.chosen)
-        is_held = now - self._delete_pressed_at < HELD_SECONDS
-        self._delete_pressed_at = now
-        if listed is None or is_held:
+    async def action_delete(self) -> None:
+        """Ask before removing the current session; pressed again, remove it, or all taps of a story, from the disk."""
+        now, listed, store = time.monotonic(), self._lines.get(self.current), self._host.store
+        is_held, self._delete_pressed_at = now - self._delete_pressed_at < HELD_SECONDS, now
+        if listed is None or store is None or is_held:
             return
-        if reason := self._reason_to_keep(listed):
+        self._is_at_first = False  # what the person means stays under the cursor
+        info, title = listed.info, line(self._title(listed), 80)
+        here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
+        reason = ""
+        if shown is not None and shown.id in {info.id, listed.whole, *listed.ids}:
+            reason = "This session is on the screen. Show another one first, then delete it here."
+        elif here is not None and (here.busy or here.open_questions()):
+            reason = "A turn of this session is running. Delete the session when the turn has ended."
+        elif here is None and info.live:
+            reason = "Another process is writing this session. End it there first."
+        elif self._doomed != info.id:
+            self._doomed = info.id
+            self.note(f"delete again: remove «{title}» for good. Any other key keeps it.", "bold $text-warning")
+            return
+        elif here is not None and not self._host.sessions.leave(here):
+            reason = "This session is not saved whole yet. Delete it later."
+        self._keep()
+        if reason:
             self.notify(reason, severity="warning", markup=False)
-        elif self._doomed == listed.info.id:
-            self._doomed = ""
-            self.start(self._delete(listed), group="delete")
-        else:
-            self._doomed = listed.info.id
-        self._say_keys()
-
-    def _reason_to_keep(self, listed: Listed) -> str:
-        """Say why a session cannot be removed now; empty if it can be."""
-        here = self._host.sessions.get(listed.info.id)
-        if self._on_screen in {listed.info.id, listed.whole, *listed.ids}:
-            return "This session is on the screen. Show another one first, then delete it here."
-        if here is not None and (here.busy or here.open_questions()):
-            return "A turn of this session is running. Delete the session when the turn has ended."
-        if here is None and listed.info.live:
-            return "Another process is writing this session. End it there first."
-        return ""
-
-    async def _delete(self, listed: Listed) -> None:
-        """Remove a session, or all taps of a story, from the disk."""
-        store, here = self._host.store, self._host.sessions.get(listed.info.id)
-        if store is None or (here is not None and not self._host.sessions.leave(here)):
-            self.notify("This session is not saved whole yet. Delete it later.", severity="warning", markup=False)
             return
         with self.telling():
             for name in listed.ids:
                 await asyncio.to_thread(delete_session, store, name)
-            self.notify(f"removed «{line(self._title(listed), 80)}»", markup=False)
-        await self._list(self._words)
-
-    # Opening.
+            self.notify(f"removed «{title}»", markup=False)
+        await self._read(self._words)
 
     @override
     def opened(self, key: str) -> None:
-        self.start(partial(self._open, self._listed[key].info), group="open", exclusive=True)
+        self.start(partial(self._open, self._lines[key].info), group="open", exclusive=True)
 
     async def _open(self, info: SessionInfo) -> None:
         sessions = self._host.sessions
@@ -423,7 +370,7 @@ class SessionsScreen(Browse):
                 session = await asyncio.to_thread(sessions.foreign, info)
             else:
                 session = await asyncio.to_thread(sessions.open, info.id)
-            if self.is_on_top:  # else the person has gone on meanwhile
+            if self.is_active:  # else the person has gone on meanwhile
                 self.post_message(self.Chosen(session))
                 self.action_leave()
 
@@ -432,21 +379,17 @@ def preview_lines(store: Store, listed: Listed) -> Iterator[str]:
     """Yield dates, size, models, servers and the first prompts or the taps of a session. Blocks on the disk."""
     info, story = listed.info, listed.story
     traffic = [row for name in listed.ids for row in store.sessions.traffic(name)]
-    dates = list(dict.fromkeys((moment(info.created_ns), moment(info.updated_ns))))
+    dates = " to ".join(dict.fromkeys((moment(info.created_ns), moment(info.updated_ns))))
     turns = [] if story is not None else [counted(info.turns, "turn")]
-    size = f"{short_size(sum(row.size for row in traffic))} on the disk"
-    yield f"session  {' · '.join((info.id, ' to '.join(dates), *turns, size))}"
+    yield f"session  {' · '.join((info.id, dates, *turns, short_size(sum(row.size for row in traffic))))} on the disk"
     models = () if info.is_direct else store.sessions.models(info.id) or [f"{info.model} {info.protocol}"]
     requests, frames = sum(row.requests for row in traffic), sum(row.frames for row in traffic)
     named = ", ".join(model.strip() for model in models)
     yield f"models   {' · '.join(filter(None, (named, counted(requests, 'request'))))}"
-    servers = ", ".join(dict.fromkeys(row.peer for row in traffic if row.frames)) or "none"
-    yield f"servers  {' · '.join([servers, *([counted(frames, 'frame')] if frames else [])])}"
+    servers = ", ".join(dict.fromkeys(row.peer for row in traffic if row.frames))
+    yield f"servers  {servers} · {counted(frames, 'frame')}" if servers else "servers  none"
     if story is not None:
-        if story.hosts:
-            yield f"hosts    {', '.join(story.hosts)}"
-        for half in story.halves or (story,):
-            yield f"tap      {moment(half.created_ns)}  {half.label}"
+        yield from (f"tap      {moment(half.created_ns)}  {half.label}" for half in story.halves or (story,))
         return
     for number, text in enumerate(store.sessions.item_texts(info.id, beginning=SAID, most=_PROMPTS), 1):
         item = item_from_text(text)
@@ -466,21 +409,14 @@ class RulesScreen(Browse):
         Binding("delete,backspace", "end"),
     ]
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, main: MainScreen) -> None:
         super().__init__()
-        self._grants = session.policy.grants
-
-    @classmethod
-    @override
-    def over(cls, place: Surroundings, words: str = "") -> Self:
-        return cls(place.session)
+        self._grants = main.submissions.session.policy.grants
 
     @override
     def items(self) -> Sequence[tuple[str, Choice]]:
-        self.note(
-            "These tools run unasked in this session, as long as their server does not change them."
-            * bool(self._grants)
-        )
+        words = "These tools run unasked in this session, as long as their server does not change them."
+        self.note(words * bool(self._grants))
         names = [tool_name(grant.server, grant.tool) for grant in self._grants]
         return [(name, Choice(words=name)) for name in names]
 
@@ -493,48 +429,23 @@ class RulesScreen(Browse):
         self.opened(self.current)
 
 
-class TurnsScreen(Browse):
-    """The turns to leave out of a conversation that is too long for the model."""
+def turns_screen(main: MainScreen) -> FieldScreen:
+    """Return the screen that leaves the oldest turns out of a conversation that is too long for the model."""
+    session = main.submissions.session
+    turns = oldest_turns(session)
 
-    HEADING = "Oldest turns"
-    IS_OWN = True
-    HAS_SHEET = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "", "go on without them", tooltip="leave them out of this and all later requests, and go on"),
-        Binding("s", "send", "send everything again", tooltip="send everything again, such as to another model"),
-    ]
+    async def take(digit: str) -> Callable[[], object]:
+        if digit not in {"1", "2"}:
+            raise TuiHostError("1 or 2")
+        has_failed = session.can_try_again
+        if digit == "1" and not session.busy:
+            omit_turns(session, turns)
+        return partial(main.host.again, session) if has_failed else list
 
-    def __init__(self, again: Callable[[], object], session: Session) -> None:
-        super().__init__()
-        self._again, self._session, self._turns = again, session, oldest_turns(session)
-
-    @classmethod
-    @override
-    def over(cls, place: Surroundings, words: str = "") -> Self:
-        return cls(lambda: place.host.again(place.session), place.session)
-
-    @override
-    def items(self) -> Sequence[tuple[str, Choice]]:
-        self.note(
-            "The conversation is longer than the model reads. These turns would be left out of this and all later"
-            " requests; the chat keeps them."
-        )
-        return [
-            (
-                str(turn.turn),
-                Choice(before=f"turn {turn.turn}  ", words=turn.title, right=(size_words(turn.size_bytes),)),
-            )
-            for turn in self._turns
-        ]
-
-    @override
-    def opened(self, key: str) -> None:
-        has_failed = self._session.can_try_again
-        if key and not self._session.busy:
-            omit_turns(self._session, self._turns)
-        if has_failed:
-            self._again()
-        self.action_leave()
-
-    def action_send(self) -> None:
-        self.opened("")
+    named = "\n".join(f"turn {turn.turn}  {line(turn.title, 80)}  {size_words(turn.size_bytes)}" for turn in turns[:20])
+    words = (
+        f"The conversation is longer than the model reads. These turns:\n{named}\n"
+        "1 leaves them out of this and all later requests, and goes on; the chat keeps them.\n"
+        "2 sends everything again, such as to another model."
+    )
+    return FieldScreen(f"Oldest turns: {len(turns)}", words, take, kind="digit")

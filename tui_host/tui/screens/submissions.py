@@ -10,25 +10,19 @@ from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_host.answers.wires import Section
     from tui_host.capture.ladder.row import Row
-    from tui_host.chat.attachments import Attached
-    from tui_host.chat.filled_prompt import FilledPrompt
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
-DRAFT_SECONDS = 1.0
-"""Least time between two saves of a draft, in seconds."""
-RECALLED = 1000
-"""How many messages of an opened session `up` can bring back."""
+DRAFT_SECONDS = 1.0  # least time between two saves of a draft
+RECALLED = 1000  # messages of an opened session that `up` can bring back
 
 
 class Submissions:
-    """Sends the prompt's messages to one session at a time, and saves drafts.
+    """What the prompt may send into which session, what its commands name, and the drafts.
 
     Args:
         host: The host that runs the turns.
@@ -37,11 +31,9 @@ class Submissions:
     """
 
     def __init__(self, host: Host, begin: Callable[[], Session], prompt: Prompt) -> None:
-        self.prompt = prompt  # the prompt
         self.shown: Session | None = None  # the session on screen; None before there is one
         self.is_draft_unsaved = False  # whether the prompt was edited since the draft was saved
-        self._host = host
-        self._begin = begin
+        self._host, self._begin, self._prompt = host, begin, prompt
         self._saved_at = 0.0
 
     @property
@@ -51,25 +43,23 @@ class Submissions:
             self.shown = self._begin()
         return self.shown
 
-    def may_send(self) -> bool:
-        """Whether a message would begin a turn now; if not, tells the user."""
-        if self.session.busy and self.is_own():
-            words = "A turn is running. Send this when it has ended, or stop it with escape."
-            if self.session.step_limit is not None:
-                words = "The turn waits for an answer: tab goes to the chat, then 1 continues and 2 stops."
-            self.prompt.notify(words, markup=False, timeout=4)
-        return not self.session.busy and self.is_own()
-
-    def send(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
-        """Begin a turn with a text, or with a server's prompt."""
-        self._host.send(self.session, text, attached, filled=filled)
-
     def is_own(self) -> bool:
         """Whether messages can be sent in this session; if not, tells the user."""
         if self.session.is_foreign:
             what = "This is another host's session" if self.session.source == "tap" else "This was captured elsewhere"
-            self.prompt.notify(f"{what}; ctrl+n begins a session of your own.", markup=False, timeout=6)
+            self._prompt.notify(f"{what}; ctrl+n begins a session of your own.", markup=False, timeout=6)
         return not self.session.is_foreign
+
+    def may_send(self) -> bool:
+        """Whether a message would begin a turn now; if not, tells the user."""
+        if not self.is_own():
+            return False
+        if self.session.busy:
+            words = "A turn is running. Send this when it has ended, or stop it with escape."
+            if self.session.step_limit is not None:
+                words = "The turn waits for an answer: tab goes to the chat, then 1 continues and 2 stops."
+            self._prompt.notify(words, markup=False, timeout=4)
+        return not self.session.busy
 
     def run_with(
         self, command: str, words: str, source: SessionSource | None, show: Callable[[Row | Section, str], None]
@@ -79,7 +69,7 @@ class Submissions:
         from tui_host.answers.pages import page_named
         from tui_host.tui.screens.export_screen import ask_for_export, parts_named
 
-        page, screen = page_named(command), self.prompt.screen
+        page, screen = page_named(command), self._prompt.screen
         if source is None or not len(source.ladder.rows):
             screen.notify("Nothing is recorded yet.", markup=False, timeout=4)
             return
@@ -95,29 +85,26 @@ class Submissions:
         """Save the draft of the session shown so far, and restore the draft of the next one."""
         self.keep_draft()
         self.shown = session
-        self.prompt.put(session.draft)
+        self._prompt.put(session.draft)
         self.is_draft_unsaved = False
-        self.prompt.remember(*session.conversation.said(RECALLED))
+        self._prompt.remember(*session.conversation.said(RECALLED))
 
-    def keep_draft(self) -> None:
-        """Save the prompt's text with the session, if it differs from the saved draft. Blank text is no draft."""
+    def keep_draft(self, *, at_times: bool = False) -> None:
+        """Save the prompt's text with the session, if it was edited; while it is written (`at_times`), at most once a second."""
+        if at_times and (not self.is_draft_unsaved or time.monotonic() - self._saved_at < DRAFT_SECONDS):
+            return
         self.is_draft_unsaved = False
         self._saved_at = time.monotonic()
-        draft = self.prompt.whole_text()
-        draft = draft if draft.strip() else ""
+        draft = self._prompt.whole_text()
+        draft = draft if draft.strip() else ""  # blank text is no draft
         if draft != ("" if self.shown is None else self.shown.draft):
             self.session.draft = draft
             self.session.save()
 
-    def keep_draft_at_times(self) -> None:
-        """Save the draft while it is written, at most once a second."""
-        if self.is_draft_unsaved and time.monotonic() - self._saved_at >= DRAFT_SECONDS:
-            self.keep_draft()
-
     def put_draft(self, draft: str) -> bool:
         """Restore the draft of an earlier run; returns False if the prompt already contains text."""
-        if self.session.turn or self.prompt.text.strip():
+        if self.session.turn or self._prompt.text.strip():
             return False
-        self.prompt.put(draft)
+        self._prompt.put(draft)
         self.keep_draft()
         return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -20,19 +19,6 @@ if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
     from tui_host.chat.conversation import AnswerItem
     from tui_host.tui.sources.live import SessionSource
-
-
-def origins_of(source: SessionSource, turn: int, step: int) -> Sequence[ValueOrigin]:
-    """Return the values of the last recorded answer of a step, those from nowhere first."""
-    rows, answer = source.ladder.rows, None
-    for number in [number for number, own in enumerate(rows.columns["turn"]) if own == turn]:
-        row = rows[number]
-        if row.step == step and row.lane == "llm" and row.kind == "response":
-            answer = row
-        elif row.step == step and row.kind == "decision":
-            break  # later answers are to what a server asked the model
-    origins = [] if answer is None else Values(source).of_answer(answer)
-    return sorted(origins, key=lambda origin: origin.row is not None)
 
 
 class ValuesScreen(Browse):
@@ -52,29 +38,32 @@ class ValuesScreen(Browse):
 
     @override
     def on_mount(self) -> None:
-        super().on_mount()
         self.start(self._read)
 
     async def _read(self) -> None:
-        item = self._item
         await self._source.caught_up()
-        self._origins = await asyncio.wrap_future(in_thread(partial(origins_of, self._source, item.turn, item.step)))
-        self.look()
+        self._origins = await asyncio.wrap_future(in_thread(self._origins_of_answer))
+
+    def _origins_of_answer(self) -> Sequence[ValueOrigin]:
+        """Return the values of the last recorded answer of the step, those from nowhere first."""
+        rows, answer = self._source.ladder.rows, None
+        turn, step = self._item.turn, self._item.step
+        for row in (rows[number] for number, own in enumerate(rows.columns["turn"]) if own == turn):
+            if row.step == step and row.lane == "llm" and row.kind == "response":
+                answer = row
+            elif row.step == step and row.kind == "decision":
+                break  # later answers are to what a server asked the model
+        origins = [] if answer is None else Values(self._source).of_answer(answer)
+        return sorted(origins, key=lambda origin: origin.row is not None)
 
     @override
     def items(self) -> Sequence[tuple[str, Choice]]:
         if self._origins is None:
             return [("", Choice(words="being compared with the results …", heading=True))]
+        hide = self._source.hide
         return [
-            (
-                str(number),
-                Choice(
-                    words=self._source.hide(origin.value),
-                    note=origin.words,
-                    style="" if origin.row is not None else "nowhere",
-                ),
-            )
-            for number, origin in enumerate(self._origins)
+            (str(at), Choice(words=hide(own.value), note=own.words, style="" if own.row is not None else "nowhere"))
+            for at, own in enumerate(self._origins)
         ]
 
     @override

@@ -78,7 +78,7 @@ class ChoiceList(LineView):
         self._columns = []
         for column in zip_longest(*(choice.right for choice, _ in words), fillvalue=""):
             cells = max(map(cell_len, column))
-            room -= cells + 2
+            room -= cells + 2 if cells else 0
             if room < 0:
                 break
             self._columns.append(cells)
