@@ -50,6 +50,7 @@ WIDE, USUAL, NARROW = (140, 45), (80, 24), (60, 20)
 # Painting is most of what these tests cost. Textual and the app call their rates final.
 setattr(screen, "UPDATE_PERIOD", 1 / 10)  # noqa: B010
 setattr(tui_host.tui.app, "RATE", 1 / 12)  # noqa: B010
+setattr(tui_host.tui.app, "RESTING_SECONDS", 1 / 12)  # noqa: B010 - tests change state by hand, which wakes nobody
 QuestionPanel.QUIET_SECONDS = 0.2  # keys count sooner: else tests wait for that more than for all else
 SMALL = (112, 36)
 """Both panes, and no more to paint than it takes."""

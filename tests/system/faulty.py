@@ -43,8 +43,8 @@ def fail_in_a_thread(*_: object) -> None:
     threading.Thread(target=fail).start()
 
 
-async def leave(program: TuiHost) -> None:
-    program.exit()
+async def leave(_: Host, main: MainScreen) -> None:
+    main.app.exit()  # pyright: ignore[reportUnknownMemberType] - of any app
 
 
 FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {

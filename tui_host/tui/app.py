@@ -7,7 +7,8 @@ import locale
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from contextlib import suppress
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,7 +24,6 @@ from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
-from tui_host.tui.exits import HANGUP, is_terminal_gone
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, SCREENS, Key, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest, restore_and_offer
@@ -45,10 +45,16 @@ if TYPE_CHECKING:
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
+HANGUP = 129
+"""The exit code after a lost terminal."""
 THEME = "textual-dark"
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
 """Seconds between two checks for changes to show."""
+RESTING_SECONDS = 0.2
+"""The same at rest, where these checks are most of what the program costs."""
+AWAKE_SECONDS = 1.0
+"""Seconds after a key, a click or news in which nothing rests: lists move, and pages are made."""
 COVERED_SECONDS = 1.0
 """Seconds between looks at a main screen of which nothing is seen: its lists may have much to read."""
 AWAY_SECONDS = 10.0
@@ -84,13 +90,13 @@ class TuiHost(App[int]):
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
         chosen = host.settings.ui.ascii
         self.is_ascii: bool = chosen or (chosen is None and wide)  # for terminals that draw some characters too wide
-        self._session: Session | None = None
         self._early_keys: list[events.Key | events.Paste] | None = []
         self._exit_filter = ExitFilter(is_ascii=self.is_ascii)
-        self._has_skipped_frame = self._has_chosen_theme = self._has_reported = False
-        self._is_host_open = self._is_looking = False
+        self._saved_theme = host.settings.ui.theme or THEME
+        self._has_skipped_frame = self._has_reported = self._is_host_open = self._is_looking = False
         self._notices_shown = 0
-        self._covered_at = self._pressed_at = 0.0
+        self._woken = asyncio.Event()
+        self._awake_until = self._covered_at = self._pressed_at = 0.0
         self._is_first_click = False
         host.approver = self
         self.asks = host.answerer = Asks(host, self._announce)
@@ -108,7 +114,7 @@ class TuiHost(App[int]):
 
     def on_mount(self) -> None:
         """Set the theme, and load everything else after the first frame."""
-        self.theme = self.host.settings.ui.theme or THEME
+        self.theme = self._saved_theme
         self.theme_changed_signal.subscribe(self, self._remember_theme)
         self.set_class(self.is_ascii, "-ascii")
         self.run_worker(self._keep_looking)
@@ -121,13 +127,13 @@ class TuiHost(App[int]):
 
     async def load_the_rest(self) -> None:
         """Import and mount everything that the first frame did not need."""
-        await load_the_rest(self, self.complete, self.pressed)
+        await load_the_rest(self.main, self.complete, self.pressed)
 
     def _remember_theme(self, theme: Theme) -> None:
         """Save a newly chosen theme as the default for later starts."""
-        if theme.name == (self.host.settings.ui.theme or THEME) and not self._has_chosen_theme:
+        if theme.name == self._saved_theme:
             return
-        self._has_chosen_theme = True
+        self._saved_theme = theme.name
         from tui_host.settings.save import save_state
 
         try:
@@ -157,10 +163,10 @@ class TuiHost(App[int]):
     @override
     def panic(self, *renderables: RenderableType) -> None:
         """Replace Textual's traceback on the screen. A lost terminal gets here too, through Textual's input thread."""
-        if is_terminal_gone():
+        if os.isatty(0):
+            self._fatal_error()
+        else:
             self.exit(return_code=HANGUP)
-            return
-        self._fatal_error()
 
     @override
     def _fatal_error(self) -> None:
@@ -176,25 +182,33 @@ class TuiHost(App[int]):
     def on_notify(self, event: Notify) -> None:
         textual_private.remove_equal_messages(self, event.notification)
 
+    def wake(self) -> None:
+        """Look for changes now, and often for a while."""
+        self._awake_until = time.monotonic() + AWAKE_SECONDS
+        self._woken.set()
+
     async def _keep_looking(self) -> None:
+        """Ask at a steady rate what is new, and show it; nothing else polls."""
         while True:
             await asyncio.sleep(RATE)
-            if self.is_running and not self._is_looking and self._has_news:
+            if time.monotonic() >= self._awake_until:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(RESTING_SECONDS - RATE):
+                        await self._woken.wait()
+            self._woken.clear()
+            main, host = self.main, self.host
+            is_host_at_rest = self._is_host_open and host.fault is None and self._notices_shown == len(host.notices)
+            if main is None or main.has_news or not is_host_at_rest:
+                self.wake()
+            is_due = self._woken.is_set() or self.screen is not main or time.monotonic() < self._awake_until
+            if is_due and self.is_running and not self._is_looking:
                 self._is_looking = self.call_later(self._look)
-
-    @property
-    def _has_news(self) -> bool:
-        """Whether there may be changes to show; very cheap."""
-        main = self.main
-        if main is None or self.screen is not main or not self._is_host_open or self.host.fault is not None:
-            return True
-        return main.has_news or self._notices_shown < len(self.host.notices)
 
     def _look(self) -> None:
         """Show what has changed on the current screen and on the main one."""
         self._is_looking = False
         main = self.main
-        if not self.is_running:
+        if not self.is_running or main is None:
             return  # the screens are being taken down
         if not self.first_frame.is_set():
             if self.screen is not main:
@@ -206,23 +220,20 @@ class TuiHost(App[int]):
         if self.host.pool is not None and not self._is_host_open:
             self._is_host_open = True
             if not self.session.turn:
-                self.run_worker(restore_and_offer(self))
+                self.run_worker(restore_and_offer(self.host, main))
         if self._is_host_open:
-            self._show_notices()
+            notices = self.host.notices[self._notices_shown :]
+            self._notices_shown += len(notices)
+            for notice in notices:
+                words = line(mask_of(self.host)(notice), 300)
+                self.notify(words, severity="warning", markup=False, timeout=10)
         is_covered = self.screen is not main and not self.screen.is_modal
-        if main is not None and (not is_covered or time.monotonic() >= self._covered_at):
+        if not is_covered or time.monotonic() >= self._covered_at:
             self._covered_at = time.monotonic() + COVERED_SECONDS
             main.look()
         look = getattr(self.screen, "look", None)
         if self.screen is not main and self.screen.is_mounted and callable(look):
             look()
-
-    def _show_notices(self) -> None:
-        notices = self.host.notices[self._notices_shown :]
-        self._notices_shown += len(notices)
-        mask = mask_of(self.host)
-        for notice in notices:
-            self.notify(line(mask(notice), 300), severity="warning", markup=False, timeout=10)
 
     # Deciding.
 
@@ -238,6 +249,7 @@ class TuiHost(App[int]):
 
     def _announce(self, ask: OpenAsk) -> None:
         """Say what a server asks where another screen covers the question."""
+        self.wake()
         if not hasattr(self.screen, "ignores"):  # no screen that shows questions
             self.notify(f"{line(ask.server, 40)} {ask.words} (in the chat)", markup=False)
 
@@ -250,15 +262,15 @@ class TuiHost(App[int]):
         if self._early_keys is not None and isinstance(event, events.Key | events.Paste):
             self._early_keys.append(event)
             return
-        if isinstance(event, PRESSES) and not event.is_forwarded and self._only_focuses(event):
-            return
+        if isinstance(event, events.InputEvent | events.Paste | events.Resize):
+            self.wake()
         main = self.main
-        if main is not None and isinstance(event, events.InputEvent | events.Paste):
-            main.keep_looking()
-        if main is not None and isinstance(event, PRESSES):
+        if isinstance(event, PRESSES) and main is not None:
+            if not event.is_forwarded and self._only_focuses(event):
+                return
             self.pressed.set()
-            if self.screen is not main:
-                main.note_press(event)
+            if main.question is not None and self.screen is not main:
+                main.question.note(event)
             ignores = getattr(self.screen, "ignores", None)
             if callable(ignores) and ignores(event):
                 return
@@ -317,20 +329,21 @@ class TuiHost(App[int]):
 
     # Sessions and screens.
 
-    @property
+    @cached_property
     def session(self) -> Session:
-        if self._session is None:
-            self._session = self.begin()
-        return self._session
-
-    @session.setter
-    def session(self, session: Session) -> None:
-        self._session = session
+        """The session on the main screen."""
+        return self.begin()
 
     @property
     def main(self) -> MainScreen | None:
         """The main screen; None before it exists."""
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
+
+    def to_main(self) -> MainScreen:
+        """Close whatever covers the main screen, and return it."""
+        while not isinstance(self.screen, MainScreen):
+            self.pop_screen()
+        return self.screen
 
     def show_session(self, session: Session) -> None:
         """Show another session. A running turn of the session shown before goes on."""
@@ -341,28 +354,14 @@ class TuiHost(App[int]):
     def on_sessions_screen_chosen(self, event: SessionsScreen.Chosen) -> None:
         self.show_session(event.session)
 
-    def _open(self, screen: Screen[None]) -> None:
-        """Put a screen over the main one, or close the open screen of the same kind."""
-        if isinstance(self.screen, type(screen)):
-            self.pop_screen()
-            return
-        while self.screen is not self.main and len(self.screen_stack) > 1 and not isinstance(self.screen, type(screen)):
-            self.pop_screen()
-        if not isinstance(self.screen, type(screen)):
-            self.push_screen(screen)
-
-    def _to_main(self) -> None:
-        while self.main is not None and self.screen is not self.main and len(self.screen_stack) > 1:
-            self.pop_screen()
-
     # Actions: by key, from the palette, or by `/name` in the prompt.
 
     def run_command(self, name: str) -> None:
         """Run the action of a `/name`, fill in a server's prompt by `/server:prompt`, or show what is named: `/bill LLM 4`."""
         command, _, words = name.partition(" ")
-        if words and self.main is not None:
-            self._to_main()
-            self.main.submissions.run_with(command, words, self.main.source, self.main.show_page)
+        if words:
+            main = self.to_main()
+            main.submissions.run_with(command, words, main.source, main.show_page)
         prompt = self.main.offers.prompts().get(name) if self.main is not None and ":" in name else None
         if prompt is not None and self.main is not None and self.main.submissions.is_own():
             from tui_host.tui.screens.prompt_screen import open_prompt
@@ -373,8 +372,10 @@ class TuiHost(App[int]):
                 self.call_later(self.run_action, action.action)
         for key, pane in self._pane_keys():
             if key.command == name:
-                self._to_main()
                 self.call_later(self._run_in_pane, key, pane)
+
+    def on_prompt_command(self, event: Prompt.Command) -> None:
+        self.run_command(event.name)
 
     def _pane_keys(self) -> Iterator[tuple[Key, Widget]]:
         """Yield the keys of chat and inspector that are commands too."""
@@ -383,34 +384,31 @@ class TuiHost(App[int]):
 
     async def _run_in_pane(self, key: Key, pane: Widget) -> None:
         """Do what a key does in a pane, which is shown first."""
-        if self.main is not None and not pane.region:
-            self.main.next_arrangement()
+        main = self.to_main()
+        if not pane.region:
+            main.next_arrangement()
         await self.run_action(key.action, pane)
-
-    def on_prompt_command(self, event: Prompt.Command) -> None:
-        """Run a `/name`."""
-        self.run_command(event.name)
 
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Return the palette's entries: the table of actions, and the documents that come with the program."""
-        from tui_host.tui.screens.help_screen import DOCUMENTS
+        from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen
 
-        for action in ACTIONS:
-            if action.name != "palette":
-                title = f"{action.name:<20}{action.shown:<8}{action.help}"
-                yield SystemCommand(title, "", partial(self.run_command, action.name))
+        commands = [(action.name, action.shown, action.help) for action in ACTIONS if action.name != "palette"]
         for key, _ in self._pane_keys():
-            title = f"{key.command:<20}{key.shown:<8}{key.help[:1].upper()}{key.help[1:]}"
-            yield SystemCommand(title, "", partial(self.run_command, key.command))
+            commands.append((key.command, key.shown, f"{key.help[:1].upper()}{key.help[1:]}"))
+        for name, shown, words in commands:
+            yield SystemCommand(f"{name:<20}{shown:<8}{words}", "", partial(self.run_command, name))
         for name, words in DOCUMENTS.items():
             title = f"{f'read: {name}':<28}{words}"
-            yield SystemCommand(title, "", partial(self._read_document, name))
+            yield SystemCommand(title, "", lambda name=name: self.push_screen(DocumentScreen(name)))
 
-    def _read_document(self, name: str) -> None:
-        from tui_host.tui.screens.help_screen import DocumentScreen
-
-        self.call_later(self.push_screen, DocumentScreen(name))
+    def _open(self, screen: Screen[None]) -> None:
+        """Put a screen over the main one, or close the open screen of the same kind."""
+        is_open = isinstance(self.screen, type(screen))
+        self.to_main()
+        if not is_open:
+            self.push_screen(screen)
 
     def action_help(self) -> None:
         from tui_host.tui.screens.help_screen import HelpScreen
@@ -436,12 +434,12 @@ class TuiHost(App[int]):
             super().action_suspend_process()
 
     def action_new(self) -> None:
-        self._to_main()
-        drafts = (session for session in self.host.sessions.values() if not session.turn and session.draft)
-        if self.session.turn:
-            self.show_session(next(drafts, None) or self.host.sessions.new())
-        elif self.main is not None:
-            self.main.show_session(self.session)  # new already
+        self.to_main()
+        session = self.session
+        if session.turn:
+            drafts = (draft for draft in self.host.sessions.values() if not draft.turn and draft.draft)
+            session = next(drafts, None) or self.host.sessions.new()
+        self.show_session(session)
 
     def action_again(self) -> None:
         """Send the last request again, if it failed; offer to leave turns out, if the conversation is too long."""
@@ -464,39 +462,34 @@ class TuiHost(App[int]):
             self.notify(line(f"Nothing was reloaded: {error}", 300), severity="error", markup=False)
 
     def action_login(self) -> None:
-        self._to_main()
-        if self.main is not None:
-            self.main.show_login()
+        self.to_main().show_login()
 
     def action_stop(self) -> None:
         self.host.turns.stop(self.session)
 
     def action_inspector(self) -> None:
-        self._to_main()
-        if self.main is not None:
-            self.main.next_arrangement()
+        self.to_main().next_arrangement()
 
     def action_answer(self, tab: str) -> None:
-        self._to_main()
-        if self.main is not None:
-            self.main.submissions.run_with(tab.lower(), "", self.main.source, self.main.show_page)
+        main = self.to_main()
+        main.submissions.run_with(tab.lower(), "", main.source, main.show_page)
 
     def action_copy(self) -> None:
         clipboard.send(self, *clipboard.current_source(self.focused))
 
     def action_copy_code(self) -> None:
-        if self.main is not None:
-            self.main.copy_code()
+        self.to_main().copy_code()
 
     def on_transcript_more_asked(self, event: Transcript.MoreAsked) -> None:
-        from tui_host.chat.conversation import AnswerItem, CallItem
+        from tui_host.chat.conversation import CallItem
         from tui_host.tui.screens.contents_screen import open_contents
         from tui_host.tui.screens.values_screen import ValuesScreen
 
-        if self.main is not None and isinstance(event.item, CallItem):
-            open_contents(self.main, event.item)
-        elif self.main is not None and self.main.source is not None and isinstance(event.item, AnswerItem):
-            self.push_screen(ValuesScreen(self.main.source, event.item, self.main.show_page))
+        main = self.to_main()
+        if isinstance(event.item, CallItem):
+            open_contents(main, event.item)
+        elif main.source is not None:
+            self.push_screen(ValuesScreen(main.source, event.item, main.show_page))
 
     def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
         clipboard.send(self, event.what, event.text)

@@ -1,4 +1,4 @@
-"""Ends the app for other reasons than a key: signals, a lost terminal, a bug, a blocked event loop."""
+"""Ends and pauses the app for other reasons than a key: signals, a lost terminal, a blocked event loop, a shell's job control."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tui_host.guard.terminal_state import restore
+from tui_host.guard.terminal_state import given_back, restore
 from tui_host.host.defects import catch_defects
 from tui_host.tui import textual_private
+from tui_host.tui.app import HANGUP
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from textual.app import App
-
     from tui_host.guard.guard_client import Guard
+    from tui_host.tui.app import TuiHost
 
-HANGUP = 129
 SIGNALS = {signal.SIGHUP: HANGUP, signal.SIGINT: 130, signal.SIGTERM: 143}
 LAST_SECONDS = 8.0
 """Seconds after a signal until the program is ended by force. A normal exit takes six at most."""
 LOOK_SECONDS = 1.0
+BACKGROUND_SECONDS = 0.2
+"""Time in the background before the program stops again; a signal to end it comes behind the one that resumes it."""
 
 
 @asynccontextmanager
-async def watched(
-    app: App[int], report_error: Callable[[BaseException], None], guard: Guard
-) -> AsyncGenerator[Callable[[], bool]]:
+async def watched(app: TuiHost, guard: Guard) -> AsyncGenerator[Callable[[], bool]]:
     """End the app in order on a signal or a lost terminal, within the block; yields a test for «a signal has come».
 
     Uses plain signal handlers instead of the loop's: they work even while the loop is blocked. Errors of threads and tasks nobody
@@ -43,8 +42,7 @@ async def watched(
     loop = asyncio.get_running_loop()
     signals: list[int] = []
 
-    def end(number: int, frame: FrameType | None) -> None:
-        del frame
+    def end(number: int, _: FrameType | None) -> None:
         code = SIGNALS[signal.Signals(number)]
         signals.append(number)
         # A second signal may interrupt this handler: a lock that it took here, as those of `threading`, would never be free again.
@@ -59,7 +57,7 @@ async def watched(
 
     async def watch_terminal() -> None:
         # It may go without a signal, as in a session without a controlling terminal.
-        while not is_terminal_gone():
+        while os.isatty(0):
             await asyncio.sleep(LOOK_SECONDS)
         app.exit(return_code=HANGUP)
 
@@ -67,7 +65,7 @@ async def watched(
         if thread == textual_private.WRITER and isinstance(error, OSError):
             app.exit(return_code=HANGUP)
         else:
-            report_error(error)
+            app.report_error(error)
 
     before = {number: signal.signal(number, end) for number in SIGNALS}
     try:
@@ -83,12 +81,75 @@ async def watched(
             signal.signal(number, handler)
 
 
-def is_terminal_gone() -> bool:
-    """Whether standard input is no longer a terminal."""
-    return not os.isatty(0)
+@asynccontextmanager
+async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]) -> AsyncGenerator[None]:
+    """Tell the guard that the terminal is in use, and give it to the shell in each pause, while the block runs the app.
+
+    Handlers of signals only say what is wanted, and one task does it: a handler runs in the midst of anything, also of another
+    handler, and the terminal would be entered twice, or be waited for by its own writer.
+    """
+    loop, heard = asyncio.get_running_loop(), asyncio.Event()
+    is_due = False
+
+    def hear(number: int, _: FrameType | None) -> None:
+        nonlocal is_due
+        is_due = number == signal.SIGTSTP  # as in the system, SIGCONT takes back a stop that has not happened yet
+        loop.call_soon_threadsafe(heard.set)
+
+    async def heed() -> None:
+        await app.first_frame.wait()
+        for number in (signal.SIGTSTP, signal.SIGCONT):
+            signal.signal(number, hear)  # in place of Textual's
+        await asyncio.to_thread(guard.draw)
+        while await heard.wait():
+            heard.clear()
+            if app.return_code is not None:
+                continue  # it is on its way out of the screen anyway
+            if is_due:
+                pause()
+            app.screen.refresh(layout=True)  # another program may have drawn over it
+
+    def pause() -> None:
+        guard.leave()
+        textual_private.bound_the_end(app)
+        try:
+            with app.suspend():
+                _stand_still(is_told_to_end)
+        except InterruptedError:
+            textual_private.let_go(app)
+            given_back(guard)
+        else:
+            guard.draw()
+
+    async with asyncio.TaskGroup() as group:
+        heeding = group.create_task(heed())
+        try:
+            yield
+        finally:
+            heeding.cancel()
+            for number in (signal.SIGTSTP, signal.SIGCONT):
+                signal.signal(number, signal.SIG_DFL)  # Textual's would enter a screen that has been left for good
+            guard.leave()
+    if not textual_private.is_stuck(app):
+        given_back(guard)
 
 
-def leave_output(app: App[int], code: int, guard: Guard) -> None:
+def _stand_still(is_told_to_end: Callable[[], bool]) -> None:
+    """Stop until the terminal is available; raises `InterruptedError` if the program is told to end: the terminal may be gone."""
+    is_ours = False
+    while not is_ours:
+        os.killpg(0, signal.SIGSTOP)  # with what started us in the same job, so that its shell notices
+        try:
+            is_ours = os.tcgetpgrp(0) == os.getpgrp()
+        except OSError:
+            is_ours = True  # no job control here
+        if not is_ours:  # it goes on in the background, where it has no terminal
+            time.sleep(BACKGROUND_SECONDS)
+        if is_told_to_end():
+            raise InterruptedError
+
+
+def leave_output(app: TuiHost, code: int, guard: Guard) -> None:
     """Flush buffered output, or drop it if nobody reads it, so that the interpreter can end."""
     if textual_private.is_stuck(app):
         restore(guard)

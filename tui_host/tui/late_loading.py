@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
@@ -35,29 +35,22 @@ OTHER_SCREENS = (
 """Imported after the first key press: an idle app saves their 3 MiB, and the highlighter's 4."""
 
 
-class LoadedApp(Protocol):
-    """The parts of the app that are needed here."""
-
-    host: Host
-
-    @property
-    def main(self) -> MainScreen | None: ...
-
-
 async def _import(modules: Sequence[str]) -> None:
     for module in modules:
         await asyncio.to_thread(importlib.import_module, module)
 
 
-async def load_the_rest(app: LoadedApp, complete: asyncio.Event, pressed: asyncio.Event) -> None:
+async def load_the_rest(main: MainScreen | None, complete: asyncio.Event, pressed: asyncio.Event) -> None:
     """Import and mount everything that the first frame did not need."""
     await _import(LATE)
     from tui_host.tui.markdown.code_blocks import warm
     from tui_host.tui.markdown.parser import load
+    from tui_host.tui.text_width import longest_word
 
     await asyncio.to_thread(load)  # before the chat draws Markdown with it
-    if app.main is not None:
-        await app.main.complete()
+    await asyncio.to_thread(longest_word, "")  # compiles the patterns that wrap words
+    if main is not None:
+        await main.complete()
     complete.set()
     await _import(LATER)
     await pressed.wait()
@@ -65,14 +58,14 @@ async def load_the_rest(app: LoadedApp, complete: asyncio.Event, pressed: asynci
     await asyncio.to_thread(warm)
 
 
-async def restore_and_offer(app: LoadedApp) -> None:
+async def restore_and_offer(host: Host, main: MainScreen) -> None:
     """Restore an unsent draft of an earlier run, then offer the model servers that run on this machine."""
-    store = app.host.store
+    store = host.store
     left = await asyncio.to_thread(store.sessions.left_draft) if store is not None else None
-    if left is not None and store is not None and app.main is not None and app.main.submissions.put_draft(left.draft):
+    if left is not None and store is not None and main.submissions.put_draft(left.draft):
         store.sessions.forget_draft(left.id)
     from tui_host.llm.probe import local_servers
 
     servers = await local_servers()
-    if servers and app.main is not None:
-        app.main.offer(servers)
+    if servers:
+        main.offer(servers)

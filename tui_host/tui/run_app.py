@@ -7,7 +7,7 @@ import gc
 import io
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -47,22 +47,20 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
     check_terminal()
     from tui_host.guard.guard_client import Guard
     from tui_host.guard.terminal_state import found_terminal, restore
-    from tui_host.tui.exits import leave_output
-    from tui_host.tui.suspension import PausableLoop
 
-    if isinstance(
-        sys.__stderr__, io.TextIOWrapper
-    ):  # terminals read UTF-8, also where the locale names another encoding
+    if isinstance(sys.__stderr__, io.TextIOWrapper):
+        # Terminals read UTF-8, also where the locale names another encoding.
         sys.__stderr__.reconfigure(encoding="utf-8", errors="replace")
     guard = Guard(found_terminal())
     try:
-        with asyncio.Runner(loop_factory=PausableLoop) as runner:
-            app = runner.run(_run(settings, guard, record=record, incoming=incoming))
+        app = asyncio.run(_run(settings, guard, record=record, incoming=incoming))
     except BaseException:
         restore(guard)  # Textual may not have come to that
         raise
     finally:
         guard.bye()
+    from tui_host.tui.exits import leave_output
+
     error = app.crash or app.host.fault
     code = app.return_code or 0
     leave_output(app, code, guard)
@@ -91,7 +89,7 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
 async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Incoming | None) -> TuiHost:
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
-    from tui_host.tui.exits import watched
+    from tui_host.tui.exits import drawing, watched
     from tui_host.tui.textual_private import keep_pastes_text
 
     keep_pastes_text()
@@ -99,7 +97,7 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Inco
     database = None if incoming is None else incoming.database
     app = TuiHost(Host(settings, record=record, guard=guard, database=database))
     async with (
-        watched(app, app.report_error, guard) as is_told,
+        watched(app, guard) as is_told,
         around(app),
         drawing(app, guard, is_told),
         collecting(app),
@@ -127,32 +125,6 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
             app.first_frame.set()  # an app that ended before its first frame still has a host to end
             app.complete.set()
             app.host.stop()
-
-
-@asynccontextmanager
-async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]) -> AsyncGenerator[None]:
-    """Tell the guard that the terminal is in use, and let a paused program lose no time, while the block runs the app."""
-    from tui_host.guard.terminal_state import given_back
-    from tui_host.tui import textual_private
-    from tui_host.tui.suspension import PausableLoop, Pauses
-
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, PausableLoop)  # noqa: S101 - made in `run_app`
-    pauses = Pauses(app, loop, guard, is_told_to_end)
-
-    async def heed() -> None:
-        await app.first_frame.wait()
-        await pauses.heed()
-
-    async with asyncio.TaskGroup() as group:
-        heeding = group.create_task(heed())
-        try:
-            yield
-        finally:
-            heeding.cancel()
-            guard.leave()
-    if not textual_private.is_stuck(app):
-        given_back(guard)
 
 
 @asynccontextmanager

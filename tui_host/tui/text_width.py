@@ -23,18 +23,16 @@ _OPEN = "（「『【《〈〔〖｛［‘“￥＄"
 _AFTER = (
     f"[{_CLOSE}]*(?:[,.!?:;)\\]}}%]+(?![^ {_WIDE}{_OPEN}{_CLOSE}])[{_CLOSE}]*)?"  # such as a Latin comma after Chinese
 )
-_ATOM = re.compile(
-    f" +|[{_OPEN}]*[(\\[{{]*(?![{_CLOSE}{_OPEN}])[{_WIDE}]{_AFTER}|[^ {_WIDE}{_OPEN}{_CLOSE}]+[{_CLOSE}]*|[{_OPEN}]+[{_CLOSE}]*|[{_CLOSE}]+"
-)
+# Compiled at their first use, by `re`: these tables of characters take 15 ms, which the first frame has no need of.
+_ATOM = f" +|[{_OPEN}]*[(\\[{{]*(?![{_CLOSE}{_OPEN}])[{_WIDE}]{_AFTER}|[^ {_WIDE}{_OPEN}{_CLOSE}]+[{_CLOSE}]*|[{_OPEN}]+[{_CLOSE}]*|[{_CLOSE}]+"
 _PIECE = re.compile(r"[^,:;/?&=})\]]*[,:;/?&=})\]]*")
 """Parts of a word that is longer than a line, such as JSON or a URL: a line breaks behind punctuation where possible."""
-_WIDE_END = re.compile(f"[{_WIDE}]$")
-_WIDE_START = re.compile(f"[{_WIDE}]")
+_WIDE_END, _WIDE_START = f"[{_WIDE}]$", f"[{_WIDE}]"
 
 
 def joint(before: str, after: str) -> str:
     """Return the separator for a soft line break: a space, or nothing between Chinese or Japanese characters."""
-    return "" if _WIDE_END.search(before) and _WIDE_START.match(after) else " "
+    return "" if re.search(_WIDE_END, before) and re.match(_WIDE_START, after) else " "
 
 
 def fill(text: str, width: int) -> list[tuple[int, int]]:
@@ -72,7 +70,7 @@ def fill(text: str, width: int) -> list[tuple[int, int]]:
 
 def _atoms(text: str, width: int) -> Iterator[tuple[int, int]]:
     """Yield the ranges of words and spaces; of a word that is longer than a line, the ranges of its pieces."""
-    for match in _ATOM.finditer(text):
+    for match in re.finditer(_ATOM, text):
         first, last = match.span()
         if last - first <= width:
             yield first, last
@@ -82,7 +80,7 @@ def _atoms(text: str, width: int) -> Iterator[tuple[int, int]]:
 
 def longest_word(text: str) -> int:
     """Return the width of the longest part that `fill` would not break."""
-    return max(map(cell_len, _ATOM.findall(text)), default=0)
+    return max(map(cell_len, re.findall(_ATOM, text)), default=0)
 
 
 def fold(text: str, width: int) -> list[tuple[int, int]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events, messages
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Horizontal
+from textual.containers import Horizontal
+from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TextArea
@@ -18,12 +20,11 @@ from typing_extensions import override
 from tui_host.tui import sources, textual_private
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
-from tui_host.tui.screens.direct_requests import DirectRequests
 from tui_host.tui.screens.submissions import Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
 from tui_host.tui.widgets import status_lines as status
 from tui_host.tui.widgets.background import Covered, CoveredContainer, CoveredVertical
-from tui_host.tui.widgets.first_frame import FirstChat, FirstInspector
+from tui_host.tui.widgets.placeholders import EmptyChat, FirstInspector
 from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
 from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tui_host.tui.questions.asks import Asks
     from tui_host.tui.questions.overlay import QuestionOverlay
     from tui_host.tui.questions.panel import QuestionPanel
+    from tui_host.tui.screens.direct_requests import DirectRequests
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
     from tui_host.tui.widgets.prompt.server_offers import Form
@@ -47,8 +49,6 @@ Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
 NARROW = 100
 """Width in columns below which only chat or inspector is shown."""
-LOOK_ON_SECONDS = 1.0
-"""Seconds after a key or click in which every look is a full one, since lists move and pages are made."""
 BEHIND_SECONDS = 0.5
 """Time between two redraws while earlier records are still being read."""
 
@@ -56,8 +56,7 @@ BEHIND_SECONDS = 0.5
 class MainScreen(Covered, Screen[None]):
     """Chat and inspector of one session.
 
-    The first frame is light: placeholders stand for chat and inspector until `complete` mounts them, and the prompt takes every
-    key meanwhile.
+    The first frame is light: `complete` mounts chat and inspector later, and the prompt takes every key meanwhile.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -78,11 +77,9 @@ class MainScreen(Covered, Screen[None]):
         & #chat { width: 2fr; layers: below above; }
         & #talk { layer: below; height: 1fr; }
         & #paper { height: 1fr; layers: below above; }
-        & #paper Transcript { height: 1fr; }
         & #waiting { height: 1; }
         & QuestionPanel { layer: above; dock: bottom; }
         & #wires { width: 3fr; layers: below above; }
-        & .placeholder { layer: above; width: 100%; height: 100%; background: $surface; }
         & Inspector, & FirstInspector { border-left: solid $panel; }
         /* Containers that their children cover need not be drawn. (They have no size of their own then: nobody asks for it.) */
         & #body, & #paper, & #wires { visibility: hidden; }
@@ -98,7 +95,7 @@ class MainScreen(Covered, Screen[None]):
         textual_private.paint_exactly(self)
         self.host = host
         self.asks = asks
-        self.direct = DirectRequests()  # what the person asked servers for without a model
+        self.source: SessionSource | None = None  # of the inspector's rows; None before the host is open
         commands = [(action.name, action.help) for action in ACTIONS]
         self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
         may_send: Callable[[], bool] = lambda: self.submissions.may_send()  # noqa: E731, PLW0108 - they are made next
@@ -110,31 +107,38 @@ class MainScreen(Covered, Screen[None]):
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
         self._early_turns = 0
-        self._has_placeholders = True
         self._reading = reading  # stands in chat and list while the first session is read from a file
         self._offers = offers(host.settings)
-        self.source: SessionSource | None = None  # of the inspector's rows; None before the host is open
-        self._is_awaited = False  # whether the chat of a session that was just opened is still unpainted
-        self._last_state: tuple[object, ...] = ()
+        self._failures: Sequence[str] = ()  # each failed server with its reason
+        self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
+        self._in_header: tuple[object, ...] = ()
+        self._seen: tuple[object, ...] = ()  # what the last look was about
         self._is_settled = False
         self._draw_at = 0.0
-        self._look_on_until = 0.0
-        self._lines = status.StatusLines(host)
+
+    @cached_property
+    def direct(self) -> DirectRequests:
+        """What the person asked servers for without a model."""
+        from tui_host.tui.screens.direct_requests import DirectRequests
+
+        return DirectRequests()
 
     @override
     def compose(self) -> ComposeResult:
-        yield self._lines.header
+        yield self._header
         with Horizontal(id="body"):
             with CoveredContainer(id="chat"), CoveredVertical(id="talk"):
-                yield Container(FirstChat(self._offered), id="paper")
-                yield self._lines.waiting
+                with CoveredContainer(id="paper"):
+                    yield EmptyChat(self._empty)
+                yield self._waiting
                 yield self._prompt
-            yield Container(FirstInspector(self._reading), id="wires")
-        yield self._lines.keys
+            with CoveredContainer(id="wires"):
+                yield FirstInspector(self._reading)
+        yield self._keys
 
     def on_mount(self) -> None:
         self._prompt.focus()
-        self._prompt.quick = dict(self._offered.questions)
+        self._prompt.quick = dict(self._empty.questions)
         self._prompt.invite(self._invitation())
         self._look_at_lines()
 
@@ -145,19 +149,18 @@ class MainScreen(Covered, Screen[None]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether chat and inspector are mounted and no placeholder is left."""
-        return self._transcript is not None and not self.query(".placeholder")
+        """Whether chat and inspector are mounted and drawn."""
+        return self._transcript is not None and not self.query(FirstInspector)
 
     async def complete(self) -> None:
-        """Mount chat and inspector under their placeholders, which go once both are drawn."""
+        """Mount chat and inspector, the inspector under its placeholder, which goes once it is drawn."""
         if self._transcript is not None:
             return
         from tui_host.tui.questions.overlay import QuestionOverlay
         from tui_host.tui.widgets.inspector.inspector_pane import Inspector
         from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-        conversation, marks = self.submissions.session.conversation, mask_of(self.host).marks
-        transcript = Transcript(conversation, empty=self._shown_empty, mask=marks, id="transcript")
+        transcript = Transcript(self.submissions.session.conversation, mask=mask_of(self.host).marks, id="transcript")
         inspector = Inspector(reading=self._reading)
         self._overlay = QuestionOverlay(
             self,
@@ -184,96 +187,35 @@ class MainScreen(Covered, Screen[None]):
         """The screen's order, but the prompt first: prompt, chat, list, details."""
         return sorted(super().focus_chain, key=lambda widget: widget is not self._prompt)
 
+    # What is shown.
+
     def show_session(self, session: Session) -> None:
         """Show the chat and the records of another session."""
-        left = self.source.session if self.source is not None else None
+        left, self.source = self.source, None
         self.submissions.switch_to(session)
         if self._overlay is not None:
             self._overlay.close()
-        self.source = None
-        if left is not None and left is not session:
-            self.host.leave(left)
+        if left is not None and left.session is not session:
+            self.host.leave(left.session)
         if self._transcript is not None:
             self._transcript.show(session.conversation)
-        self._is_awaited = True
+        self._draw_at = 0.0  # it is drawn before its records are read
         self.look()
-        self.call_after_refresh(self._read_records)
         if self.question is None and self.shows_chat:
             self.set_focus(self._prompt)
 
-    def _read_records(self) -> None:
-        self._is_awaited = False
-        self.look()
-
-    def look(self) -> None:
-        """Show what has changed; paints only changes."""
-        transcript, inspector, overlay = self._transcript, self._inspector, self._overlay
-        if transcript is None or inspector is None or overlay is None or not self.is_mounted:
-            return
-        session = self.submissions.session
-        self._last_state = self._state()
-        is_wanted = (self.source is None or self.source.is_stale) and session.id != ARRIVING
-        if is_wanted and self.host.recorder is not None:
-            self.source = sources.source_of(self.host, session)
-            transcript.show(session.conversation)
-            inspector.show(self.source)
-        is_behind = self.source is not None and self.source.is_behind
-        is_due = time.monotonic() >= self._draw_at
-        # While much is still to be read, looks that read alternate with looks that draw.
-        if self.source is not None and not self._is_awaited and not (is_behind and is_due):
-            self.source.look()
-        if is_due or not is_behind:
-            self._draw_at = time.monotonic() + BEHIND_SECONDS
-            inspector.sync()
-            transcript.sync()
-        transcript.asked = {} if session.step_limit is None else status.limit_answers(session.step_limit)
-        self._prompt.quick = transcript.quick
-        self._prompt.invite(self._invitation())
-        overlay.show(session)
-        overlay.reserve_space(transcript)
-        self.submissions.keep_draft(at_times=True)
-        self._look_at_lines()
-        transcript.set_empty(self._shown_empty)
-        is_drawn = transcript.view_width > 0 or not self.shows_chat
-        self._is_settled = (self.source is None or self.source.is_settled) and inspector.is_settled and is_drawn
-        if self._is_settled and self._has_placeholders:
-            self._has_placeholders = False
-            self.call_after_refresh(self.query(".placeholder").remove)
-
-    def on_key(self, event: events.Key) -> None:
-        """Open the filter of the list from the chat."""
-        visible = None if self.arrangement == "chat" else self._inspector
-        is_free = self.question is None and event.key not in self.active_bindings
-        if event.key == "slash" and visible is not None and is_free:
-            event.stop()
-            visible.action_filter()
-
-    def hint(self, words: str) -> None:
-        """Show words in place of the key bar for two seconds."""
-        self._lines.hint(words)
-        self._look_on_until = time.monotonic() + status.HINT_SECONDS + LOOK_ON_SECONDS
-
-    def on_inspector_hinted(self, event: Inspector.Hinted) -> None:
-        self.hint(event.words)
-
-    def keep_looking(self) -> None:
-        self._look_on_until = time.monotonic() + LOOK_ON_SECONDS
-
     @property
     def has_news(self) -> bool:
-        """Whether there may be changes to show. Cheap: called at the screen's rate."""
-        return self._transcript is not None and (
-            self.submissions.session.busy  # a clock runs
-            or self.question is not None  # it is laid out, and its quiet period passes
-            or not self._is_settled
-            or (self._inspector is not None and not self._inspector.ladder.is_settled)
-            or (self.source is not None and self.source.is_stale)  # the next look begins anew
-            or self.submissions.is_draft_unsaved
-            or time.monotonic() < self._look_on_until
-            or self._last_state != self._state()
-        )
+        """Whether there may be changes to show. Cheap: asked at the screen's rate."""
+        session = self.submissions.shown
+        # A turn has a clock that runs, and a question is laid out and becomes ready.
+        is_busy = session is not None and (session.busy or self.question is not None)
+        is_behind = is_busy or self.submissions.is_draft_unsaved or not self._is_settled
+        if self._transcript is None or self._inspector is None:
+            return False
+        return is_behind or not self._inspector.ladder.is_settled or self._seen != self._revisions()
 
-    def _state(self) -> tuple[object, ...]:
+    def _revisions(self) -> tuple[object, ...]:
         """The values that a look depends on, quick to compare."""
         session = self.submissions.session
         return (
@@ -282,51 +224,79 @@ class MainScreen(Covered, Screen[None]):
             len(session.open_questions()),
             len(self.asks.of(session)),
             self.host.recorder is not None if self.source is None else self.source.news,
-            self.size,
-            self.arrangement,
             self.focused,
         )
 
+    def look(self) -> None:
+        """Show what has changed; paints only changes."""
+        transcript, inspector, overlay = self._transcript, self._inspector, self._overlay
+        if transcript is None or inspector is None or overlay is None or not self.is_mounted:
+            return
+        session = self.submissions.session
+        self._seen = self._revisions()
+        is_wanted = (self.source is None or self.source.is_stale) and session.id != ARRIVING
+        if is_wanted and self.host.recorder is not None:
+            self.source = sources.source_of(self.host, session)
+            transcript.show(session.conversation)
+            inspector.show(self.source)
+        source = self.source
+        # While much is still to be read, looks that read alternate with looks that draw.
+        is_behind, is_due = source is not None and source.is_behind, time.monotonic() >= self._draw_at
+        if source is not None and not (is_behind and is_due):
+            source.look()
+        if is_due or not is_behind:
+            self._draw_at = time.monotonic() + BEHIND_SECONDS
+            inspector.sync()
+            transcript.sync()
+        empty = self.query_one(EmptyChat)
+        empty.display = not len(session.conversation)
+        empty.show(self._empty)
+        transcript.asked = dict(self._empty.questions) if empty.display else {}
+        if session.step_limit is not None:
+            transcript.asked = status.limit_answers(session.step_limit)
+        self._prompt.quick = transcript.quick
+        self._prompt.invite(self._invitation())
+        overlay.show(session)
+        overlay.reserve_space(transcript)
+        self.submissions.keep_draft(at_times=True)
+        self._look_at_lines()
+        self._is_settled = inspector.is_settled and (source is None or (source.is_settled and not source.is_stale))
+        if self._is_settled and not self.is_whole:
+            self.call_after_refresh(self.query(FirstInspector).remove)
+
     def _look_at_lines(self) -> None:
-        asked = "" if self._overlay is None else self._overlay.words
+        host, session, overlay = self.host, self.submissions.shown, self._overlay
+        width = max(self.size.width - 2, 1)
         foreign = f"{self._reading}: read only" if self._is_awaiting_file else ""
-        is_deferred = self._overlay is not None and self._overlay.login is not None
-        self._lines.login = asked if is_deferred and self.question is None else ""
-        self._lines.look(
-            self.submissions.shown,
-            max(self.size.width - 2, 1),
-            foreign=foreign if self.source is None else self.source.foreign,
-            shows_chat=self.shows_chat,
-            below=0 if self._transcript is None else self._transcript.new_below,
-            asked=asked,
-            here=kinds_at(self),
-            here_first=self.focused is not self._prompt,
-        )
+        if self.source is not None:
+            foreign = self.source.foreign
+        asked = "" if overlay is None else overlay.words
+        waits = 0 if session is None else len(session.open_questions())
+        if not asked and waits:
+            asked = f"{waits} call{'s' * (waits > 1)} to decide"
+        elif not asked and session is not None and session.activity.waits == "you":
+            asked = "Continue, or stop?"
+        alert = f"{asked} (f2)" if asked and not self.shows_chat else ""
+        state = (*status.header_state(host, session), width, alert, foreign)
+        if state != self._in_header:
+            self._in_header = state
+            self._failures = () if foreign else status.failures(host)
+            self._header.tooltip = Content("\n".join(self._failures)) if self._failures else None
+            self._header.say(status.header(host, session, width, alert, foreign))
+        if session is not None:
+            below = 0 if self._transcript is None else self._transcript.new_below
+            words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
+            if overlay is not None and overlay.login is not None and self.question is None:
+                words += f"{overlay.words}: ctrl+g shows it   "
+            self._waiting.say(Content.styled(words, "bold") + status.waiting(host, session))
+        self._keys.say(status.keys(width, kinds_at(self), here_first=self.focused is not self._prompt))
 
-    @property
-    def unsent(self) -> tuple[str, Sequence[Attached]]:
-        """What the prompt would send."""
-        return self._prompt.message(), self._prompt.attached
+    def hint(self, words: str) -> None:
+        """Show words in place of the key bar for two seconds."""
+        self._keys.hint(words)
 
-    def _invitation(self) -> str:
-        """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
-        read_only = "" if self.source is None else self.source.read_only
-        if read_only or self._is_awaiting_file:
-            return FROM_FILE if self._is_awaiting_file else read_only
-        if self.source is not None and self.submissions.session.step_limit is not None:
-            return "1 continues, 2 stops."
-        has_items = self.source is not None and len(self.submissions.session.conversation)
-        answers = list(self._prompt.quick) if has_items else []
-        if not answers:
-            return PLACEHOLDER
-        keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
-        return f"{keys} answers, or write your own.  / commands"
-
-    @property
-    def _shown_empty(self) -> Offers:
-        empty = None if self.source is None else self.source.empty
-        offered = self._offered if empty is None else Offers(lines=(empty,))
-        return offered._replace(failures=self._lines.failures)
+    def on_inspector_hinted(self, event: Inspector.Hinted) -> None:
+        self.hint(event.words)
 
     @property
     def _is_awaiting_file(self) -> bool:
@@ -335,13 +305,46 @@ class MainScreen(Covered, Screen[None]):
         return bool(self._reading) and self.source is None and (shown is None or shown.is_foreign)
 
     @property
-    def _offered(self) -> Offers:
-        return Offers(lines=(self._reading,)) if self._is_awaiting_file else self._offers
+    def _empty(self) -> Offers:
+        """What stands in a chat without messages."""
+        if self._is_awaiting_file:
+            return Offers(lines=(self._reading,))
+        empty = None if self.source is None else self.source.empty
+        return (self._offers if empty is None else Offers(lines=(empty,)))._replace(failures=tuple(self._failures))
+
+    def _invitation(self) -> str:
+        """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
+        if self._is_awaiting_file:
+            return FROM_FILE
+        if self.source is None or self.source.read_only:
+            return PLACEHOLDER if self.source is None else self.source.read_only
+        session = self.submissions.session
+        if session.step_limit is not None:
+            return "1 continues, 2 stops."
+        answers = list(self._prompt.quick) if len(session.conversation) else []
+        if not answers:
+            return PLACEHOLDER
+        keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
+        return f"{keys} answers, or write your own.  / commands"
 
     def offer(self, servers: Sequence[LocalServer]) -> None:
         self._offers = offers(self.host.settings, servers)
-        if self._transcript is not None:
-            self._transcript.set_empty(self._shown_empty)
+        self.look()
+
+    @property
+    def unsent(self) -> tuple[str, Sequence[Attached]]:
+        """What the prompt would send."""
+        return self._prompt.message(), self._prompt.attached
+
+    # What people do.
+
+    def on_key(self, event: events.Key) -> None:
+        """Open the filter of the list from the chat."""
+        visible = None if self.arrangement == "chat" else self._inspector
+        is_free = self.question is None and event.key not in self.active_bindings
+        if event.key == "slash" and visible is not None and is_free:
+            event.stop()
+            visible.action_filter()
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
         self.host.send(self.submissions.session, event.text, event.attached)
@@ -406,11 +409,6 @@ class MainScreen(Covered, Screen[None]):
         if self._overlay is None or not self._overlay.show_login():
             self.notify("No server waits for a login.", markup=False, timeout=4)
         self.look()
-
-    def note_press(self, event: events.Event) -> None:
-        """Restart the quiet period after a key or click on another screen."""
-        if self.question is not None:
-            self.question.note(event)
 
     @property
     def shows_chat(self) -> bool:

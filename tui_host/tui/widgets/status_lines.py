@@ -1,8 +1,7 @@
-"""Header, waiting line and footer of the main screen."""
+"""Header, waiting line and key bar of the main screen."""
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,9 @@ from tui_host.tui.keys import ACTIONS, IN_BAR, keys_of
 from tui_host.tui.text_width import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from textual.timer import Timer
 
     from tui_host.chat.policy import StepLimit
     from tui_host.chat.session import Session
@@ -33,15 +34,16 @@ NAMED = 20
 """Cells for whose a session is where its model would have no room beside that."""
 DIM = "$foreground-muted"
 """Dim text inside a content: an automatic colour such as `$text-muted` would not know its background there."""
-STATE_STYLES: dict[State, str] = {
-    "ready": "$text-success",
-    "connecting": "$text-warning",
-    "lost": "$text-warning",
-    "failed": "$text-error",
-    "stopped": DIM,
-    "disabled": DIM,
+ALERT = "bold $text-warning"
+MARKS: dict[State, tuple[str, str]] = {
+    "ready": ("●", "$text-success"),
+    "connecting": ("◐", "$text-warning"),
+    "lost": ("◐", "$text-warning"),
+    "failed": ("✗", "$text-error"),
+    "stopped": ("○", DIM),
+    "disabled": ("○", DIM),
 }
-_AWAY = ("failed", "lost")
+"""The mark of a server's state, and its colour."""
 
 
 class StatusLine(Static):
@@ -53,131 +55,28 @@ class StatusLine(Static):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__("", markup=False, id=id)
-        self._words: Content | None = None
+        self._words = Content("")
+        self._hinting: Timer | None = None
 
     def say(self, words: Content) -> None:
-        if self._words is None or words != self._words:
+        if words != self._words:
             self._words = words
-            self.update(words)
-
-
-class StatusLines:
-    """Header, waiting line and footer, each rebuilt only after changes."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._in_header: tuple[object, ...] = ()
-        self._hint, self._hint_end = "", 0.0
-        self.login = ""  # the login that a server waits for
-        self.failures: tuple[str, ...] = ()  # each failed server with its reason
-        self.header, self.waiting, self.keys = (StatusLine(id=name) for name in ("header", "waiting", "keys"))
+            if self._hinting is None:
+                self.update(words)
 
     def hint(self, words: str) -> None:
-        """Show words in place of the footer for two seconds."""
-        self._hint, self._hint_end = words, time.monotonic() + HINT_SECONDS
+        """Show other words for two seconds."""
+        if self._hinting is not None:
+            self._hinting.stop()
+        self._hinting = self.set_timer(HINT_SECONDS, self._end_hint)
+        self.update(Content.styled(words, ALERT))
 
-    def look(
-        self,
-        session: Session | None,
-        width: int,
-        *,
-        foreign: str,
-        shows_chat: bool,
-        below: int,
-        asked: str,
-        here: tuple[type, ...],
-        here_first: bool,
-    ) -> None:
-        """Show the news of the session on the screen.
-
-        The header calls for what is asked where the chat is not shown. The keys of the classes that have the focus (`here`,
-        the innermost first) come before all others where there is little room and `here_first` says so.
-        """
-        waits = 0 if session is None else len(session.open_questions())
-        asked = asked or (f"{waits} call{'s' * (waits > 1)} to decide" if waits else "")
-        if not asked and session is not None and session.activity.waits == "you":
-            asked = "Continue, or stop?"
-        alert = f"{asked} (f2)" if asked and not shows_chat else ""
-        state = (*header_state(self._host, session), width, alert, foreign)
-        if state != self._in_header:
-            self._in_header = state
-            self.failures = () if foreign else failures(self._host)
-            self.header.tooltip = Content("\n".join(self.failures)) if self.failures else None
-            self.header.say(header(self._host, session, width, alert, foreign))
-        if session is not None:
-            words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
-            words += f"{self.login}: ctrl+g shows it   " if self.login else ""
-            self.waiting.say(Content(words).stylize("bold") + waiting(self._host, session))
-        is_hinting = time.monotonic() < self._hint_end
-        self.keys.say(
-            Content.styled(self._hint, "bold $text-warning") if is_hinting else keys(width, here, here_first=here_first)
-        )
+    def _end_hint(self) -> None:
+        self._hinting = None
+        self.update(self._words)
 
 
-def header(host: Host, session: Session | None, width: int, alert: str = "", foreign: str = "") -> Content:
-    """Return program, model, protocol, profile, servers, turn and title; less important words give way.
-
-    A session that was not held here (`foreign`) has whose it is in place of our servers.
-    """
-    alerts, figures = [alert] if alert else [], _figures(session)
-    alerts += _alerts(host, session)
-    start = right = Content("")
-    room = 0
-    for left, count in _lefts(host, session, foreign):
-        right = Content.assemble(
-            *(
-                Content.styled(words, "bold $text-warning") + Content(" · " if figures[:count] else " ")
-                for words in alerts
-            ),
-            Content(" · ".join(figures[:count])),
-        )
-        start = Content.assemble(*left)
-        room = width - start.cell_length - right.cell_length
-        if room >= 0:
-            break
-    title = "" if session is None else line(mask_of(host).marks(session.title), 60)
-    if title and room >= SHORTEST_TITLE + 6:
-        shown = clip(title, room - 6)
-        return Content.assemble(
-            start, " " * (room - 3 - cell_len(shown)), right, "   ", Content.styled(shown, "italic")
-        )
-    return Content.assemble(start, " " * max(room, 0), right)
-
-
-def _lefts(host: Host, session: Session | None, foreign: str) -> Sequence[tuple[Sequence[Content], int]]:
-    """Return candidates for the header's left side, with the number of figures at the right, longest first."""
-    chosen = host.sessions if session is None else session
-    name = Content.assemble(Content.styled("tui-host", "bold $foreground"), Content("  "))
-    if foreign:
-        names = [] if session is None or not session.asked else [session.asked, session.protocol]
-        of, comma, how = foreign.rpartition(", ")  # `the OpenAI SDK for…, followed: read only`
-        whose, brief = (
-            Content(f"{foreign}   "),
-            Content(f"{clip(of, NAMED)}{comma}{how}   " if comma else f"{foreign}   "),
-        )
-        both, few = (whose, _names(names, 60)), (brief, _names(names, 16))
-        return [((name, *both), 2), (both, 2), (both, 0), ((brief, _names(names[:1], 60)), 0), (few, 0), ((brief,), 0)]
-    names = [str(chosen.model), chosen.protocol, _profile(host, chosen)]
-    model, counted, marks = _names(names, 60), _counted(host), _counted(host, words=False)
-    reasons = [80, 50, 30, 0] if failures(host) else [0]
-    return [
-        *(((name, model, _servers(host, longest)), 3) for longest in reasons),
-        ((name, model, _servers(host, 0)), 2),
-        ((name, model, counted), 2),
-        *(((model, counted), figures) for figures in (2, 1, 0)),
-        *(((model, marks), figures) for figures in (1, 0)),
-        ((_names(names, 16),), 0),
-    ]
-
-
-def _names(names: Sequence[str], longest: int) -> Content:
-    """Return model, protocol and profile, each cut to `longest` characters."""
-    words = " · ".join(line(name, longest) for name in names if name)
-    return Content(f"{words}   " if words else "")
-
-
-def _profile(host: Host, chosen: OpenSessions | Session) -> str:
-    return chosen.profile if chosen.profile in host.settings.profiles else ""
+# The header.
 
 
 def header_state(host: Host, session: Session | None) -> tuple[object, ...]:
@@ -196,16 +95,93 @@ def header_state(host: Host, session: Session | None) -> tuple[object, ...]:
     )
 
 
+def _profile(host: Host, chosen: OpenSessions | Session) -> str:
+    return chosen.profile if chosen.profile in host.settings.profiles else ""
+
+
 def _others_waiting(host: Host, session: Session | None) -> int:
     return sum(other is not session and other.activity.waits == "you" for other in host.sessions.values())
 
 
+def header(host: Host, session: Session | None, width: int, alert: str = "", foreign: str = "") -> Content:
+    """Return program, model, protocol, profile, servers, turn and title; less important words give way.
+
+    A session that was not held here (`foreign`) has whose it is in place of our servers.
+    """
+    alerts, figures = [alert] if alert else [], _figures(session)
+    if waiting := _others_waiting(host, session):
+        alerts.append(f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)")
+    recorder = host.recorder
+    if recorder is not None and recorder.unkept:
+        alerts.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")
+    start = right = Content("")
+    room = 0
+    for start, count in _foreign_starts(session, foreign) if foreign else _starts(host, session):
+        ends = [Content.styled(words, ALERT) for words in alerts]
+        right = Content(" · ").join([*ends, *map(Content, figures[:count])])
+        room = width - start.cell_length - right.cell_length
+        if room >= 0:
+            break
+    title = "" if session is None else line(mask_of(host).marks(session.title), 60)
+    if title and room >= SHORTEST_TITLE + 6:
+        shown = clip(title, room - 6)
+        gap = " " * (room - 3 - cell_len(shown))
+        return Content.assemble(start, gap, right, "   ", Content.styled(shown, "italic"))
+    return Content.assemble(start, " " * max(room, 0), right)
+
+
+def _starts(host: Host, session: Session | None) -> Iterator[tuple[Content, int]]:
+    """Yield what may stand left, the longest first, each with the number of figures that stand right of it."""
+    chosen = host.sessions if session is None else session
+    name = Content.assemble(("tui-host", "bold $foreground"), "  ")
+    model = _names([str(chosen.model), chosen.protocol, _profile(host, chosen)], 60)
+    statuses = [status for status in _statuses(host) if status.state != "disabled"]
+    for reason in (80, 30, 0):
+        yield Content.assemble(name, model, *(_server(status, reason) for status in statuses)), 3
+    states = [status.state for status in statuses]
+    for words in (" {} {}  ", " {}  "):
+        counts = (
+            Content.assemble(mark, words.format(states.count(state), state))
+            for state, mark in MARKS.items()
+            if state in states
+        )
+        yield Content.assemble(model, *counts), 1
+    yield _names([str(chosen.model), chosen.protocol], 16), 0
+
+
+def _foreign_starts(session: Session | None, foreign: str) -> Iterator[tuple[Content, int]]:
+    """Yield the same of a session that was not held here: `foreign` is `the OpenAI SDK for…, followed: read only`."""
+    name = Content.assemble(("tui-host", "bold $foreground"), "  ")
+    names = [] if session is None or not session.asked else [session.asked, session.protocol]
+    of, comma, how = foreign.rpartition(", ")
+    yield Content.assemble(name, f"{foreign}   ", _names(names, 60)), 2
+    yield Content.assemble(f"{foreign}   ", _names(names, 60)), 0
+    yield Content.assemble(f"{clip(of, NAMED)}{comma}{how}   ", _names(names[:1], 60)), 0
+    yield Content(f"{clip(of, NAMED)}{comma}{how}   "), 0
+
+
+def _names(names: Sequence[str], longest: int) -> Content:
+    """Return model, protocol and profile, each cut to `longest` characters."""
+    words = " · ".join(line(name, longest) for name in names if name)
+    return Content(f"{words}   " if words else "")
+
+
+def _statuses(host: Host) -> Sequence[ServerStatus]:
+    return () if host.pool is None else host.pool.statuses()
+
+
+def _server(status: ServerStatus, longest: int) -> Content:
+    """Return a server's mark and name, and its state unless it is ready: of a failed one up to `longest` cells of the reason."""
+    words = "" if status.state == "ready" else f" {status.state}"
+    if longest and status.state in {"failed", "lost"}:
+        words = f": {clip(_reason(status), longest)}"
+    return Content.assemble(MARKS[status.state], f" {line(status.name, 20)}{words}  ")
+
+
 def failures(host: Host) -> tuple[str, ...]:
     """Return the name of each failed or lost server, with the reason."""
-    statuses = host.pool.statuses() if host.pool is not None else ()
-    return tuple(
-        f"{line(status.name, 40)} {status.state}: {_reason(status)}" for status in statuses if status.state in _AWAY
-    )
+    away = (status for status in _statuses(host) if status.state in {"failed", "lost"})
+    return tuple(f"{line(status.name, 40)} {status.state}: {_reason(status)}" for status in away)
 
 
 def _reason(status: ServerStatus) -> str:
@@ -216,43 +192,9 @@ def _reason(status: ServerStatus) -> str:
     return f"{line(detail, 300)}{f': {last}' if last and last not in detail else ''}"
 
 
-def _servers(host: Host, longest: int = 0) -> Content:
-    """Return the name and the state of each server; of a failed one up to `longest` cells of its reason."""
-    parts: list[Content] = []
-    for status in host.pool.statuses() if host.pool is not None else ():
-        if status.state != "disabled":
-            words = "" if status.state == "ready" else f" {status.state}"
-            if longest and status.state in _AWAY:
-                words = f": {clip(_reason(status), longest)}"
-            mark = Content.styled(mark_of(status.state), STATE_STYLES[status.state])
-            parts += [mark, Content(f" {line(status.name, 20)}{words}  ")]
-    return Content.assemble(*parts)
-
-
-def _counted(host: Host, *, words: bool = True) -> Content:
-    """Return the number of servers in each state, for narrow screens."""
-    states = [status.state for status in host.pool.statuses()] if host.pool is not None else []
-    parts: list[Content] = []
-    for state, style in STATE_STYLES.items():
-        count = states.count(state)
-        if count and state != "disabled":
-            words_shown = f" {count} {state}  " if words else f" {count}  "
-            parts += [Content.styled(mark_of(state), style), Content(words_shown)]
-    return Content.assemble(*parts)
-
-
 def mark_of(state: State) -> str:
     """The mark of a server's state."""
-    return {"ready": "●", "connecting": "◐", "lost": "◐", "failed": "✗"}.get(state, "○")
-
-
-def _alerts(host: Host, session: Session | None) -> list[str]:
-    waiting = _others_waiting(host, session)
-    words = [f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)"] if waiting else []
-    recorder = host.recorder
-    if recorder is not None and recorder.unkept:
-        words.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")
-    return words
+    return MARKS[state][0]
 
 
 def _figures(session: Session | None) -> list[str]:
@@ -270,6 +212,9 @@ def _figures(session: Session | None) -> list[str]:
     return words
 
 
+# The waiting line.
+
+
 def waiting(host: Host, session: Session) -> Content:
     """Say what the turn waits for, and how long; empty between turns."""
     activity = session.activity
@@ -277,7 +222,7 @@ def waiting(host: Host, session: Session) -> Content:
         return Content("")
     if (limit := session.step_limit) is not None:
         return Content.assemble(
-            (f"{limit.steps} step{'s' * (limit.steps != 1)} so far:  ", "bold $text-warning"),
+            (f"{limit.steps} step{'s' * (limit.steps != 1)} so far:  ", ALERT),
             ("  ".join(f"{key} {words}" for key, words in limit_answers(limit).items()), "bold"),
         )
     now = session.clock()
@@ -292,11 +237,10 @@ def waiting(host: Host, session: Session) -> Content:
         "you": f"waiting for you: {activity.detail or f'{count} call' + 's' * (count != 1) + ' to decide'}",
         "tools": f"waiting for {_running(host, session)}",
     }[activity.waits]
+    words, limit = f"{words} {seconds:.0f} s", ""
     if silence := activity.silence(now):
         words, limit = silence, f"   {activity.limit}"  # last, since a narrow chat cuts it
-    else:
-        words, limit = f"{words} {seconds:.0f} s", ""
-    return Content.assemble(Content(f"{words}   "), Content.styled("escape", "bold"), Content(f" stops{limit}"))
+    return Content.assemble(f"{words}   ", ("escape", "bold"), f" stops{limit}")
 
 
 def limit_answers(limit: StepLimit) -> dict[str, str]:
@@ -326,17 +270,22 @@ def _running(host: Host, session: Session) -> str:
     return ", ".join(reversed(names)) or "tools"
 
 
+# The key bar.
+
+
 @lru_cache(8)
 def keys(width: int, here: tuple[type, ...], *, here_first: bool) -> Content:
-    """Return the key bar: the keys of the classes that have the focus, then those that work everywhere, quitting last."""
+    """Return the keys of the classes that have the focus, the innermost first, then those that work everywhere, quitting last.
+
+    Where there is little room, the keys that work everywhere give way first if `here_first`, else the others.
+    """
     actions = {action.name: action for action in ACTIONS}
     own = [(key.shown, key.brief) for key in keys_of(*here) if key.brief]
     everywhere = [(actions[name].shown, name) for name in IN_BAR]
-    *parts, last = [
-        Content.assemble("  ", Content.styled(shown, "bold $foreground"), Content(f" {brief}"))
-        for shown, brief in (*own, *everywhere)
-    ]
+    *parts, last = (
+        Content.assemble("  ", (shown, "bold $foreground"), f" {brief}") for shown, brief in (*own, *everywhere)
+    )
     while parts and sum(part.cell_length for part in (*parts, last)) > width + 2:
         parts.pop(-1 if here_first or len(parts) <= len(everywhere) - 1 else len(parts) - len(everywhere))
     room = width + 2 - sum(part.cell_length for part in (*parts, last))
-    return Content.assemble(*parts, Content(" " * max(room, 0)), last)[2:]
+    return Content.assemble(*parts, " " * max(room, 0), last)[2:]
