@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -304,3 +305,10 @@ def test_tokens_and_words_of_a_filter_must_all_fit() -> None:
     wires.rows()
     states = ("unanswered", "failed", "open")
     assert [matching(wires.ladder, f"status:{state}") for state in states] == [[2, 3], [2, 3, 6], [5]]
+
+
+def test_a_row_is_found_by_its_first_record_though_this_came_late() -> None:
+    ladder = Ladder()
+    draft = Record(wire="mcp", kind="frame", peer="lab", direction="in", capture="c")
+    ladder.feed(replace(draft, seq=seq, data=rpc(method=f"n{seq}")) for seq in (1, 4, 2, 9))
+    assert [ladder.row_of(("c", seq)) for seq in (1, 2, 3, 4, 9)] == [0, 2, None, 1, 3]

@@ -112,10 +112,10 @@ async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Runni
     await app.press("shift+tab", "shift+tab")
     assert app.focused is app.inspector.ladder
     await app.until_shown("enter details  / filter  n N next  c chain  d changes  x export  ? signs")
-    was = app.inspector.arrangement
+    was = app.inspector.classes
     await app.press("|")
     await app.press("|")
-    assert app.inspector.arrangement == was
+    assert app.inspector.classes == was
     await app.press("z")
     assert app.main.arrangement == "inspector"
     await app.press("z")

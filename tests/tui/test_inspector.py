@@ -118,10 +118,12 @@ async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_kee
         await until(pilot, lambda: ladder.size.height == lines)  # the details have the room
         wires.decision(9.0)
         await until(pilot, lambda: "6 of 9" in app.lines[0] and ladder.has_focus)
-        await pilot.press("slash")  # opens empty
-        await until(pilot, lambda: "of 9" not in app.lines[0])
-        await pilot.press("up")
-        await until(pilot, lambda: "6 of 9" in app.lines[0])
+        await pilot.press("slash", *"approved")  # typing replaces the filter
+        await until(pilot, lambda: "2 of 9" in app.lines[0])
+        await pilot.press("escape")
+        await until(pilot, lambda: "of 9" not in app.lines[0] and ladder.has_focus)
+        await pilot.press("slash")  # brings it back
+        await until(pilot, lambda: "2 of 9" in app.lines[0])
         await pilot.press("enter", "enter")
         await until(pilot, lambda: "esc clears" in app.text and not ladder.has_focus)
         await pilot.press("escape")  # in a detail
@@ -237,11 +239,11 @@ async def test_c_shows_the_chain_of_the_row_s_call_or_of_the_filter_s_tool_and_o
         await pilot.press("1", "9")  # there is no ninth tab
         assert detail.tab == before
         await pilot.press("c")
-        assert (detail.tab, inspector.arrangement) == ("Chain", "one")  # the chain has the whole width
+        assert (detail.tab, inspector.details[1].display) == ("Chain", False)  # the chain has the whole width
         await pilot.press("vertical_line")
         assert not detail.display
         await pilot.press("vertical_line", "c")
-        assert (detail.tab, inspector.arrangement) == (before, "side")
+        assert (detail.tab, inspector.details[1].display) == (before, True)
         await pilot.press("c", "enter", "G", "k", "o")  # the last step is missing, and leads nowhere
         assert ladder.selected == row_of(wires, "request", 1)
         await pilot.press("h")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Container, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TypeAlias
@@ -186,7 +186,7 @@ class Ladder:
         self.tools: dict[str, str] = {}  # `server.tool` of each call, if known
         self._clock = clock  # the name of the common clock of all captures; empty if each has its own
         self._partners = array("i")
-        self._of_captures: dict[str, array[int]] = {}  # the rows of each capture whose records came in order
+        self._of_captures: dict[str, array[int]] = {}  # the rows of each capture, by their first records
         self._changes = array("q"), array("i")  # revisions, and the row that changed in each
         self.hosts: Mapping[int, str] = {}  # of turns, where there are several: set anew by whoever finds that out
         self._open: dict[tuple[str, str], LadderExchange] = {}
@@ -228,6 +228,8 @@ class Ladder:
         of_capture = self._of_captures.setdefault(record.capture, array("i"))
         if not of_capture or seqs[of_capture[-1]] < record.seq:
             of_capture.append(number)
+        else:  # a record that came late
+            insort(of_capture, number, key=seqs.__getitem__)
         for call in self.rows.calls[number]:
             self.calls.setdefault(call, array("i")).append(number)
         if lane == "mcp":

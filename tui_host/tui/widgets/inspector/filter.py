@@ -28,12 +28,9 @@ from tui_host.tui.widgets.inspector.words import FactsReader, RowFacts
 
 _OF_ONE_RECORD = {"request", "frame", "decision"}
 _SMALL_BYTES = 64 << 10
-_TOGETHER_ROWS = 128
-"""Rows whose bytes are read together."""
-_MOST_TAKEN = 1000
-"""Rows that are taken over at once."""
-_BLOCK_ROWS = 256
-"""Rows between two looks at the clock while values are tested."""
+_TOGETHER_ROWS = 128  # rows whose bytes are read together
+_MOST_TAKEN = 1000  # rows that are taken over at once
+_BLOCK_ROWS = 256  # rows between two looks at the clock while values are tested
 
 
 class RowFilter:

@@ -14,12 +14,10 @@ from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import UNKNOWN_TIME, Lane, RowTable
 from tui_host.capture.ladder.sections import Sections
 
-SESSION = -1
-"""The item of the session's own heading, above all others."""
+SESSION = -1  # the item of the session's own heading, above all others
 Spot: TypeAlias = tuple[int, ...]
 """Section, time and number of an item: items are in this order, also when lines are added."""
-_BLOCK_ROWS = 256
-"""Rows between two looks at the clock."""
+_BLOCK_ROWS = 256  # rows between two looks at the clock
 
 
 def heading_of(home: int) -> int:
@@ -45,9 +43,7 @@ class LadderIndex:
 
     def lay_out(self, numbers: Iterable[int], *, folds_starts: bool) -> None:
         """Make all lines anew, and forget which sections the person folded and opened."""
-        self.folds_starts = (
-            folds_starts  # whether the connections before the first turn are folded until a person opens them
-        )
+        self.folds_starts = folds_starts  # whether connections before the first turn are folded
         self.kept = 0  # the number of matching rows, those of folded sections included
         self._turned = set[int]()  # the sections that a person folded or opened
         self._newest_of_turns: int | None = None  # the newest captured row of a turn
@@ -65,7 +61,6 @@ class LadderIndex:
         return self._starts
 
     def item_at(self, line: int) -> int:
-        """Return the number of the row on a line; negative for a heading."""
         place = bisect_right(self._counted(), line) - 1
         if place < 0:
             return SESSION
@@ -99,7 +94,6 @@ class LadderIndex:
         return self._times[number], number
 
     def spot(self, item: int) -> Spot:
-        """Return what identifies an item and keeps the order of items."""
         return self.home_of(item), *(self._order(item) if item >= 0 else (-1, -1))
 
     def line_at(self, spot: Spot) -> int:
@@ -128,10 +122,10 @@ class LadderIndex:
 
     def next_of(self, numbers: Iterable[int], item: int | None, step: int) -> int | None:
         """Return the next (1) or previous (-1) of some rows behind an item, round the ends; None if the filter keeps none."""
-        kept = sorted((n for n in numbers if self._place(n) is not None), key=self.spot, reverse=step < 0)
-        here = None if item is None else self.spot(item)
-        behind = (n for n in kept if here is None or (n != item and (self.spot(n) > here) == (step > 0)))
-        return next(behind, kept[0] if kept else None)
+        kept = sorted((n for n in numbers if self._place(n) is not None), key=self.spot)
+        here = (-1,) if item is None else self.spot(item)
+        beyond = [number for number in kept if (self.spot(number) > here if step > 0 else self.spot(number) < here)]
+        return next(iter((beyond or kept)[::step]), None)
 
     def section(self, heading: int) -> Section:
         """Return what a heading stands for."""
@@ -142,8 +136,7 @@ class LadderIndex:
 
     def rows(self, first: int, end: int) -> Sequence[int]:
         """Return the rows of a range of lines."""
-        items = map(self.item_at, range(first, min(end, len(self))))
-        return [item for item in items if item >= 0]
+        return [item for item in map(self.item_at, range(first, min(end, len(self)))) if item >= 0]
 
     # Rows come and change.
 
@@ -155,9 +148,9 @@ class LadderIndex:
             self.homes.extend(self._sections.homes[block])
             # A column is read, since making a `Row` of each of a million rows takes ten times as long.
             for number, mono_ns in enumerate(columns["mono_ns"][block], first):
-                home = self.homes[number]
-                time_ns = self._latest.get(home, 0) if mono_ns == UNKNOWN_TIME else max(mono_ns, 0)
-                self._latest[home] = max(self._latest.get(home, 0), time_ns)
+                latest = self._latest.get(self.homes[number], 0)
+                time_ns = latest if mono_ns == UNKNOWN_TIME else max(mono_ns, 0)
+                self._latest[self.homes[number]] = max(latest, time_ns)
                 self._times.append(time_ns)
                 self._tally(number, 1)
             if time.perf_counter() >= until:
@@ -192,10 +185,9 @@ class LadderIndex:
 
     def drop(self, number: int) -> bool:
         """Remove the line of a row, and the heading of a section without rows; returns whether there was one."""
-        offset = self._place(number)
+        offset, home = self._place(number), self.homes[number]
         if offset is None:
             return False
-        home = self.homes[number]
         place = bisect_left(self._shown, home)
         del self._kept[home][offset], self._starts[place + 1 :]
         if not self._kept[home]:
@@ -213,18 +205,15 @@ class LadderIndex:
             if newest is not None:
                 self._newest_of_turns = max(newest, self._newest_of_turns or 0)
             rows.sort(key=self._times.__getitem__)
-            place = bisect_left(self._shown, home)
-            is_at_end &= place >= len(self._shown) - 1
-            if home not in self._kept:
+            place, kept = bisect_left(self._shown, home), self._kept.setdefault(home, array("q"))
+            is_late = bool(kept) and self._order(kept[-1]) > self._order(rows[0])
+            is_at_end &= place >= len(self._shown) - 1 and not is_late
+            if not kept:
                 self._shown.insert(place, home)
-                self._kept[home] = array("q")
             del self._starts[place + 1 :]
-            kept = self._kept[home]
-            if not kept or self._order(kept[-1]) < self._order(rows[0]):
+            if not is_late:
                 kept.extend(rows)
-                continue
-            is_at_end = False
-            for number in rows:
+            for number in rows if is_late else ():
                 insort(kept, number, key=self._order)
         return is_at_end
 

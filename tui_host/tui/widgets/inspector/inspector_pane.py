@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,7 +14,10 @@ from textual.message import Message
 from textual.widgets import Input, Static
 from typing_extensions import override
 
+from tui_host.answers.bodies import body_of
+from tui_host.answers.look_page import Looks
 from tui_host.answers.wires import Section
+from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import completions, terms
 from tui_host.capture.visible import line
@@ -28,30 +31,18 @@ from tui_host.tui.widgets.inspector.title import legend
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.pages.page_lines import PageLines
 
-if TYPE_CHECKING:
-    from tui_host.answers.look_page import Looks
-
-
-Arrangement: TypeAlias = Literal["side", "stacked", "one"]
-
-NARROW = 40
-"""Width in columns that a detail needs beside another one."""
-_LOW = 20
-"""Height in lines of an inspector in which two details are not one above the other."""
-_LOOKING_SECONDS = 0.004
-"""Longest time in one tick for finding the rows that deserve a look."""
-_PREFERRED = ("mcp", "llm", "host")
-"""The lanes of relatives, the first best."""
+NARROW = 40  # width in columns that a detail needs beside another one
+_LOW = 20  # height in lines of an inspector in which two details are not one above the other
+_LOOKING_SECONDS = 0.004  # longest time in one tick for finding the rows that deserve a look
+_PREFERRED = ("mcp", "llm", "host")  # the lanes of relatives, the first best
 
 
 class FilterInput(KeysInOrder, Input):
-    """The field for the filter, with completion."""
+    """The field for the filter, with completion. It opens with the filter before, which typing replaces."""
 
     def __init__(self) -> None:
-        placeholder = 'words, server: tool: size>10k "text in a body", or, not'
-        super().__init__(placeholder=placeholder, compact=True, select_on_focus=False)
+        super().__init__(placeholder='words, server: tool: size>10k "text in a body", or, not', compact=True)
         self.display = False
-        self._last = ""  # the filter before, for `up`
         self._offers: Sequence[tuple[str, str]] = ()  # what `tab` completes: a word, and the whole text with it
         self._taken = -1
 
@@ -64,9 +55,6 @@ class FilterInput(KeysInOrder, Input):
         words = (f"[{word}]" if number == self._taken else word for number, (word, _) in enumerate(self._offers))
         return f"tab: {'  '.join(words)}" if self._offers else ""
 
-    def clear_text(self) -> None:
-        self._last, self.value = self.value or self._last, ""
-
     def key_tab(self, event: events.Key) -> None:
         """Complete the last term; again: by the next completion. Without completions, leave the key to others."""
         if self._offers:
@@ -76,20 +64,9 @@ class FilterInput(KeysInOrder, Input):
             self.value = self._offers[self._taken][1]
             self.cursor_position = len(self.value)
 
-    def key_up(self, event: events.Key) -> None:
-        event.stop()
-        self.value, self.cursor_position = self._last, len(self._last)
-
-    async def key_down(self) -> None:
-        await self.action_submit()
-
 
 class Inspector(Container):
-    """Header, list and details. `show` sets the source; `sync`, called at the screen's rate, shows changes.
-
-    Args:
-        reading: The text shown before there is a source; empty for the usual one.
-    """
+    """Header, list and details. `show` sets the source; `sync`, called at the screen's rate, shows changes."""
 
     DEFAULT_CSS = """
     Inspector {
@@ -102,14 +79,14 @@ class Inspector(Container):
         & > #inspector-empty { max-height: 100%; padding: 1 2; }
         &.-few > LadderView { height: auto; min-height: 2; }
         & > #inspector-details { height: 1fr; layout: horizontal; }
-        & > #inspector-details.-stacked { layout: vertical; }
-        & > #inspector-details.-side #inspector-relative { border-left: solid $panel; }
+        &.-stacked > #inspector-details { layout: vertical; }
+        &.-side #inspector-relative { border-left: solid $panel; }
         &.-empty > LadderView, &.-empty > #inspector-details { display: none; }
     }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "filter", id="filter", tooltip="filter by words and fields; up: the last filter"),
+        Binding("slash", "filter", "filter", id="filter", tooltip="filter by words and fields; again: the last one"),
         Binding("n", "look(1)", "next", id="next", tooltip="go to the next row to look at, or match of the filter"),
         Binding("N", "look(-1)"),
         Binding("c", "chain", "chain", id="chain", tooltip="show the chain of the row's call; again: the tab before"),
@@ -118,9 +95,7 @@ class Inspector(Container):
         Binding("question_mark", "legend", "signs", id="signs", tooltip="show what the signs mean; again: the row"),
         Binding("m", "mark", "mark", id="mark", tooltip="mark the row, to compare requests with it, or no longer"),
         Binding("M", "screen.note(False)", "note", id="note", tooltip="write a note on the row, and mark it"),
-        Binding(
-            "J", "screen.note(True)", "join by hand", id="join", tooltip="join its call with a frame, or part them"
-        ),
+        Binding("J", "screen.note(True)", "join by hand", id="join", tooltip="join its call with a frame, or part"),
         Binding("z", "screen.zoom", "full screen", id="zoom", tooltip="give the inspector the whole screen, and back"),
         Binding("vertical_line", "split", "split", id="split", tooltip="turn the details, or show the other one"),
         Binding("left_square_bracket,ctrl+pageup", "heading(-1)", tooltip="go to the heading above or below"),
@@ -139,16 +114,15 @@ class Inspector(Container):
         super().__init__()
         self._title = Static(id="inspector-title", markup=False)
         self._filter = FilterInput()
-        self.ladder = LadderView(id="inspector-ladder")  # the list
-        self.details = (
-            Detail(empty=legend(), id="inspector-selected"),
-            Detail(empty="No related row in the other lane yet.", id="inspector-relative"),
-        )
-        self.arrangement: Arrangement = "one"
+        self.ladder = LadderView()  # the list
+        relative = Detail(empty="No related row in the other lane yet.", id="inspector-relative")
+        self.details = Detail(empty=legend()), relative
         self._shown: Sequence[Detail] = self.details  # those that are shown
         self._source: SessionSource | None = None
-        self._looks: Looks | None = None
-        self._reading = reading
+        self._traffic = Ladder()  # its rows
+        self._looks: Looks | None = None  # what deserves a look in it
+        self._reading = reading  # stands there before there is a source; empty for the usual words
+        self.is_settled = False  # whether the last `sync` left nothing to do
         self._has_legend = self._is_stacked = self._is_flipped = False
 
     @override
@@ -161,88 +135,71 @@ class Inspector(Container):
         yield Static(id="inspector-reason", classes="inspector-words -warning", markup=False)
         yield Container(*self.details, id="inspector-details")
 
-    # What is shown.
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether `sync` has nothing to do."""
-        source, looks = self._source, self._looks
-        if source is None or not len(source.ladder.rows):
-            return self.ladder.is_running
-        has_looked = looks is not None and not looks.is_behind
-        return has_looked and self.ladder.is_settled and all(detail.is_settled for detail in self._shown)
-
     def show(self, source: SessionSource | None) -> None:
         """Show another session's rows, or none."""
         before, self._source = self._source, source
         if before is not None and source is not None:
             source.elsewhere = before.marked_last()
-        self._looks = None
-        if self.is_mounted:
-            self._close_filter()
-            self.ladder.show(source)
-            self.sync()
-
-    def on_mount(self) -> None:
-        self.show(self._source)
+        self._traffic = Ladder() if source is None else source.ladder
+        self._looks = None if source is None else Looks(source)
+        self.ladder.show(source)
+        self._close_filter()
 
     def sync(self) -> None:
         """Show what has changed."""
-        source, ladder, why, reason = self._source, self.ladder, "", ""
-        if not self.is_mounted or not ladder.is_running:
+        source, looks, ladder, why, reason = self._source, self._looks, self.ladder, "", ""
+        if not ladder.is_running:
             return
-        if source is None:
+        if source is None or looks is None:
             why = self._reading or EMPTY_LIVE
-        elif not len(source.ladder.rows):
+        elif not len(self._traffic.rows):
             why = source.why_empty
+        else:
+            ladder.sync()
+            if not source.is_behind and looks.is_behind:
+                looks.advance(_LOOKING_SECONDS)
+            reason = self._show_row(source, looks)
         if why and any(detail.has_focus_within for detail in self.details):
             self.screen.set_focus(ladder)
         self.set_class(bool(why), "-empty")
         self._put("#inspector-empty", f"{why}\n\n{legend()}" if why else "")
-        if source is not None and not why:
-            ladder.sync()
-            reason = self._show_row(source)
         self._arrange()
-        looks = 0 if self._looks is None else len(self._looks.numbers)
-        title = ladder.title(self.size.width, clears=self.has_focus_within, looks=looks)
+        count = 0 if looks is None else len(looks.numbers)
+        title = ladder.title(self.size.width, clears=self.has_focus_within, looks=count)
         if self._title.content != title:
             self._title.update(title)
-        is_filtered = bool(ladder.row_filter.text) and not ladder.row_filter.is_looking
-        if is_filtered and not ladder.line_count():
+        is_looking, is_filtered = ladder.row_filter.is_looking, bool(ladder.row_filter.text)
+        if is_filtered and not is_looking and not ladder.line_count():
             reason = "No row matches the filter. Press escape to clear it."
         self._put("#inspector-reason", reason)
-        if not ladder.row_filter.is_looking:  # else the list would grow and shrink with each row that is found
+        if not is_looking:  # else the list would grow and shrink with each row that is found
             self.set_class(is_filtered and ladder.line_count() < self.size.height // 4, "-few")
         for detail in self._shown if not why else ():
             detail.sync()
+        has_looked = looks is not None and not looks.is_behind and ladder.is_settled
+        self.is_settled = bool(why) or (has_looked and all(detail.is_settled for detail in self._shown))
 
     def on_resize(self) -> None:
         self.sync()
 
-    on_descendant_blur = on_line_view_cursor_moved = on_resize
+    on_mount = on_descendant_blur = on_line_view_cursor_moved = on_resize
 
-    def _show_row(self, source: SessionSource) -> str:
+    def _show_row(self, source: SessionSource, looks: Looks) -> str:
         """Give the details the selected row or heading, and return why the row deserves a look."""
-        if self._looks is None:
-            from tui_host.answers.look_page import Looks
-
-            self._looks = Looks(source)
-        if not source.is_behind and self._looks.is_behind:
-            self._looks.advance(_LOOKING_SECONDS)
         row, (selected, relative) = self.ladder.selected, self.details
         # Before the first turn the signs are more of use than what the list selected on its own.
-        is_start = row is None and self.ladder.following and not source.ladder.sections.has_turns
+        is_start = row is None and self.ladder.following and not self._traffic.sections.has_turns
         has_signs = self._has_legend or is_start
         selected.show(source, None if has_signs else row or self.ladder.selected_section)
         if row is None:
             relative.show(source, None)
             return ""
         # The nearest relative of another lane, else the other half of the exchange.
-        related = [source.ladder.rows[number] for number in source.ladder.relatives(row.number)]
+        related = [self._traffic.rows[number] for number in self._traffic.relatives(row.number)]
         related.sort(key=lambda other: (other.lane == row.lane, _PREFERRED.index(other.lane)))
         has_other = bool(related) and related[0].lane != row.lane
-        relative.show(source, related[0] if has_other else source.ladder.partner_of(row))
-        name, reason = self._looks.look(row)
+        relative.show(source, related[0] if has_other else self._traffic.partner_of(row))
+        name, reason = looks.look(row)
         return f"{name}: {reason}" if reason else ""
 
     def _put(self, name: str, words: str) -> None:
@@ -254,27 +211,22 @@ class Inspector(Container):
 
     def _arrange(self) -> None:
         """Show two details, or one: an answer about several rows has the whole width."""
-        selected, has_heading = self.details[0], isinstance(self.details[0].row, Section)
-        fits = (
-            self.size.height >= _LOW if self._is_stacked else self.size.width > 2 * NARROW
-        )  # one for the rule between
-        arrangement: Arrangement = "one"
-        if fits and not has_heading and selected.tab not in ANSWERS:
-            arrangement = "stacked" if self._is_stacked else "side"
-        self._is_flipped &= arrangement == "one"
+        selected, is_heading = self.details[0], isinstance(self.details[0].row, Section)
+        # Side by side a rule stands between them.
+        fits = self.size.height >= _LOW if self._is_stacked else self.size.width > 2 * NARROW
+        is_alone = is_heading or not fits or selected.tab in ANSWERS
+        self._is_flipped &= is_alone
+        self.set_class(self._is_stacked, "-stacked")
+        self.set_class(not (is_alone or self._is_stacked), "-side")
         shown = self.details
-        if arrangement == "one":
-            shown = (self.details[self._is_flipped and not has_heading],)
-        if (arrangement, shown) == (self.arrangement, self._shown):
-            return
-        had_focus = any(detail.has_focus_within for detail in self.details)
-        self.arrangement, self._shown = arrangement, shown
-        classes = {f"-{name}": name == arrangement for name in ("side", "stacked")}
-        self.query_one("#inspector-details").update_classes(classes)  # one restyling
-        for detail in self.details:
-            detail.display = detail in shown
-        if had_focus and arrangement == "one":
-            shown[0].view.focus()
+        if is_alone:
+            shown = (self.details[self._is_flipped and not is_heading],)
+        if shown != self._shown:
+            had_focus, self._shown = any(detail.has_focus_within for detail in self.details), shown
+            for detail in self.details:
+                detail.display = detail in shown
+            if had_focus and is_alone:
+                shown[0].view.focus()
 
     def current_source(self) -> tuple[str, str]:
         """Return the text for `ctrl+c`: of the focused detail, else the selected lines, else the selected row's bytes."""
@@ -284,19 +236,15 @@ class Inspector(Container):
         row, lines = self.ladder.selected, self.ladder.selected_source()
         if lines is not None or row is None or self._source is None:
             return lines or ("", "")
-        from tui_host.answers.bodies import body_of
-
         return what_of(row), body_of(self._source, row).text
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         self.ladder.following &= not isinstance(event.widget, PageLines)
         self.sync()
 
-    # What keys do.
-
     def action_split(self) -> None:
         """Turn the details: side by side, above each other, or one at a time."""
-        if self.arrangement == "one":
+        if len(self._shown) == 1:
             self._is_flipped = not self._is_flipped
         else:
             self._is_stacked = not self._is_stacked
@@ -351,44 +299,39 @@ class Inspector(Container):
 
     def action_changes(self) -> None:
         """Show the changes of the request, of an answer's too."""
-        row, source = self.ladder.selected, self._source
-        if row is not None and source is not None and row.kind == "response" and not self.details[1].has_focus_within:
-            self._go_to(source.ladder.partner(row.number))
+        row = self.ladder.selected
+        if row is not None and row.kind == "response" and not self.details[1].has_focus_within:
+            self._go_to(self._traffic.partner(row.number))
         self._toggle("Changes", "Changes are those of a request to the model: go to one, or to its answer.")
 
     def action_chain(self) -> None:
         """Show the chain of the row's call: of several, that of the tool in the filter."""
-        row, source = self.ladder.selected, self._source
-        tools = [term.value for term in terms(self.ladder.row_filter.reading.query) if term.field == "tool"]
-        is_of_several = row is not None and len(row.calls) > 1 and not self.details[1].has_focus_within
-        if row is not None and source is not None and is_of_several and self.details[0].tab != "Chain":
-            names = {call: source.ladder.tools.get(call, "").casefold() for call in sorted(row.calls)}
-            asked = (call for call, name in names.items() if any(tool in name for tool in tools))
-            if (call := next(asked, None)) is not None:
+        row, query = self.ladder.selected, self.ladder.row_filter.reading.query
+        tools = [term.value for term in terms(query) if term.field == "tool"]
+        is_chosen = self.details[0].tab == "Chain" or self.details[1].has_focus_within
+        for call in sorted(row.calls) if row is not None and len(row.calls) > 1 and not is_chosen else ():
+            if any(tool in self._traffic.tools.get(call, "").casefold() for tool in tools):
                 self.show_chain(call)
                 return
         self._toggle("Chain", "No call belongs to this row, so it has no chain.")
 
-    # Where others lead.
-
     def show_chain(self, call: str) -> bool:
         """Go to the first row of a call that has no other call, and to its chain; returns whether the call has a row."""
-        numbers = () if self._source is None else self._source.ladder.rows_of_call(call)
-        if self._source is not None and numbers:
-            rows = self._source.ladder.rows
-            self._go_to(next((number for number in numbers if len(rows[number].calls) == 1), numbers[0]), "Chain")
+        numbers = self._traffic.rows_of_call(call)
+        alone = (number for number in numbers if len(self._traffic.rows[number].calls) == 1)
+        self._go_to(next(iter((*alone, *numbers)), None), "Chain")
         return bool(numbers)
 
     def show_page(self, subject: Row | Section, tab: str) -> None:
         """Go to a row, a turn's heading or the session's, and to one of its pages."""
         item: int | None = subject.number if isinstance(subject, Row) else SESSION
-        if isinstance(subject, Section) and not subject.is_session and self._source is not None:
-            turns = self._source.ladder.sections.turns.items()
+        if isinstance(subject, Section) and not subject.is_session:
+            turns = self._traffic.sections.turns.items()
             item = next((heading_of(home) for home, turn in turns if turn == subject.turn), None)
         self._go_to(item, tab)
 
     def on_detail_row_asked(self, message: Detail.RowAsked) -> None:
-        self._go_to(None if self._source is None else self._source.ladder.row_of(message.target))
+        self._go_to(self._traffic.row_of(message.target))
 
     def _go_to(self, item: int | None, tab: str = "") -> None:
         """Go to a row or heading, also where the filter hides it, and to a tab."""
@@ -397,7 +340,6 @@ class Inspector(Container):
         self.ladder.sync()  # rows may have come while another screen lay over this one
         if not self.ladder.select(item):
             self._close_filter()
-            self.ladder.filter("")
             self.ladder.select(item)
         self.ladder.following = False
         self.sync()
@@ -406,46 +348,38 @@ class Inspector(Container):
             self._is_flipped = False
             self.sync()
 
-    # The filter.
-
     def action_filter(self) -> None:
-        """Open the filter, empty: all rows are shown until something is typed."""
         self._filter.display = True
-        self._filter.clear_text()
-        self._filter.focus()
-        self._hint()
+        self.screen.set_focus(self._filter)
+        self._filter_by(self._filter.value)
 
     def on_input_changed(self, message: Input.Changed) -> None:
         message.stop()
-        self.ladder.filter(message.value.strip())
-        self._hint()
-        self.sync()
-
-    def _hint(self) -> None:
-        """Say below the field what is wrong with the filter, else what `tab` completes."""
-        offers, mistakes = self._filter.offers(self._source), "; ".join(self.ladder.row_filter.reading.hints)
-        self._put("#filter-hint", line(mistakes or offers, 400))
-        self.query_one("#filter-hint").set_class(bool(mistakes), "-warning")
-
-    def _close_filter(self) -> None:
-        self._filter.display = False
-        self._hint()
+        self._filter_by(message.value)
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         message.stop()
-        self.screen.set_focus(self.ladder)
-        self._close_filter()
+        self._close_filter(message.value)
 
     def key_escape(self, event: events.Key) -> None:
-        """Close the legend, or clear the filter."""
-        if self._filter.has_focus:
-            self._filter.clear_text()
-            self.screen.set_focus(self.ladder)
-            self._close_filter()
-        elif self._has_legend:
+        if self._has_legend and not self._filter.has_focus:
             self.action_legend()
-        elif self.ladder.row_filter.text:
-            self.ladder.filter("")
+        elif self._filter.has_focus or self.ladder.row_filter.text:
+            self._close_filter()
         else:
             return
         event.stop()
+
+    def _close_filter(self, text: str = "") -> None:
+        if self._filter.has_focus:
+            self.screen.set_focus(self.ladder)
+        self._filter.display = False
+        self._filter_by(text)
+
+    def _filter_by(self, text: str) -> None:
+        """Filter the list, and say below the field what is wrong with the filter, else what `tab` completes."""
+        self.ladder.filter(text.strip())
+        mistakes = "; ".join(self.ladder.row_filter.reading.hints)
+        self._put("#filter-hint", line(mistakes or self._filter.offers(self._source), 400))
+        self.query_one("#filter-hint").set_class(bool(mistakes), "-warning")
+        self.sync()

@@ -27,20 +27,14 @@ from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.lines.selection import Letters, Selectable, SelectingView, Spot, whole_line
 
-_TAKING_SECONDS = 0.0015
-"""Longest time in one tick for new rows, so that a long session opens without a stall."""
-_READING_SECONDS = 0.25
-"""Longest time to filter at once, in seconds, before visible rows are read again."""
+_TAKING_SECONDS = 0.0015  # longest time in one tick for new rows, so that a long session opens without a stall
+_READING_SECONDS = 0.25  # longest time to filter at once, in seconds, before visible rows are read again
 _SOON_SECONDS = 0.004
 """How long the screen waits for the thread, in seconds, so that what is quickly read is not drawn twice."""
-_NEAR_ROWS = 1000
-"""Number of rows on either side in which to look for a row of another lane."""
-COPIED_CELLS = 120
-"""Width of a copied row, if the screen is narrower."""
-_FOLDED_CELLS = 20
-"""Cells that a heading keeps for its sign, and for the number of hidden rows."""
-_NARROW_CELLS = 60
-"""Width of the list below which a server's name has less room."""
+_NEAR_ROWS = 1000  # number of rows on either side in which to look for a row of another lane
+COPIED_CELLS = 120  # width of a copied row, if the screen is narrower
+_FOLDED_CELLS = 20  # cells that a heading keeps for its sign, and for the number of hidden rows
+_NARROW_CELLS = 60  # width of the list below which a server's name has less room
 
 
 class LadderView(SelectingView):
@@ -58,9 +52,9 @@ class LadderView(SelectingView):
         Binding("right,l", "lane('mcp')", tooltip="go to the related row in the MCP lane, else to the nearest there"),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self._work: Future[None] | None = None  # what the thread reads and filters
+    def __init__(self) -> None:
+        super().__init__()
+        self._work: Future[Sequence[Row]] | None = None  # reads some rows, and filters
         self._sought: tuple[str, int] | None = None  # the row that is to be selected once it is there
         self._begin(None)
 
@@ -79,7 +73,6 @@ class LadderView(SelectingView):
         self._related: frozenset[int] = frozenset()
         self._revision = -1
         self._drawn_with: object = None  # what all lines depend on
-        self._being_read: Sequence[Row] = ()
 
     def on_unmount(self) -> None:
         self.row_filter.is_stopped = True
@@ -87,8 +80,6 @@ class LadderView(SelectingView):
     def on_hide(self, event: events.Hide) -> None:
         """Keep the focus: an empty list is hidden, but its keys still work."""
         event.prevent_default()
-
-    # What the inspector asks.
 
     @property
     def selected(self) -> Row | None:
@@ -175,11 +166,7 @@ class LadderView(SelectingView):
     def to_next(self, step: int, *, is_heading: bool) -> bool:
         """Select the next (1) or the former (-1) shown row or heading; False at the end."""
         line = self._index.next_line(-1 if self.cursor is None else self.cursor, step, is_heading=is_heading)
-        if line is not None:
-            self.move_cursor(line)
-        return line is not None
-
-    # News.
+        return line is not None and self.select(self._index.item_at(line))
 
     @override
     def on_resize(self) -> None:
@@ -207,24 +194,23 @@ class LadderView(SelectingView):
         """Give the thread what is to be read and filtered next, and show what it has done."""
         facts, row_filter = self._facts, self.row_filter
         seen = [self._rows[number] for number in self._index.rows(self.top, self.top + self.view_height)]
-        if self._work is None:
-            due = self._being_read = [row for row in seen if facts.is_due(row)]
+        due = [row for row in seen if facts.is_due(row)]
 
-            def work() -> None:
-                until = time.perf_counter() + _READING_SECONDS
-                for row in due:
-                    facts.read(source, row)
-                row_filter.run(source, until)
+        def work() -> Sequence[Row]:
+            until = time.perf_counter() + _READING_SECONDS
+            for row in due:
+                facts.read(source, row)
+            row_filter.run(source, until)
+            return due
 
-            if due or row_filter.is_looking:
-                row_filter.prepare(source)
-                self._work = in_thread(work)
-                wait((self._work,), _SOON_SECONDS)
+        if self._work is None and (due or row_filter.is_looking):
+            row_filter.prepare(source)
+            self._work = in_thread(work)
+            wait((self._work,), _SOON_SECONDS)
         if self._work is not None and self._work.done():
-            self._work.result()
+            self._changed(row.number for row in self._work.result())
             self._work = None
-            self._changed(row.number for row in self._being_read)
-        self.is_settled = self._work is None and all(map(facts.is_current, seen))
+        self.is_settled = self._work is None and not due
         gained, lost = row_filter.take()
         if sum(map(self._index.drop, lost)):
             self._draw_anew()
@@ -306,8 +292,6 @@ class LadderView(SelectingView):
         before, self._related = self._related, frozenset(relatives)
         self._changed(before ^ self._related)
 
-    # How it is drawn.
-
     @override
     def line_count(self) -> int:
         return len(self._index)
@@ -334,14 +318,10 @@ class LadderView(SelectingView):
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
-        mark = ">" if number == self.cursor else ""
-        if not mark and self._index.item_at(number) in self._related:
-            mark = "*"
-        marked = Strip([Segment(mark or " ", self.piece_style("mark")), *strip])
-        decorated = super().decorate(number, marked)
-        return self.tinted(decorated, "ladder--related") if mark == "*" else decorated
-
-    # What the person does.
+        is_related = number != self.cursor and self._index.item_at(number) in self._related
+        mark = "*" if is_related else " >"[number == self.cursor]
+        decorated = super().decorate(number, Strip([Segment(mark, self.piece_style("mark")), *strip]))
+        return self.tinted(decorated, "ladder--related") if is_related else decorated
 
     @property
     @override
@@ -392,7 +372,7 @@ class LadderView(SelectingView):
             return
         near = (row.number + sign * step for step in range(1, _NEAR_ROWS) for sign in (-1, 1))
         for number in (*source.ladder.relatives(row.number), *near):
-            is_there = 0 <= number < len(self._index.homes) and source.ladder.rows.text("lane", number) == lane
-            if is_there and self._index.line_of(number) is not None:
+            is_counted = 0 <= number < len(self._index.homes)
+            if is_counted and self._rows.text("lane", number) == lane and self._index.line_of(number) is not None:
                 self.select(number)
                 return

@@ -21,14 +21,10 @@ from tui_host.tui.text_width import clip, padded
 from tui_host.tui.widgets.inspector.words import RowFacts
 from tui_host.tui.widgets.lines.json_lines import Piece
 
-_FOREIGN_CHARACTERS = 300
-"""Characters of foreign text that are used for a row; no line shows more."""
-_WHOLE_CELLS = 4096
-"""Cells that no row fills."""
-_NAME_CELLS = 60
-"""Cells of the longest name of a server."""
-_LEAST_CELLS = 8
-"""Cells to which foreign words, or a question, are cut before anything else gives way."""
+_FOREIGN_CHARACTERS = 300  # characters of foreign text that are used for a row; no line shows more
+_WHOLE_CELLS = 4096  # cells that no row fills
+_NAME_CELLS = 60  # cells of the longest name of a server
+_LEAST_CELLS = 8  # cells to which foreign words, or a question, are cut before anything else gives way
 _ROOMY_CELLS, _TIGHT_CELLS = 64, 48
 """Cells for a row's words in which all about its tokens is shown, and those in which the cached ones are left out."""
 _VERSION = re.compile(r".*/(?:v\d\w*|api|openai)/+(?=[^/])")

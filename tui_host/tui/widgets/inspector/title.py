@@ -8,8 +8,7 @@ from rich.cells import cell_len
 
 from tui_host.tui.text_width import clip
 
-_HOST_COLUMN = 11
-"""The cell in which the host's line stands."""
+_HOST_COLUMN = 11  # the cell in which the host's line stands
 
 
 def title_line(llm: int, mcp: int, words: Sequence[str], width: int, *, has_focus: bool = False) -> str:

@@ -13,13 +13,10 @@ from tui_host.capture.short_units import short_size
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 
-LARGEST_DESCRIBED = 4 << 20
-"""Bytes of a body that is read for its words; a filter reads larger ones too."""
+LARGEST_DESCRIBED = 4 << 20  # bytes of a body that is read for its words; a filter reads larger ones too
 _REMEMBERED_ROWS = 1 << 15
-_PATIENCE = 20.0
-"""How many times the duration of the last reading passes before a growing body is read again."""
-_SHORTEST_PAUSE_SECONDS = 0.1
-"""Seconds between two readings of a growing body, at least."""
+_PATIENCE = 20.0  # how many times the duration of the last reading passes before a growing body is read again
+_SHORTEST_PAUSE_SECONDS = 0.1  # seconds between two readings of a growing body, at least
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,16 +94,13 @@ class FactsReader:
         """Return the facts as far as they are known."""
         return self._readings[row.number].facts if row.number in self._readings else NOTHING
 
-    def is_current(self, row: Row) -> bool:
-        """Whether no more can be known of a row."""
-        reading = self._readings.get(row.number)
-        return not _is_of_model(row) if reading is None else reading.state == (row.last_seq, row.words)
-
     def is_due(self, row: Row) -> bool:
         """Whether a row is to be read: a growing one not each time that it grows."""
         reading = self._readings.get(row.number)
-        waits = reading is not None and row.state == "open" and time.perf_counter() < reading.due
-        return not waits and not self.is_current(row)
+        if reading is None:
+            return _is_of_model(row)
+        is_patient = row.state == "open" and time.perf_counter() < reading.due
+        return not is_patient and reading.state != (row.last_seq, row.words)
 
     def read(self, source: SessionSource, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
         """Read the facts of a row, those for the list once while it stays as it is. Bytes that cannot be read have none."""
