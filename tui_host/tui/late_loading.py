@@ -21,7 +21,7 @@ LATE = (
 LATER = (
     "tui_host.tui.widgets.prompt.completion",
     "tui_host.tui.questions.approval",
-    "tui_host.tui.questions.elicitation",
+    "tui_host.tui.questions.ask_panels",
     "tui_host.host.crash_log",
 )
 OTHER_SCREENS = (

@@ -42,31 +42,21 @@ def address_of(text: str) -> Address:
         notes.append(f"The scheme is {scheme or 'missing'}: only http and https are opened from here.")
     elif not may_open:
         notes.append("The address has hidden characters or no host, so it is not opened from here.")
-    if scheme == "http" and not _is_here(name):
+    is_here = name == "localhost" or name.endswith(".localhost")
+    with suppress(ValueError):  # it is no number
+        is_here = ip_address(name).is_loopback
+    if scheme == "http" and not is_here:
         notes.append("The connection is not encrypted (http).")
     if parts.username is not None or parts.password is not None:
         notes.append("What stands before the @ is not the host.")
-    notes += _script_notes(name)
-    return Address(text, f"{name}:{port}" if port is not None else name, tuple(notes), may_open)
-
-
-def _script_notes(name: str) -> list[str]:
-    """Point out a host that is written with other letters than it seems."""
+    meant = ""
+    with suppress(UnicodeError):  # such as a label of more than 63 letters
+        meant = name.encode().decode("idna") if name.isascii() else name.encode("idna").decode()
     if not name.isascii():
-        with suppress(UnicodeError):
-            return [f"The host has letters beyond ASCII; its real name is {name.encode('idna').decode()}."]
-        return ["The host has letters beyond ASCII."]
-    if not any(label.startswith("xn--") for label in name.split(".")):
-        return []
-    with suppress(UnicodeError):
-        return [f"The host is written in Punycode: a browser may show {name.encode().decode('idna')}."]
-    return ["The host is written in Punycode."]
-
-
-def _is_here(name: str) -> bool:
-    with suppress(ValueError):
-        return ip_address(name).is_loopback
-    return name == "localhost" or name.endswith(".localhost")
+        notes.append(f"The host has letters beyond ASCII; its real name is {meant or 'none'}.")
+    elif meant != name:
+        notes.append(f"The host is written in Punycode: a browser may show {meant or 'anything'}.")
+    return Address(text, f"{name}:{port}" if port is not None else name, tuple(notes), may_open)
 
 
 async def open_in_browser(text: str, environment: Mapping[str, str]) -> bool:

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import ClassVar, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
+from typing import ClassVar, Literal
 
-from textual import events
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.geometry import Size
 from textual.widget import Widget
-from textual.widgets import TextArea
 from typing_extensions import override
 
-from tui_host.answers.masks import Mask
-from tui_host.capture.visible import hidden, visible
+from tui_host.answers.values import Values
+from tui_host.capture.visible import hidden, tool_name, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.chat.policy import Question
+from tui_host.chat.session import Session
 from tui_host.errors import JSON, TuiHostError
+from tui_host.host.host import Host
+from tui_host.servers.catalog import Tool, claims_of
+from tui_host.tui.host_mask import mask_of
+from tui_host.tui.in_thread import in_thread
 from tui_host.tui.keys import keys_of
-from tui_host.tui.questions.arguments import Arguments, CallKey, CallLine, CallList, argument_lines, name_of
+from tui_host.tui.questions.arguments import Arguments, CallKey, argument_lines
 from tui_host.tui.questions.form import Finished, TextField
 from tui_host.tui.questions.panel import QuestionPanel, Rows, paragraphs
-
-ArgumentNotes: TypeAlias = Callable[[bytes], Awaitable[Mapping[str, str]]]
-"""Returns where values of the arguments come from, by the path of each value such as `items[0].name`."""
+from tui_host.tui.sources.live import SessionSource
+from tui_host.tui.text_width import clip
 
 LISTED_MISFITS = 3  # further ones are only counted
 SECRET_CHARACTERS = 4096  # after a cut, in which a secret may continue
-SMALLEST_CELLS = 30
-"""Width of the chat below which a tool's name and arguments are not readable."""
-LOW_LINES, LOWEST_LINES, TINY_LINES = 22, 14, 9
+ROW_CHARACTERS, ARGUMENT_CELLS = 500, 8  # most characters and least room for arguments on a call's line
+SMALLEST_CELLS = 30  # width of the chat below which a tool's name and arguments are not readable
+LOW_LINES, TINY_LINES = 22, 9
 """Heights of the chat below which calls and description give way to the arguments, and below which nothing is asked."""
-KEY_LINES, LOW_KEY_LINES = 6, 3
+MOST_CALLS, MOST_CALLS_LOW = 4, 2
 KEY_GROUPS = ("once edit session all", "no because… stop", "look others raw about")
 """The keys that lead on, those that lead back, and those that only look, by the brief words of their bindings."""
 EFFECTS = {
@@ -47,12 +53,14 @@ EFFECTS = {
     "about": "description",
 }
 """The brief words as they are printed where there is room."""
-EDIT_KEYS = (("enter", "show what will be sent"), ("esc", "back"), ("ctrl+j", "new line"))
-REASON_KEYS = (("enter", "reject with this reason"), ("esc", "back"))
+WRITING_KEYS = {
+    "edit": (("enter", "show what will be sent"), ("esc", "back"), ("ctrl+j", "new line")),
+    "reason": (("enter", "reject with this reason"), ("esc", "back")),
+}
 
 
 class Approval(QuestionPanel):
-    """Asks about calls one by one, and answers by key. `on_grant` is called with a question whose tool is allowed for the session."""
+    """Asks about the calls of a session that wait, one by one, and answers by key."""
 
     DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -68,130 +76,86 @@ class Approval(QuestionPanel):
         Binding("right", "step(1)"),
         Binding("p", "show('raw')", "raw", tooltip="show the arguments indented, or byte for byte"),
         Binding("d", "show('description')", "about", tooltip="show the server's whole description"),
-        Binding("up", "scroll('line', -1)", tooltip="scroll the arguments; pageup, pagedown, home and end too"),
-        Binding("down", "scroll('line', 1)"),
-        Binding("pageup", "scroll('page', -1)"),
-        Binding("pagedown", "scroll('page', 1)"),
-        Binding("home", "scroll('first')"),
-        Binding("end", "scroll('last')"),
     ]
     DEFAULT_CSS = """
     Approval {
         border: round $warning 60%;
         border-title-color: $text-warning;
         &:focus-within { border: round $warning; }
-        & > #approval-description { max-height: 3; color: $text-muted; }
-        & > TextField { display: none; max-height: 8; padding: 0 1; border: round $border; background: $surface; }
-        & > TextField:focus { border: round $border; background: $surface; }
+        & > TextField { display: none; max-height: 8; }
         &.-writing > TextField { display: block; }
-        &.-low > CallList { max-height: 2; }
-        &.-low > #approval-description { max-height: 1; }
         &.-low > Arguments { border: none; border-bottom: solid $foreground 40%; padding: 0; }
-        &.-lowest > CallList { max-height: 1; }
-        &.-lowest > #approval-description { display: none; }
         &.-tiny > Arguments { display: none; }
     }
     """
 
-    def __init__(
-        self,
-        questions: Sequence[Question],
-        *,
-        on_grant: Callable[[Question], None],
-        mask: Mask,
-        misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]],
-        notes: ArgumentNotes,
-    ) -> None:
-        super().__init__()
-        self._questions = list(questions)  # the waiting calls, including answered ones
-        self._on_grant, self._mask, self._misfits, self._notes = on_grant, mask, misfits, notes
-        self._noted: dict[CallKey, Mapping[str, str]] = {}
-        self._current: Question | None = None
+    def __init__(self, session: Session, host: Host, source: Callable[[], SessionSource | None]) -> None:
+        self._seen: set[CallKey] = set()  # calls whose arguments were painted to their end
+        self._arguments = Arguments(self._seen)
+        super().__init__(self._arguments, self._key_rows)
+        self._session, self._host, self._source, self._mask = session, host, source, mask_of(host)
+        self._current = session.open_questions()[0]
+        self._left: Sequence[Question] = ()  # the open questions
+        self._room = Size(0, 0)
         self._edits: dict[str, bytes] = {}  # edited arguments by call
-        self._seen: set[CallKey] = set()
+        self._notes: dict[CallKey, Mapping[str, str]] = {}  # where values come from, by their paths
         self._shows: Literal["", "raw", "description"] = ""
         self._shown: tuple[object, ...] = ()
         self._writes: Literal["", "edit", "reason"] = ""
-        self._asked_key = ""  # the key that decides if pressed again, as the message says
-        self._words = ""  # about the last key
-        self._calls = CallList(self._seen, "approval-calls")
-        self._arguments = Arguments(self._seen, "approval-arguments")
-        self._description = Rows(self._description_rows, "approval-description")
+        self._head = Rows(self._head_rows)
         self._field = TextField()
 
     @override
     def compose(self) -> ComposeResult:
-        yield from (self._calls, self._description, self._arguments, self._field, self.message, self.keys)
-
-    @override
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._turn_to(self._next())
-
-    def take(self, questions: Sequence[Question]) -> None:
-        """Set the questions, and continue with the next one if the current question was answered elsewhere."""
-        self._questions = [*questions]
-        if self._current is None or not self._current.open:
-            self._turn_to(self._next())
-        else:
-            self._draw()
-
-    # Keys that count.
-
-    @property
-    @override
-    def first_field(self) -> Widget:
-        return self._field if self._writes else self
-
-    @property
-    @override
-    def is_writing(self) -> bool:
-        return self.screen.focused is self._field
+        yield from (self._head, self._arguments, self._field, self.foot)
 
     def on_focus(self) -> None:
         self.first_field.focus()  # what is being written is not decided by a letter
 
-    @override
-    def swallow(self, event: events.Event) -> bool:
-        is_swallowed = super().swallow(event)
-        if is_swallowed and isinstance(event, events.Key) and event.key not in self.DECIDING and self._asked_key:
-            # Such as the rest of a terminal's answer, behind an escape that was its beginning.
-            self._turn_to(self._current)
-        return is_swallowed
+    # Which call is asked about.
 
     @override
-    def corner(self, *, is_ready: bool) -> str:
-        if self._writes or not self.is_here:
-            return "" if self._writes else "tab goes back to decide"
-        if is_ready and self.has_class("-tiny"):
-            return "enlarge or press n"
-        return super().corner(is_ready=is_ready)
+    def look(self) -> None:
+        """Leave parts out on low screens; where the arguments have no line, nothing can be seen, nor approved."""
+        room = self.parent.size if isinstance(self.parent, Widget) else Size(0, 0)
+        left = self._session.open_questions()
+        if (left, room) != (self._left, self._room):
+            self._left, self._room = left, room
+            for name, lines in (("-low", LOW_LINES), ("-tiny", TINY_LINES)):
+                self.set_class(0 < room.height < lines or 0 < room.width < SMALLEST_CELLS, name)
+            self._draw() if self._current.open else self._turn_to_next()
+        self._arguments.tell_rest()
+        super().look()
+
+    def _turn_to_next(self) -> None:
+        """Ask about the next open question after the current one, else about the first; the panel goes once none is left."""
+        questions, self._left = self._session.questions, self._session.open_questions()
+        start = questions.index(self._current) if self._current in questions else 0
+        around = [*questions[start:], *questions[:start]]
+        self._turn_to(next((question for question in around if question.open), self._current))
+
+    def _turn_to(self, question: Question, words: str = "") -> None:
+        if question is not self._current:
+            self._shows = ""
+        if self._writes:
+            self.focus()
+        self._current, self._writes, self.first_field = question, "", self
+        self.remove_class("-writing")
+        self.say(words)
+        self._draw()
+        self.look_again()
 
     @override
     def appeared(self) -> None:
-        if self._current is not None:
-            self._current.appear()
-
-    # Which call is asked about.
-
-    @property
-    def _left(self) -> Sequence[Question]:
-        return [question for question in self._questions if question.open]
-
-    def _next(self) -> Question | None:
-        """Return the next open question after the current question, else the first."""
-        start = self._questions.index(self._current) if self._current in self._questions else 0
-        around = [*self._questions[start:], *self._questions[:start]]
-        return next((question for question in around if question.open), None)
-
-    def _turn_to(self, question: Question | None, words: str = "") -> None:
-        if question is not self._current:
-            self._shows = ""
-        self._current = question
-        self._asked_key, self._words, self._writes = "", words, ""
-        self.remove_class("-writing")
-        self._draw()
-        self.look_again()
+        super().appeared()
+        if self._armed_at == inf or not self.screen.is_current:
+            return
+        self._current.appear()
+        # What stands whole in the list, with nothing else to be read before it is approved, was seen there.
+        for waiting in self._listed if len(self._left) > 1 and not self.has_class("-tiny") else ():
+            _, is_whole, _ = self._row_of(waiting, self._head.size.width)
+            if is_whole and not waiting.request.changed and not list(self._notices(waiting)):
+                self._seen.add(self._key_of(waiting))
 
     def _key_of(self, question: Question) -> CallKey:
         request = question.request
@@ -199,72 +163,78 @@ class Approval(QuestionPanel):
 
     # What is shown.
 
-    @property
-    @override
-    def scrolled(self) -> Widget:
-        return self._arguments
-
-    @override
-    def share_room(self) -> None:
-        """Leave parts out on low screens; where the arguments have no line, nothing can be seen, nor approved."""
-        if isinstance(self.parent, Widget) and self.parent.size.height:
-            (width, height), was_tiny = self.parent.size, self.has_class("-tiny")
-            for name, lines in (("-low", LOW_LINES), ("-lowest", LOWEST_LINES), ("-tiny", TINY_LINES)):
-                self.set_class(height < lines or width < SMALLEST_CELLS, name)
-            if self.has_class("-tiny") != was_tiny:
-                self._draw_words()
-        super().share_room()
-
     def _draw(self) -> None:
         question, left = self._current, self._left
-        if question is None:
+        if not question.open:
             return
-        count = f"  {left.index(question) + 1} of {len(left)}" if len(left) > 1 and question in left else ""
+        count = f"  {left.index(question) + 1} of {len(left)}" if len(left) > 1 else ""
         later = f", then {question.later} more" if question.later else ""
         self.border_title = Content(f"Approve {len(left)} call{'s' * (len(left) != 1)}?{count}{later}")
-        self._calls.show([self._call_line(waiting) for waiting in left])
-        key, hide = self._key_of(question), self._mask.values
+        key = self._key_of(question)
         if self._shown != (key, self._shows):  # long arguments take their time, and this is drawn with every key
             self._shown = key, self._shows
-            if self._shows == "description":
-                self._arguments.show(None, [self._text_of(question)])
-            else:
-                if key not in self._noted:
-                    self._noted[key] = {}
-                    self.run_worker(self._note_values(key), group="notes")
-                is_raw = self._shows == "raw"
-                lines = argument_lines(key[1].decode(), hide, self._noted[key], is_raw=is_raw)
-                self._arguments.show(key, lines, has_notes=bool(self._noted[key]) and not is_raw)
-        self._draw_words()
-
-    async def _note_values(self, key: CallKey) -> None:
-        """Add to the arguments where their values come from, which takes its time in a long session."""
-        notes = self._noted[key] = await self._notes(key[1])
-        if notes and self._shown == (key, ""):
-            lines = argument_lines(key[1].decode(), self._mask.values, notes, is_raw=False)
-            self._arguments.show(key, lines, has_notes=True, stays=True)
-
-    def _draw_words(self) -> None:
-        for rows in (self._description, self.message, self.keys):
+            if key not in self._notes:
+                self._notes[key] = {}
+                self.run_worker(self._note_values(key), group="notes")
+            self._draw_arguments(question, key)
+        for rows in (self._head, self.foot):
             rows.refresh(layout=True)
 
-    def _call_line(self, question: Question) -> CallLine:
-        key = self._key_of(question)
-        arguments = self._mask.values(key[1].decode()) if len(self._left) > 1 else ""
-        return CallLine(
-            key=key,
-            tool=question.request.tool,
-            arguments=visible(arguments, newlines=False),
-            is_plain=not question.request.changed and not list(self._notices(question)),
-            is_current=question is self._current,
-        )
+    def _draw_arguments(self, question: Question, key: CallKey, *, stays: bool = False) -> None:
+        hide, notes, text = self._mask.values, self._notes[key], key[1].decode()
+        if self._shows == "description":
+            self._arguments.show(None, [self._text_of(question)])
+        elif self._shows == "raw":
+            self._arguments.show(key, [hide(text)])
+        else:
+            self._arguments.show(key, argument_lines(text, hide, notes), has_notes=bool(notes), stays=stays)
 
-    def _description_rows(self, width: int) -> Sequence[Content]:
-        if self._current is None or self._shows == "description":
-            return ()
-        line = self._call_line(self._current)
-        claim = "" if line.is_whole(self._calls.view_width or width, line.claim) else line.claim
-        return paragraphs(self._text_of(self._current, claim, 8 * width), width)
+    async def _note_values(self, key: CallKey) -> None:
+        """Add to the arguments which values stand in earlier results, once the records before the call are read."""
+        source = self._source()
+        if source is None:
+            return
+        await source.caught_up()
+        made = asyncio.wrap_future(in_thread(lambda: Values(source).notes_on(json.loads(key[1]))))
+        await asyncio.wait([made])
+        if made.exception() is None:  # a call is decided without notes, if they cannot be made
+            self._notes[key] = made.result()
+            if made.result() and self._shown == (key, ""):
+                self._draw_arguments(self._current, key, stays=True)
+
+    @property
+    def _listed(self) -> Sequence[Question]:
+        """The calls that stand in the list; the current one is always among them."""
+        most = MOST_CALLS_LOW if self.has_class("-low") else MOST_CALLS
+        current = self._left.index(self._current) if self._current in self._left else 0
+        return self._left[max(0, current - most + 1) :][:most]
+
+    def _row_of(self, question: Question, width: int) -> tuple[Content, bool, bool]:
+        """Return a call's line, whether its arguments stand there whole, and whether the server's claim does."""
+        name = clip(name_of(question.request.tool), width - 2)
+        room = width - 3 - cell_len(name)
+        shown, is_whole = "", room >= 0
+        if len(self._left) > 1:  # else the arguments stand below alone
+            text = self._key_of(question)[1].decode()
+            masked = visible(self._mask.values(text[: ROW_CHARACTERS + SECRET_CHARACTERS]), newlines=False)
+            shown = f" {clip(masked, room)}" if room >= ARGUMENT_CELLS else ""
+            is_whole = bool(shown) and len(text) <= ROW_CHARACTERS and cell_len(masked) <= room
+        is_current, claim = question is self._current, claim_of(question.request.tool)
+        left = f"{'>' if is_current else ' '} {name}{shown}"
+        gap = width - cell_len(left) - len(claim)
+        has_claim = bool(claim) and is_whole and gap >= 2
+        right = f"{' ' * gap}{claim}" if has_claim else ""
+        look = "bold $foreground" if is_current else "$text-muted"
+        return Content.assemble((left, look), (right, "$text-muted")), is_whole, has_claim
+
+    def _head_rows(self, width: int) -> Sequence[Content]:
+        """Return the calls, and below them the beginning of the current one's description."""
+        rows = [self._row_of(waiting, width)[0] for waiting in self._listed]
+        if self._shows == "description" or self.has_class("-tiny"):
+            return rows
+        claim = "" if self._row_of(self._current, width)[2] else claim_of(self._current.request.tool)
+        most = 1 if self.has_class("-low") else 3
+        return [*rows, *paragraphs(self._text_of(self._current, claim, 8 * width), width, most=most)]
 
     def _text_of(self, question: Question, claim: str = "", limit: int | None = None) -> str:
         """Return changes of the definition, a claim that has no room elsewhere, and the server's description, cut to `limit`."""
@@ -278,13 +248,14 @@ class Approval(QuestionPanel):
         shown = hide(words[: None if limit is None else limit + SECRET_CHARACTERS])[:limit]
         return "\n".join(filter(None, (*parts, claim, visible(shown).strip() or "(no description)")))
 
+    @property
     @override
-    def message_rows(self, width: int) -> Sequence[Content]:
+    def message(self) -> str:
         if self.has_class("-tiny"):
-            return paragraphs("Too small to approve.", width)
+            return "Too small to approve: enlarge or press n."
         # What is being written may be something else than what the notices are about.
-        notices = self._notices(self._current) if self._current is not None and not self._writes else ()
-        return paragraphs("\n".join(filter(None, (self._words, *notices))), width)
+        notices = () if self._writes else self._notices(self._current)
+        return "\n".join(filter(None, (self.words, *notices)))
 
     def _notices(self, question: Question) -> Iterator[str]:
         request = question.request
@@ -294,55 +265,48 @@ class Approval(QuestionPanel):
         else:
             yield from (f"! the number {written} is sent as {sent}" for written, sent in request.changed_numbers)
             if request.misfits:
-                yield f"! does not fit the tool's schema: {self._listed(request.misfits)}"
+                yield f"! does not fit the tool's schema: {self._told(request.misfits)}"
         if count := hidden(text):
             yield f"{count} hidden characters, written as codes"
         if secrets := self._mask.found(text):
             yield f"the arguments contain a secret of yours, {', '.join(secrets)}: its real value would be sent"
 
-    def _listed(self, misfits: Sequence[str]) -> str:
+    def _told(self, misfits: Sequence[str]) -> str:
         words = "; ".join(visible(self._mask.values(misfit), newlines=False) for misfit in misfits[:LISTED_MISFITS])
         further = len(misfits) - LISTED_MISFITS
         return f"{words}; and {further} more" if further > 0 else words
 
-    @override
-    def key_rows(self, width: int) -> Sequence[Content]:
+    def _key_rows(self, width: int) -> Sequence[Content]:
+        groups: list[Sequence[tuple[str, str]]] = []
         if self._writes:
-            return flow(EDIT_KEYS if self._writes == "edit" else REASON_KEYS, width)
-        shown = {key.brief: key.shown for key in keys_of(type(self)) if key.brief}
-        if len(self._left) < 2:
-            del shown["all"], shown["others"]
-        own = {self, *self.walk_children()}
-        if all(widget in own for widget in self.screen.focus_chain):
-            shown["look"] = "f2"  # the inspector is not on the screen
-        every = "all of these" if self._current is not None and self._current.later else EFFECTS["all"]
-        groups = KEY_GROUPS[1:2] if self.has_class("-tiny") else KEY_GROUPS
+            groups = [WRITING_KEYS[self._writes]]
+        else:
+            keys = {key.brief: key.shown for key in keys_of(type(self)) if key.brief}
+            if len(self._left) < 2:
+                del keys["all"], keys["others"]
+            own = {self, *self.walk_children()}
+            if all(widget in own for widget in self.screen.focus_chain):
+                keys["look"] = "f2"  # the inspector is not on the screen
+            effects = {} if self.has_class("-low") else dict(EFFECTS)
+            if effects and self._current.later:
+                effects["all"] = "all of these"
+            for group in KEY_GROUPS[1:2] if self.has_class("-tiny") else KEY_GROUPS:
+                groups.append([(keys[name], effects.get(name, name)) for name in group.split() if name in keys])
         rows: list[Content] = []
-        for effects in ({**EFFECTS, "all": every}, {}):
-            groups_shown = [
-                [(shown[name], effects.get(name, name)) for name in group.split() if name in shown] for group in groups
-            ]
-            rows = [row for labels in groups_shown for row in flow(labels, width)]
-            if len(rows) <= (LOW_KEY_LINES if self.has_class("-low") else KEY_LINES):
-                break
+        for group in groups:
+            for number, (key, effect) in enumerate(group):
+                label = Content.assemble((key, "bold $text-warning"), f" {effect}")
+                if number and rows[-1].cell_length + 3 + label.cell_length <= width:
+                    rows[-1] = Content.assemble(rows[-1], "   ", label)
+                else:
+                    rows.append(label)
         return rows
 
     # Looking.
 
     def action_step(self, step: int) -> None:
-        left = self._left
-        if self._current in left and len(left) > 1:
-            self._turn_to(left[(left.index(self._current) + step) % len(left)])
-
-    def action_scroll(self, unit: str, step: int = 0) -> None:
-        if unit == "line":
-            self._arguments.action_line(step)
-        elif unit == "page":
-            self._arguments.action_page(step)
-        elif unit == "first":
-            self._arguments.action_first()
-        else:
-            self._arguments.action_last()
+        if self._current in self._left and len(self._left) > 1:
+            self._turn_to(self._left[(self._left.index(self._current) + step) % len(self._left)])
 
     def action_show(self, what: Literal["raw", "description"]) -> None:
         self._shows = "" if self._shows == what else what
@@ -350,18 +314,10 @@ class Approval(QuestionPanel):
 
     # Deciding.
 
-    def _is_again(self, key: str, words: str) -> bool:
-        """Whether a key was pressed for the second time. The first time ask, and begin a new quiet period."""
-        if self._asked_key == key:
-            return True
-        self._turn_to(self._current, words)
-        self._asked_key = key
-        return False
-
     def _may_approve(self, key: str) -> Question | None:
         """Return the current question if its arguments were shown to their end; otherwise show the end and say so."""
         question = self._current
-        if question is None or not question.open or self.has_class("-tiny"):
+        if not question.open or self.has_class("-tiny"):
             return None
         if self._shows == "description":
             self._shows = ""
@@ -376,11 +332,10 @@ class Approval(QuestionPanel):
     def _approve(self, how: str, *questions: Question) -> None:
         for question in questions:
             question.approve(how=how, edited=self._edits.get(question.request.call))
-        self._turn_to(self._next())
+        self._turn_to_next()
 
     def action_once(self) -> None:
-        question = self._may_approve("y")
-        if question is not None:
+        if (question := self._may_approve("y")) is not None:
             self._approve("approved once", question)
 
     def action_all(self) -> None:
@@ -394,33 +349,28 @@ class Approval(QuestionPanel):
             self._turn_to(unseen, "This call was not shown whole yet. Read it, then press Y again.")
 
     def action_session(self) -> None:
-        question = self._may_approve("A")
-        if question is None:
+        if (question := self._may_approve("A")) is None:
             return
-        calls = f"every call of {name_of(question.request.tool)}, as defined now"
-        if self._is_again("A", f"Press A again to run {calls}, without asking for the rest of this session."):
+        name = name_of(question.request.tool)
+        calls = f"every call of {name}, as defined now"
+        if self.is_again("A", f"Press A again to run {calls}, without asking for the rest of this session."):
             self._approve("approved for the session", question)
-            self._on_grant(question)
-            self._turn_to(self._next())
+            self._session.grant(question)  # which may answer further questions
+            self.notify(f"{name} runs unasked in this session from now on. /rules ends it.", markup=False)
 
     def action_no(self) -> None:
-        if self._current is not None:
-            self._current.reject()
-            self._turn_to(self._next())
+        self._current.reject()
+        self._turn_to_next()
 
     def action_back(self) -> None:
         """Go back to the arguments, or take back an asked `A`; else ask once, then reject the call and stop the turn."""
-        question = self._current
-        if question is None:
-            return
-        if self._writes or self._asked_key == "A":
-            self._turn_to(question)
-            self.focus()
+        if self._writes or self.asked == "A":
+            self._turn_to(self._current)
         elif self._shows == "description":
             self.action_show("description")
-        elif self._is_again("escape", "escape again: reject and stop the turn"):
-            question.reject(stop=True)
-            self._turn_to(self._next())
+        elif self.is_again("escape", "escape again: reject and stop the turn"):
+            self._current.reject(stop=True)
+            self._turn_to_next()
 
     # Writing.
 
@@ -428,79 +378,60 @@ class Approval(QuestionPanel):
         self._write("reason", "", "Why not? The model will read this.")
 
     def action_edit(self) -> None:
-        if self._current is None:
-            return
         text = self._key_of(self._current)[1].decode()
         if self._mask.found(text):
             words = "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
             self._turn_to(self._current, words)
         else:
-            self._write("edit", escaped(pretty(json.loads(text))), "")
+            text = pretty(json.loads(text))
+            if visible(text) != text:  # as JSON escapes, which are equal in value
+                text = "".join(part if visible(part) == part else json.dumps(part)[1:-1] for part in text)
+            self._write("edit", text, "")
 
     def _write(self, what: Literal["edit", "reason"], text: str, words: str) -> None:
         """Open the field, the caret at the first value of JSON."""
-        self._asked_key, self._words, self._writes = "", words, what
-        self.disarm()  # the field has the focus only later: what was typed behind the key decides nothing
+        self._writes, self.first_field = what, self._field
+        self.say(words)
+        self.look_again()  # the field has the focus only later: what was typed behind the key decides nothing
         self.add_class("-writing")
-        self._field.takes_lines = what == "edit"
         self._field.load_text(text)
         value = re.search(r'": "?', text)
         before = text[: value.end() if value is not None else len(text)]
         self._field.move_cursor((before.count("\n"), len(before) - before.rfind("\n") - 1))
         self._field.focus()
-        self._draw_words()
+        self._draw()
 
     def on_finished(self, event: Finished) -> None:
         event.stop()
         question, text = self._current, self._field.text
-        if question is not None and self._writes == "reason":
-            question.reject(text.strip())
-            self._turn_to(self._next())
-            self.focus()
-        elif question is not None:
-            try:
-                self.run_worker(self._check(question, text, read_arguments(text)), exclusive=True)
-            except TuiHostError as error:
-                self._complain(str(error))
+        if self._writes == "reason":
+            question.reject(text.replace("\n", " ").strip())
+            self._turn_to_next()
+            return
+        try:
+            self.run_worker(self._check(question, text, read_arguments(text)), exclusive=True)
+        except TuiHostError as error:
+            self.say(f"! {self._mask.values(str(error))}")
 
     async def _check(self, question: Question, text: str, edited: Mapping[str, JSON]) -> None:
-        misfits = await self._misfits(question.request.tool.schema, edited)
+        misfits = await self._host.misfits(question.request.tool.schema, edited)
         if self._current is not question or self._writes != "edit" or self._field.text != text:
             return  # it was left or changed meanwhile
         if misfits:
-            self._complain(self._listed(misfits))
+            self.say(f"! {self._told(misfits)}")
             return
         self._edits.pop(question.request.call, None)
         if (arguments := canonical(edited)) != question.request.arguments:
             self._edits[question.request.call] = arguments
         self._turn_to(question)
-        self.focus()
-
-    def _complain(self, words: str) -> None:
-        self._words = f"! {visible(self._mask.values(words), newlines=False)}"
-        self._draw_words()
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        event.stop()
-        if self._words.startswith("!"):
-            self._words = "press enter to check again"
-            self._draw_words()
 
 
-def flow(labels: Sequence[tuple[str, str]], width: int) -> list[Content]:
-    """Lay keys out in rows, each beside its effect."""
-    rows: list[Content] = []
-    for key, effect in labels:
-        label = Content.assemble((key, "bold $text-warning"), f" {effect}")
-        if rows and rows[-1].cell_length + 3 + label.cell_length <= width:
-            rows[-1] = Content.assemble(rows[-1], "   ", label)
-        else:
-            rows.append(label)
-    return rows
+def name_of(tool: Tool) -> str:
+    """Return the name of a tool: the server first, then the tool."""
+    return visible(tool_name(tool.server, tool.name), newlines=False)
 
 
-def escaped(text: str) -> str:
-    """Return JSON text whose invisible characters are JSON escapes, equal in value."""
-    if visible(text) == text:
-        return text
-    return "".join(character if visible(character) == character else json.dumps(character)[1:-1] for character in text)
+def claim_of(tool: Tool) -> str:
+    """Return the server's hints about a tool, as its claim; empty without any."""
+    claims = claims_of(tool)
+    return f"server claims: {claims}" if claims else ""

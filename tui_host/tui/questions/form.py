@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -20,7 +20,7 @@ from typing_extensions import override
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.visible import line, visible
 from tui_host.chat.call_arguments import pretty
-from tui_host.chat.schema_form import FormField, FormOption, text_of, value_of, whole_field
+from tui_host.chat.schema_form import FormField, FormOption, content_of, text_of, whole_field
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.status_lines import DIM
@@ -38,7 +38,7 @@ class Finished(Message):
 
 
 class TextField(KeysInOrder, TextArea):
-    """A field for text: `enter` finishes, `ctrl+j` begins a new line where the field `takes_lines`.
+    """A field for text: `enter` finishes, `ctrl+j` begins a new line.
 
     A prefilled text is untrusted: its invisible characters are shown as codes, and the original is kept until the person edits it.
     """
@@ -61,7 +61,6 @@ class TextField(KeysInOrder, TextArea):
     def __init__(self, text: str = "") -> None:
         super().__init__(highlight_cursor_line=False)
         self.cursor_blink = False
-        self.takes_lines = True
         self._original, self._shown = text, visible(text)
         self.load_text(self._shown)
         self.move_cursor(self.document.end)
@@ -75,8 +74,7 @@ class TextField(KeysInOrder, TextArea):
         if event.key == "enter":
             self.post_message(Finished())
         elif event.key in {"ctrl+j", "shift+enter", "shift+\r"}:
-            if self.takes_lines:
-                self.insert("\n")
+            self.insert("\n")
         else:
             return
         event.stop()
@@ -87,24 +85,12 @@ class TextField(KeysInOrder, TextArea):
         event.stop()
         event.prevent_default()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        pasted = self.replace(visible(text if self.takes_lines else text.replace("\n", " ")), *self.selection)
+        pasted = self.replace(visible(text), *self.selection)
         self.move_cursor(pasted.end_location)
-
-    @override
-    def action_copy(self) -> None:
-        if self.selected_text:
-            super().action_copy()
 
 
 class PickField(Widget, can_focus=True):
-    """A list of values: `up` and `down` move (and choose, where only one may be chosen), `space` chooses or unchooses.
-
-    Args:
-        options: The values.
-        chosen: The values chosen at the beginning.
-        changed: Called when a value was chosen or unchosen.
-        is_several: Whether several values may be chosen.
-    """
+    """A list of values: `up` and `down` move (and choose, where only one may be chosen), `space` chooses or unchooses."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", tooltip="move in a list of values, and choose; space too"),
@@ -118,12 +104,17 @@ class PickField(Widget, can_focus=True):
     PickField.-wrong { background: $error 20%; }
     """
 
-    def __init__(
-        self, options: Sequence[FormOption], chosen: list[str], changed: Callable[[], object], *, is_several: bool
-    ) -> None:
+    def __init__(self, options: Sequence[FormOption], text: str, *, is_several: bool) -> None:
         super().__init__()
-        self._options, self._changed, self._several, self.chosen = options, changed, is_several, chosen
-        self._cursor = next((number for number, option in enumerate(options) if option.value in chosen), 0)
+        values = [option.value for option in options]
+        quoted = [json.dumps(value, ensure_ascii=False) for value in values]  # as texts stand in a list
+        self._options, self._several = options, is_several
+        self.chosen = [value for value, item in zip(values, quoted, strict=True) if value == text or item in text]
+        self._cursor = values.index(self.chosen[0]) if self.chosen else 0
+
+    @property
+    def value(self) -> str:
+        return json.dumps(self.chosen) if self._several and self.chosen else "".join(self.chosen)
 
     @override
     def render(self) -> Content:
@@ -131,8 +122,7 @@ class PickField(Widget, can_focus=True):
         for number, option in enumerate(self._options):
             is_chosen = option.value in self.chosen
             mark = "☐☑"[is_chosen] if self._several else ("( )", "(*)")[is_chosen]
-            is_named = option.label == option.value or option.value in {"true", "false"}
-            value = "" if is_named else f"  ({line(option.value, LABEL_CHARACTERS)})"
+            value = "" if option.label == option.value else f"  ({line(option.value, LABEL_CHARACTERS)})"
             is_current = self.has_focus and number == self._cursor
             row = f"{'>' if is_current else ' '} {mark} {line(option.label, LABEL_CHARACTERS)}{value}"
             rows.append(Content.styled(row, "bold" if is_current else ""))
@@ -155,7 +145,6 @@ class PickField(Widget, can_focus=True):
         else:
             self.chosen = [*self.chosen, value] if self._several else [value]
         self.refresh()
-        self._changed()
 
     def action_finish(self) -> None:
         self.post_message(Finished())
@@ -169,90 +158,43 @@ class PickField(Widget, can_focus=True):
 class FieldRow(Vertical):
     """A field with its label, its description, and what is wrong with its value."""
 
-    DEFAULT_CSS = """
-    FieldRow {
-        height: auto;
-        margin-bottom: 1;
-        & > Static { height: auto; }
-        & > .row-secret { color: $text-warning; text-style: bold; }
-        & > .row-trouble { color: $text-error; display: none; }
-        & > .row-trouble.-shown { display: block; }
-    }
-    """
+    DEFAULT_CSS = "FieldRow { height: auto; margin-bottom: 1; } FieldRow > Static { height: auto; }"
 
     def __init__(self, field: FormField, text: str, *, warns: bool) -> None:
         super().__init__()
         self.field = field
-        self._warns = warns and field.asks_secret
-        self._is_touched = False
-        options = _TRUTHS if field.kind == "boolean" else field.options
+        need = "required" if field.required else "optional"
+        hints = line(", ".join(filter(None, (need, field.hint, "default" if field.default else ""))), LABEL_CHARACTERS)
+        self._head = [Content.assemble((line(field.label, LABEL_CHARACTERS), "bold"), (f"  {hints}", DIM))]
+        if field.description:
+            name = f"{field.name}: " if field.label != field.name else ""
+            self._head.append(Content.styled(line(f"{name}{field.description}", DESCRIPTION_CHARACTERS), DIM))
+        if warns and field.asks_secret:
+            self._head.append(Content.styled(SECRET, "bold $text-warning"))
+        self._words = Static(markup=False)
         self.input: TextField | PickField = TextField(text)
-        if options:
-            is_several = field.kind == "choices"
-            quoted = {option.value: json.dumps(option.value, ensure_ascii=False) for option in options}
-            chosen = [value for value in quoted if (quoted[value] in text if is_several else value == text)]
-            self.input = PickField(options, chosen, self.check, is_several=is_several)
-        self._trouble = Static(classes="row-trouble", markup=False)
+        if options := _TRUTHS if field.kind == "boolean" else field.options:
+            self.input = PickField(options, text, is_several=field.kind == "choices")
+        self.complain("")
 
     @override
     def compose(self) -> ComposeResult:
-        field = self.field
-        need = "required" if field.required else "optional"
-        hints = line(", ".join(filter(None, (need, field.hint, "default" if field.default else ""))), LABEL_CHARACTERS)
-        label = Content.assemble((line(field.label, LABEL_CHARACTERS), "bold"), (f"  {hints}", DIM))
-        yield Static(label, markup=False)
-        if field.description:
-            name = f"{field.name}: " if field.label != field.name else ""
-            about = line(f"{name}{field.description}", DESCRIPTION_CHARACTERS)
-            yield Static(Content.styled(about, DIM), markup=False)
-        if self._warns:
-            yield Static(Content(SECRET), classes="row-secret", markup=False)
-        yield self.input
-        yield self._trouble
+        yield from (self._words, self.input)
 
     @property
     def text(self) -> str:
-        if isinstance(self.input, TextField):
-            return self.input.value
-        if self.field.kind == "choices":
-            return json.dumps(self.input.chosen) if self.input.chosen else ""
-        return "".join(self.input.chosen)
-
-    def check(self) -> tuple[bool, JSON]:
-        """Show at the field what is wrong with its value; returns whether the value is usable, and the value."""
-        text = self.text
-        try:
-            value = value_of(self.field, text) if text or self.field.required else None
-        except TuiHostError as error:
-            self.complain(str(error))
-            return False, None
-        self.complain("")
-        return True, value
+        return self.input.value
 
     def complain(self, words: str) -> None:
         self.input.set_class(bool(words), "-wrong")
-        self._trouble.set_class(bool(words), "-shown")
-        self._trouble.update(Content(line(f"! {words}", 400)))
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        event.stop()
-        self._is_touched = True
-        if self.input.has_class("-wrong"):
-            self.check()
-
-    def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        if event.widget is self.input and self._is_touched:
-            self.check()
+        trouble = [Content.styled(line(f"! {words}", 400), "$text-error")] if words else []
+        self._words.update(Content("\n").join([*self._head, *trouble]))
 
 
 class FormView(Vertical):
-    """A form: a row for each field, or one row for all values as JSON, such as where the fields are too many.
+    """A form: a row for each field, or one row for all values as JSON, also where fields are too many or values have none.
 
-    Args:
-        fields: The fields.
-        given: Values in place of the defaults; a field that is not among them is empty.
-        as_json: Whether the values are written as JSON; so are values that the form has no fields for.
-        warns: Whether fields that ask for secrets are pointed out.
+    Values that are `given` stand in place of the defaults. A form that `warns` points out fields that ask for secrets.
     """
 
     # At once, before the app passes on the next key: what was typed ahead behind the tab belongs to the next field.
@@ -287,15 +229,17 @@ class FormView(Vertical):
         yield from self.rows
 
     def content(self) -> Mapping[str, JSON] | None:
-        """Return the values; None if a value is wrong, after the first such field got the focus. Empty fields are left out."""
-        checked = [(row, *row.check()) for row in self.rows]
-        for row, is_usable, _ in checked:
-            if not is_usable:
-                row.input.focus()
-                return None
-        if self.is_whole:
-            return mapping(checked[0][2])
-        return {row.field.name: value for row, _, value in checked if row.text or row.field.required}
+        """Return the values, without the empty fields; None if one is wrong, which its field says and gets the focus."""
+        for row in self.rows:
+            row.complain("")
+        try:
+            values = content_of([row.field for row in self.rows], {row.field.name: row.text for row in self.rows})
+        except TuiHostError as error:
+            wrong = next(row for row in self.rows if row.field.name == error.where)
+            wrong.complain(error.what)
+            wrong.input.focus()
+            return None
+        return mapping(values[self.rows[0].field.name]) if self.is_whole else values
 
     def on_finished(self, event: Finished) -> None:
         inputs: list[Widget] = [row.input for row in self.rows]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.containers import Container, VerticalScroll
+from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -26,28 +27,27 @@ MOVING = frozenset(
     ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "p", "d", "ctrl+p")
 ) | frozenset(action.key for action in ACTIONS)
 """Keys that work at once and restart the quiet period: for moving around, and those that work everywhere."""
-BUTTON_CHARACTERS = 28
-"""Largest length of a button, so that no button stands outside of a screen of 60 columns."""
+BUTTON_CHARACTERS = 28  # so that no button stands outside of a screen of 60 columns
+WORDS_CHARACTERS, MESSAGE = 600, "bold $text-warning"
 REPAINT_SECONDS = 0.05
 
 
-def paragraphs(text: str, width: int, style: str = "") -> list[Content]:
-    """Wrap visible text into lines; none for an empty text."""
+def paragraphs(text: str, width: int, style: str = "", most: int = 100) -> list[Content]:
+    """Wrap visible text into lines, the last of the `most` tells where more are hidden; none for an empty text."""
     rows = text.split("\n") if text else ()
-    return [Content.styled(row[start:end], style) for row in rows for start, end in fill(row, width)]
+    lines = [Content.styled(row[start:end], style) for row in rows for start, end in fill(row, width)]
+    if len(lines) > most:
+        lines[most - 1 :] = [Content.assemble(lines[most - 1].truncate(max(1, width - 1)), "…")]
+    return lines
 
 
 class Rows(Widget):
-    """Lines that are made for the width; none take no room, and the last one tells where more are hidden.
-
-    Args:
-        make: Returns the lines for a width in cells.
-    """
+    """Lines that are made for the width; none take no room."""
 
     DEFAULT_CSS = "Rows { height: auto; }"
 
-    def __init__(self, make: Callable[[int], Sequence[Content]], id: str) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id)
+    def __init__(self, make: Callable[[int], Sequence[Content]]) -> None:
+        super().__init__()
         self._make = make
 
     @override
@@ -56,37 +56,23 @@ class Rows(Widget):
 
     @override
     def render(self) -> Content:
-        width, height = self.content_size
-        rows = list(self._make(max(1, width)))
-        if len(rows) > height > 0:
-            rows[height - 1 :] = [Content.assemble(rows[height - 1].truncate(max(1, width - 1)), "…")]
-        return Content("\n").join(rows)
+        return Content("\n").join(self._make(max(1, self.content_size.width)))
 
 
 class AskButton(Static, can_focus=True):
-    """A button, pressed with `enter` or by a click.
+    """A button, pressed with `enter` or by a click."""
 
-    Args:
-        label: The words.
-        action: Run when the button is pressed.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "press", "press", tooltip="press the button"),
-        Binding("left", "app.focus_previous"),
-        Binding("right", "app.focus_next"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", "press", tooltip="press the button")]
     DEFAULT_CSS = """
     AskButton { width: auto; height: 1; padding: 0 1; margin-right: 1; background: $boost; text-style: bold; }
     AskButton:focus { background: $primary; color: $text; }
     """
 
+    @dataclass
     class Pressed(Message):
-        """Posted when a button is pressed."""
+        """Posted when a button is pressed, with what to do."""
 
-        def __init__(self, action: Callable[[], None]) -> None:
-            super().__init__()
-            self.action = action
+        action: Callable[[], None]
 
     def __init__(self, label: str, action: Callable[[], None]) -> None:
         super().__init__(Content(f"[ {line(label, BUTTON_CHARACTERS)} ]"), markup=False)
@@ -95,30 +81,25 @@ class AskButton(Static, can_focus=True):
     def action_press(self) -> None:
         self.post_message(self.Pressed(self._action))
 
-    def on_click(self) -> None:
-        self.post_message(self.Pressed(self._action))
-
-
-class AskBody(VerticalScroll, can_focus=False):
-    """The part of a question that scrolls."""
-
-    DEFAULT_CSS = (
-        "AskBody { height: auto; scrollbar-size-vertical: 1; } AskBody > Static { height: auto; margin-bottom: 1; }"
-    )
+    on_click = action_press
 
 
 class QuestionPanel(Container, can_focus=True):
     """A question over the chat. Base of the approval and of the panels for what servers ask.
 
     The app calls `swallow` with each key, paste and mouse button before any other widget gets it, and `look` at the screen's rate.
-
-    Attributes:
-        DECIDING: The keys that decide; all others restart the quiet period. Empty for every key.
-        QUIET_SECONDS: How long no key decides after the question was painted.
     """
 
-    DECIDING: ClassVar[frozenset[str]] = frozenset()
-    QUIET_SECONDS: ClassVar[float] = 0.5
+    DECIDING: ClassVar[frozenset[str]] = frozenset()  # the keys that decide, others begin a quiet period; empty for all
+    QUIET_SECONDS: ClassVar[float] = 0.5  # how long no key decides after the question was painted
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll(-1)", tooltip="scroll; pageup, pagedown, home and end too"),
+        Binding("down", "scroll(1)"),
+        Binding("pageup", "scroll(-1, 'page')"),
+        Binding("pagedown", "scroll(1, 'page')"),
+        Binding("home", "scroll(-1, 'end')"),
+        Binding("end", "scroll(1, 'end')"),
+    ]
     DEFAULT_CSS = """
     QuestionPanel {
         height: auto;
@@ -130,51 +111,71 @@ class QuestionPanel(Container, can_focus=True):
         background: $surface;
         padding: 0 1;
         &:focus-within { border: round $primary; }
-        & > #question-message { max-height: 4; color: $text-warning; text-style: bold; }
-        & > #question-keys { color: $text-muted; }
+        & > Rows { color: $text-muted; }
     }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scrolled: Widget, make_keys: Callable[[int], Sequence[Content]]) -> None:
         super().__init__()
-        self.message = Rows(self.message_rows, "question-message")
-        self.keys = Rows(self.key_rows, "question-keys")
+        self.scrolled = scrolled  # gives way where there is no room for everything
+        self.first_field: Widget = self  # what takes the focus
+        self.foot = Rows(lambda width: [*paragraphs(self.message, width, MESSAGE, 4), *make_keys(width)])
+        self.words = ""  # about the last key
+        self.asked = ""  # what decides if it comes again, as the words say
         self.hint = ""  # about the last key that decided nothing
         self._armed_at = inf  # the time from which keys decide; infinite until the question is painted
         self._was_here = False
-        self._corner = ""
 
-    # What each kind of question says.
-
-    @property
-    def scrolled(self) -> Widget:
-        """The part that gives way where there is no room for everything."""
-        raise NotImplementedError
+    # What is shown.
 
     @property
-    def first_field(self) -> Widget:
-        """What takes the focus."""
-        return self
+    def message(self) -> str:
+        return self.words
 
     @property
-    def is_writing(self) -> bool:
-        """Whether the keys are text, which decides nothing."""
-        return False
-
-    def message_rows(self, width: int) -> Sequence[Content]:
-        raise NotImplementedError
-
-    def key_rows(self, width: int) -> Sequence[Content]:
-        raise NotImplementedError
-
-    def corner(self, *, is_ready: bool) -> str:
-        """Return the words at the lower right: whether keys decide now, or why the last one did not."""
+    def corner(self) -> str:
+        """The words at the lower right: whether keys decide now, or why the last one did not."""
+        if self.is_text or not self.is_here:
+            return "" if self.is_here else "tab goes back to decide"
         if "too early" in self.hint:
-            return f"{self.hint}; {'press it again' if is_ready else 'wait'}"
-        return self.hint or ("ready" if is_ready else "…")
+            return f"{self.hint}; {'press it again' if self.is_armed else 'wait'}"
+        return self.hint or ("ready" if self.is_armed else "…")
 
-    def appeared(self) -> None:
-        """Called after the question was painted."""
+    def say(self, words: str, asked: str = "") -> None:
+        """Show words about the last key, and remember what decides if it comes again."""
+        self.words, self.asked = line(words, WORDS_CHARACTERS), asked
+        self.foot.refresh(layout=True)
+
+    def is_again(self, asked: str, words: str) -> bool:
+        """Whether something was asked for the second time. The first time say so, and begin a new quiet period."""
+        is_second = self.asked == asked
+        if not is_second:
+            self.say(words, asked)
+            self.look_again()
+        return is_second
+
+    def share_room(self) -> None:
+        """Give the part that scrolls the height that the other parts leave."""
+        parent = self.parent
+        if isinstance(parent, Widget) and parent.size.height:
+            taken = sum(part.outer_size.height for part in self.children if part is not self.scrolled and part.display)
+            self.scrolled.styles.max_height = max(1, parent.size.height - 2 - taken)
+
+    def _show_corner(self) -> None:
+        corner = Content(self.corner)
+        if self.border_subtitle != corner.markup:  # which is painted anew with each setting
+            self.border_subtitle = corner
+
+    def look(self) -> None:
+        """Follow what has changed around the panel."""
+        if self.is_attached:
+            self._notice_focus()
+            self.share_room()
+            self._show_corner()
+
+    def action_scroll(self, step: int, unit: Literal["line", "page", "end"] = "line") -> None:
+        lines = {"line": 1, "page": max(1, self.scrolled.scrollable_content_region.height - 1), "end": 1 << 30}[unit]
+        self.scrolled.scroll_relative(y=step * lines, animate=False, force=True)
 
     # Keys that come too early.
 
@@ -183,6 +184,11 @@ class QuestionPanel(Container, can_focus=True):
         """Whether the focus is in the panel; Textual's `has_focus` comes later than the keys that the focus brings."""
         focused = self.screen.focused
         return focused is not None and self in focused.ancestors_with_self
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the keys are text of a field, where some keys decide: text decides nothing."""
+        return bool(self.DECIDING) and self.is_here and self.screen.focused is not self
 
     @property
     def is_armed(self) -> bool:
@@ -195,40 +201,41 @@ class QuestionPanel(Container, can_focus=True):
             self.look_again()
         key = event.key if isinstance(event, events.Key) else ""
         is_deciding = key in self.DECIDING or not self.DECIDING
-        if self.is_here and (self.is_writing or (is_deciding and event.time >= self._armed_at)):
+        if self.is_text or (self.is_here and is_deciding and event.time >= self._armed_at):
             self.hint = ""
             return False
         self.note(event)
         if not self.is_here or not isinstance(event, events.Key | events.Paste):
             return False
+        is_moving = key in MOVING
         early = f"{'esc' if key == 'escape' else key or 'a paste'} came too early and was ignored"
-        self.hint = early if is_deciding else "y or n decides"
-        if key in MOVING:
-            self.hint = ""
+        self.hint = "y or n decides"
+        if is_moving or is_deciding:
+            self.hint = "" if is_moving else early
+        elif self.asked:
+            # Such as the rest of a terminal's answer, behind an escape that was its beginning.
+            self.say("")
+            self.look_again()
         self._show_corner()
-        return key not in MOVING
+        return not is_moving
 
     def note(self, event: events.Event) -> None:
         """Restart the quiet period after something that decides nothing, here or on another screen."""
         if self._armed_at != inf:
             self._armed_at = max(self._armed_at, event.time + self.QUIET_SECONDS)
 
-    def disarm(self) -> None:
-        """Let no key decide until the next quiet period has passed."""
+    def look_again(self) -> None:
+        """Let no key decide until the quiet period after the next paint has passed."""
         self._armed_at = inf
         self._show_corner()
+        self.call_after_refresh(self.appeared)
 
-    def look_again(self) -> None:
-        """Begin a new quiet period after the next paint."""
-        self.disarm()
-        self.call_after_refresh(self._painted)
-
-    def _painted(self) -> None:
+    def appeared(self) -> None:
+        """Begin the quiet period now that the question was painted, unless the terminal has not read it yet."""
         if textual_private.writes_waiting(self):
-            self.set_timer(REPAINT_SECONDS, self._painted)
-            return
-        self._armed_at = time.monotonic() + self.QUIET_SECONDS
-        self.appeared()
+            self.set_timer(REPAINT_SECONDS, self.appeared)
+        else:
+            self._armed_at = time.monotonic() + self.QUIET_SECONDS
 
     def _notice_focus(self) -> None:
         """Coming back is a new look at the question."""
@@ -236,29 +243,7 @@ class QuestionPanel(Container, can_focus=True):
         if self._was_here and not was_here:
             self.look_again()
 
-    # What is shown.
-
     def on_mount(self) -> None:
         if all(node.display for node in self.ancestors_with_self if isinstance(node, Widget)):
             self.screen.set_focus(self.first_field, scroll_visible=False)  # at once: the quiet period begins but once
         self.look()
-
-    def look(self) -> None:
-        """Follow what has changed around the panel."""
-        if self.is_attached:
-            self._notice_focus()
-            self.share_room()
-            self._show_corner()
-
-    def share_room(self) -> None:
-        """Give the part that scrolls the height that the other parts leave."""
-        parent = self.parent
-        if isinstance(parent, Widget) and parent.size.height:
-            taken = sum(part.outer_size.height for part in self.children if part is not self.scrolled and part.display)
-            self.scrolled.styles.max_height = max(1, parent.size.height - 2 - taken)
-
-    def _show_corner(self) -> None:
-        words = self.corner(is_ready=self.is_armed)
-        if words != self._corner:
-            self._corner = words
-            self.border_subtitle = Content(words)

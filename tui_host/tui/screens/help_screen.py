@@ -21,7 +21,7 @@ from tui_host.tui import screens
 from tui_host.tui.keys import ACTIONS, Key, keys_of
 from tui_host.tui.markdown.page import Inks
 from tui_host.tui.questions.approval import Approval
-from tui_host.tui.questions.elicitation import AskPanel
+from tui_host.tui.questions.ask_panels import AskPanel
 from tui_host.tui.screens.main_screen import MainScreen
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.details.detail_panel import Detail

@@ -1,0 +1,253 @@
+"""The panels for what servers ask: a form, a page to visit, a login, and sampling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+from typing_extensions import override
+
+from tui_host.capture.visible import line, visible
+from tui_host.chat.call_arguments import pretty, read_arguments
+from tui_host.chat.schema_form import fields_of
+from tui_host.errors import JSON, TuiHostError
+from tui_host.host.host import Host
+from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
+from tui_host.tui.host_mask import mask_of
+from tui_host.tui.questions.addresses import address_of, open_in_browser
+from tui_host.tui.questions.asks import Asks, OpenAsk
+from tui_host.tui.questions.form import FieldRow, Finished, FormView, TextField
+from tui_host.tui.questions.panel import AskButton, QuestionPanel, paragraphs
+
+TEXT_CHARACTERS = 20_000
+"""Largest number of characters of a server's text to show."""
+READ_LINES = 1_000
+"""Lines of JSON that scroll with the question: what is sent must be read, not looked for in a field of ten lines."""
+GIVEN_UP = "Its server took this question back: nothing was sent, and nothing can be. What you wrote stays until you press escape."
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
+
+
+class AskPanel(QuestionPanel):
+    """Shows one question of a server, and gives the person's answer to it. Base of the panels for each kind of question."""
+
+    STAYS: ClassVar[bool] = True  # with what was written in it, once its server took the question back
+    KEYS: ClassVar[str] = "tab to Send, enter sends   ctrl+d declines   escape cancels"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab,shift+tab", "", tooltip="go to the next field or button; letters are text in the fields"),
+        Binding("enter", "", tooltip="in a field: go to the next one; on a button: press it"),
+        Binding("space", "", key_display="up down, space", tooltip="move in a list of values, and choose"),
+        Binding("ctrl+d", "refuse('decline')", "decline", priority=True, tooltip="decline"),
+        Binding("escape", "refuse('cancel')", "cancel", priority=True, tooltip="close the question without an answer"),
+    ]
+    DEFAULT_CSS = """
+    AskPanel {
+        & > Horizontal { height: 1; }
+        & > VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
+        & > VerticalScroll > Static { height: auto; margin-bottom: 1; }
+    }
+    """
+
+    def __init__(
+        self, ask: OpenAsk, asks: Asks, host: Host, parts: Sequence[Widget], buttons: Sequence[AskButton]
+    ) -> None:
+        self._body = VerticalScroll(*parts, can_focus=False)
+        left = "escape closes   ctrl+c copies"
+        super().__init__(self._body, lambda width: paragraphs(left if ask.answer.cancelled() else self.KEYS, width))
+        self.ask, self.host, self._asks = ask, host, asks
+        self._buttons = [*buttons, AskButton("Decline all", self._decline_all)]
+        self._is_left = False
+        self.border_title = Content(f"{line(ask.server, 30)} {ask.words}")
+
+    @override
+    def compose(self) -> ComposeResult:
+        yield from (self._body, Horizontal(*self._buttons), self.foot)
+
+    # From appearing to the answer.
+
+    @property
+    def stays(self) -> bool:
+        # Though nobody waits: keys meant for it must not reach the prompt.
+        return self.STAYS and self.ask.answer.cancelled() and not self._is_left
+
+    @override
+    def look(self) -> None:
+        super().look()
+        if self.ask.answer.cancelled() and self.words != GIVEN_UP:
+            self.border_title = Content(f"{line(self.ask.server, 30)} waits no more")
+            self.say(GIVEN_UP)
+
+    @property
+    @override
+    def corner(self) -> str:
+        behind = self._asks.behind(self.ask)
+        return f"1 of {behind + 1}   {super().corner}" if behind else super().corner
+
+    def on_descendant_focus(self) -> None:
+        self.hint = self.asked = ""
+
+    def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
+        event.stop()
+        if self.is_armed and not self.ask.answer.cancelled():
+            event.action()
+
+    def on_finished(self, event: Finished) -> None:
+        """After the last field: say how to send."""
+        event.stop()
+        self.say("tab goes to the buttons; enter there sends")
+
+    def _decline_all(self) -> None:
+        server = line(self.ask.server, 40)
+        words = f"Press it again to decline this and all further questions of {server}, until it is connected again."
+        if self.is_again("all", words):
+            self._asks.decline_all(self.ask.server)
+            self.action_refuse("decline")
+
+    def action_refuse(self, how: Literal["decline", "cancel"]) -> None:
+        """Decline, or close without an answer: a form and a page are answered so, everything else gets none."""
+        if self.is_armed:
+            self._is_left = True
+            self.ask.give(ElicitationAnswer(action=how) if isinstance(self.ask.asked, Elicitation) else None)
+
+
+def reason(host: Host, message: str, mistake: str = "") -> Static:
+    """Return the server's words about its question: secrets masked, one blank line at a time, cut with the length of the rest."""
+    mask, further = mask_of(host), len(message) - TEXT_CHARACTERS
+    words = visible(_BLANK_LINES.sub("\n\n", mask(message[:TEXT_CHARACTERS]).strip()))
+    parts = [words or "(The server does not say why.)"]
+    if further > 0:
+        parts.append(f"… and {further:,} more characters")
+    if mistake:
+        parts.append(f"! {visible(mask(mistake[:TEXT_CHARACTERS]).strip())}")
+    return Static(Content("\n".join(parts)), markup=False)
+
+
+class FormPanel(AskPanel):
+    """Asks to fill in a form."""
+
+    def __init__(self, ask: OpenAsk, asked: Elicitation, asks: Asks, host: Host) -> None:
+        self._schema = asked.schema
+        self._form = FormView(fields_of(asked.schema), warns=True)
+        self._seen: set[FieldRow] = set()  # the rows whose value was on the screen
+        parts = [reason(host, asked.message, asked.mistake), self._form]
+        super().__init__(ask, asks, host, parts, [AskButton("Send", self._send)])
+        self.first_field = self._form.rows[0].input if self._form.rows else self
+
+    @override
+    def look(self) -> None:
+        super().look()
+        shown = self.scrolled.content_region
+        self._seen |= {row for row in self._form.rows if row.is_attached and row.input.region.overlaps(shown)}
+
+    def _send(self) -> None:
+        content = self._form.content()
+        unseen = next((row for row in self._form.rows if row not in self._seen), None)
+        if content is None:
+            self.say("Correct the field that is marked, then send.")
+        elif unseen is not None:
+            self.say("This field was not shown yet. Read it, then go on to Send.")
+            unseen.input.focus()
+        else:
+            self.run_worker(self._check(content))
+
+    async def _check(self, content: Mapping[str, JSON]) -> None:
+        """Check limits, formats and patterns, which may take for ever, in a process of their own; then send."""
+        misfits = await self.host.misfits(self._schema, content)
+        for row in self._form.rows:
+            own = [misfit for misfit in misfits or () if misfit.startswith(f"{row.field.name}: ")]
+            row.complain("; ".join(misfit.removeprefix(f"{row.field.name}: ") for misfit in own))
+        if misfits:
+            self.say(f"This does not fit: {'; '.join(misfits)}")
+        else:
+            self.ask.give(ElicitationAnswer(action="accept", content=content))
+
+
+class AddressPanel(AskPanel):
+    """Shows an address with its host, opens it by a key, and asks to visit it or to log in there."""
+
+    STAYS = False  # it closes because the browser is back, or the server saw the visit
+    KEYS = "o opens   ctrl+c copies   tab to the buttons, enter goes on   ctrl+d declines   escape cancels"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("o", "open", "open", tooltip="open the address of a page in the browser")
+    ]
+
+    def __init__(self, ask: OpenAsk, asked: Elicitation | Login, asks: Asks, host: Host) -> None:
+        self._address = address = address_of(asked.url)
+        self._redirect, self._pasted = getattr(asked, "redirect", ""), TextField()
+        rows = [
+            Content.assemble("host        ", (line(address.host, 200) or "(none)", "bold")),
+            Content(f"address     {visible(address.text, newlines=False)}"),
+            *(Content.styled(f"! {line(note, 300)}", "bold $text-warning") for note in address.notes),
+        ]
+        shown = Static(Content("\n").join(rows), markup=False)
+        buttons = [AskButton("Open (o)", self.action_open)] if address.may_open else []
+        if isinstance(asked, Login):
+            words = (
+                "The browser's answer arrives here by itself. If the browser runs on another machine, paste the address that it shows"
+                f" at the end here; the address begins with {line(asked.redirect, 200)}"
+            )
+            why = reason(host, asked.reason or "The server wants to know who you are.")
+            parts: list[Widget] = [why, shown, Static(Content(words), markup=False), self._pasted]
+            buttons.append(AskButton("Use address", self._use))
+        else:
+            parts = [reason(host, asked.message), shown]
+            label = "Done, call again" if asked.is_retry else "Done, go on"
+            buttons.append(AskButton(label, lambda: ask.give(ElicitationAnswer(action="accept"))))
+        super().__init__(ask, asks, host, parts, buttons)
+
+    @property
+    def current_source(self) -> tuple[str, str]:
+        return "address", self._address.text
+
+    def action_open(self) -> None:
+        if self.is_armed and self._address.may_open:
+            self.run_worker(self._open())
+        elif self.is_armed:
+            self.say("This address is not opened from here; ctrl+c copies it.")
+
+    async def _open(self) -> None:
+        words = "No browser was found here. ctrl+c copies the address; open it elsewhere."
+        if await open_in_browser(self._address.text, self.host.settings.environment):
+            words = f"{line(self._address.host, 60)} was opened in the browser. Come back here when you are done."
+        self.say(words)
+
+    def _use(self) -> None:
+        text = self._pasted.value.strip()
+        if text.startswith(self._redirect):
+            self.ask.give(text)
+        else:
+            self.say(f"The pasted address must begin with {line(self._redirect, 200)}")
+            self._pasted.focus()
+
+
+class SamplingPanel(AskPanel):
+    """Shows what a server asks the person's model, or the model's answer, as JSON to be edited and sent, or kept back."""
+
+    KEYS = "tab to Send, enter sends   ctrl+d, escape refuse"
+
+    def __init__(self, ask: OpenAsk, asked: SamplingRequest | SamplingAnswer, asks: Asks, host: Host) -> None:
+        self._asked = asked
+        self._text = TextField(pretty(asked.params if isinstance(asked, SamplingRequest) else asked.result))
+        self._text.move_cursor((0, 0))
+        self._text.styles.max_height = READ_LINES
+        receiver = (asked.model or "the model") if isinstance(asked, SamplingRequest) else ask.server
+        super().__init__(ask, asks, host, [self._text], [AskButton(f"Send to {receiver}", self._send)])
+
+    def _send(self) -> None:
+        try:
+            value = read_arguments(self._text.value)
+        except TuiHostError as error:
+            self.say(str(error))
+            self._text.focus()
+            return
+        if isinstance(self._asked, SamplingRequest):
+            self.ask.give(replace(self._asked, params=value))
+        else:
+            self.ask.give(SamplingAnswer(result=value))
