@@ -205,7 +205,7 @@ async def test_escape_goes_back_one_level(app: Running) -> None:
             assert ask.lines[:-1] != before
             await ask.press("escape")
             await ask.armed()
-            assert ask.lines[:-1] == before
+            await app.until(lambda: ask.lines[:-1] == before)
         await ask.decide("escape")
         assert ask.verdicts == [""]
         await ask.decide("n")  # any other decision counts as ever
@@ -373,7 +373,7 @@ async def test_where_the_arguments_cannot_be_seen_nothing_can_be_approved(app: R
     async with asking(app, question()) as ask:
         for width, height in ((60, 6), (24, 20), (30, 6)):
             await app.pilot.resize_terminal(width, height)
-            await app.until(lambda: "Too small to approve" in ask.text)
+            await ask.until_said("Too small to approve: enlarge or press n.")
             await ask.decide("y", "a", "Y", "A", "A")
             assert ask.verdicts == [""]
         await ask.decide("n")

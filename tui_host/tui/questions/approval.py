@@ -18,13 +18,13 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.answers.values import Values
-from tui_host.capture.visible import hidden, tool_name, visible
+from tui_host.capture.visible import hidden, line, tool_name, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.chat.policy import Question
 from tui_host.chat.session import Session
 from tui_host.errors import JSON, TuiHostError
 from tui_host.host.host import Host
-from tui_host.servers.catalog import Tool, claims_of
+from tui_host.servers.catalog import claims_of
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.keys import keys_of
@@ -64,12 +64,14 @@ class Approval(QuestionPanel):
 
     DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,a", "once", "once", key_display="y/a", tooltip="approve this call, once shown to its end"),
-        Binding("e", "edit", "edit", tooltip="edit the arguments, then approve"),
-        Binding("A", "session", "session", tooltip="twice: approve this tool for the rest of the session"),
-        Binding("Y", "all", "all", tooltip="approve all that remain, once the whole arguments of each were shown"),
+        Binding("y,a", "approve('y')", "once", key_display="y/a", tooltip="approve this call, once shown to its end"),
+        Binding("e", "write('edit')", "edit", tooltip="edit the arguments, then approve"),
+        Binding("A", "approve('A')", "session", tooltip="twice: approve this tool for the rest of the session"),
+        Binding(
+            "Y", "approve('Y')", "all", tooltip="approve all that remain, once the whole arguments of each were shown"
+        ),
         Binding("n", "no", "no", tooltip="reject"),
-        Binding("r", "because", "because…", tooltip="reject with a reason that the model is told"),
+        Binding("r", "write('reason')", "because…", tooltip="reject with a reason that the model is told"),
         Binding("escape", "back", "stop", key_display="esc esc", tooltip="reject and stop the turn; or leave a field"),
         Binding("tab", "", "look", tooltip="look around in the inspector, and back; no key decides there"),
         Binding("left", "step(-1)", "others", tooltip="go to the call before or after, where several wait"),
@@ -177,8 +179,8 @@ class Approval(QuestionPanel):
                 self._notes[key] = {}
                 self.run_worker(self._note_values(key), group="notes")
             self._draw_arguments(question, key)
-        for rows in (self._head, self.foot):
-            rows.refresh(layout=True)
+        self._head.refresh(layout=True)
+        self.foot.refresh(layout=True)
 
     def _draw_arguments(self, question: Question, key: CallKey, *, stays: bool = False) -> None:
         hide, notes, text = self._mask.values, self._notes[key], key[1].decode()
@@ -209,9 +211,10 @@ class Approval(QuestionPanel):
         current = self._left.index(self._current) if self._current in self._left else 0
         return self._left[max(0, current - most + 1) :][:most]
 
-    def _row_of(self, question: Question, width: int) -> tuple[Content, bool, bool]:
-        """Return a call's line, whether its arguments stand there whole, and whether the server's claim does."""
-        name = clip(name_of(question.request.tool), width - 2)
+    def _row_of(self, question: Question, width: int) -> tuple[Content, bool, str]:
+        """Return a call's line, whether its arguments stand there whole, and the server's claim if it has no room there."""
+        tool, is_current = question.request.tool, question is self._current
+        name = clip(tool_name(tool.server, tool.name), width - 2)
         room = width - 3 - cell_len(name)
         shown, is_whole = "", room >= 0
         if len(self._left) > 1:  # else the arguments stand below alone
@@ -219,21 +222,19 @@ class Approval(QuestionPanel):
             masked = visible(self._mask.values(text[: ROW_CHARACTERS + SECRET_CHARACTERS]), newlines=False)
             shown = f" {clip(masked, room)}" if room >= ARGUMENT_CELLS else ""
             is_whole = bool(shown) and len(text) <= ROW_CHARACTERS and cell_len(masked) <= room
-        is_current, claim = question is self._current, claim_of(question.request.tool)
-        left = f"{'>' if is_current else ' '} {name}{shown}"
-        gap = width - cell_len(left) - len(claim)
-        has_claim = bool(claim) and is_whole and gap >= 2
-        right = f"{' ' * gap}{claim}" if has_claim else ""
-        look = "bold $foreground" if is_current else "$text-muted"
-        return Content.assemble((left, look), (right, "$text-muted")), is_whole, has_claim
+        left = Content.styled(f"{'>' if is_current else ' '} {name}{shown}", "bold $foreground" if is_current else "")
+        claim = f"server claims: {claims}" if (claims := claims_of(tool)) else ""
+        gap = width - left.cell_length - len(claim)
+        if not claim or not is_whole or gap < 2:
+            return left, is_whole, claim
+        return Content.assemble(left, " " * gap, claim), is_whole, ""
 
     def _head_rows(self, width: int) -> Sequence[Content]:
         """Return the calls, and below them the beginning of the current one's description."""
         rows = [self._row_of(waiting, width)[0] for waiting in self._listed]
         if self._shows == "description" or self.has_class("-tiny"):
             return rows
-        claim = "" if self._row_of(self._current, width)[2] else claim_of(self._current.request.tool)
-        most = 1 if self.has_class("-low") else 3
+        claim, most = self._row_of(self._current, width)[2], 1 if self.has_class("-low") else 3
         return [*rows, *paragraphs(self._text_of(self._current, claim, 8 * width), width, most=most)]
 
     def _text_of(self, question: Question, claim: str = "", limit: int | None = None) -> str:
@@ -314,49 +315,34 @@ class Approval(QuestionPanel):
 
     # Deciding.
 
-    def _may_approve(self, key: str) -> Question | None:
-        """Return the current question if its arguments were shown to their end; otherwise show the end and say so."""
-        question = self._current
+    def action_approve(self, key: Literal["y", "A", "Y"]) -> None:
+        """Approve the call, its tool, or all that remain, once the arguments were shown to their end; else show the end."""
+        question, left = self._current, self._left
+        unseen = [waiting for waiting in left if self._key_of(waiting) not in self._seen]
+        name = line(tool_name(question.request.tool.server, question.request.tool.name), 200)
+        again = (
+            f"Press A again to run every call of {name}, as defined now, without asking for the rest of this session."
+        )
         if not question.open or self.has_class("-tiny"):
-            return None
+            return
         if self._shows == "description":
             self._shows = ""
             self._turn_to(question, f"These are the arguments. Press {key} again to approve.")
-        elif self._key_of(question) not in self._seen:
+        elif question in unseen:
             self._turn_to(question, f"This is the end. Press {key} again to approve.")
             self._arguments.action_last()
-        else:
-            return question
-        return None
-
-    def _approve(self, how: str, *questions: Question) -> None:
-        for question in questions:
-            question.approve(how=how, edited=self._edits.get(question.request.call))
-        self._turn_to_next()
-
-    def action_once(self) -> None:
-        if (question := self._may_approve("y")) is not None:
-            self._approve("approved once", question)
-
-    def action_all(self) -> None:
-        if self._may_approve("Y") is None:
-            return
-        left = self._left
-        unseen = next((waiting for waiting in left if self._key_of(waiting) not in self._seen), None)
-        if unseen is None:
-            self._approve("approved with all remaining" if len(left) > 1 else "approved once", *left)
-        else:
-            self._turn_to(unseen, "This call was not shown whole yet. Read it, then press Y again.")
-
-    def action_session(self) -> None:
-        if (question := self._may_approve("A")) is None:
-            return
-        name = name_of(question.request.tool)
-        calls = f"every call of {name}, as defined now"
-        if self.is_again("A", f"Press A again to run {calls}, without asking for the rest of this session."):
-            self._approve("approved for the session", question)
-            self._session.grant(question)  # which may answer further questions
-            self.notify(f"{name} runs unasked in this session from now on. /rules ends it.", markup=False)
+        elif key == "Y" and unseen:
+            self._turn_to(unseen[0], "This call was not shown whole yet. Read it, then press Y again.")
+        elif key != "A" or self.is_again(key, again):
+            how = "approved for the session" if key == "A" else "approved once"
+            if key == "Y" and len(left) > 1:
+                how = "approved with all remaining"
+            for waiting in left if key == "Y" else [question]:
+                waiting.approve(how=how, edited=self._edits.get(waiting.request.call))
+            if key == "A":
+                self._session.grant(question)  # which may answer further questions
+                self.notify(f"{name} runs unasked in this session from now on. /rules ends it.", markup=False)
+            self._turn_to_next()
 
     def action_no(self) -> None:
         self._current.reject()
@@ -374,22 +360,18 @@ class Approval(QuestionPanel):
 
     # Writing.
 
-    def action_because(self) -> None:
-        self._write("reason", "", "Why not? The model will read this.")
-
-    def action_edit(self) -> None:
-        text = self._key_of(self._current)[1].decode()
-        if self._mask.found(text):
-            words = "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
-            self._turn_to(self._current, words)
-        else:
-            text = pretty(json.loads(text))
+    def action_write(self, what: Literal["edit", "reason"]) -> None:
+        """Open the field for the arguments, the caret at their first value, or for a reason."""
+        text, words = "", "Why not? The model will read this."
+        if what == "edit":
+            arguments, words = self._key_of(self._current)[1].decode(), ""
+            if self._mask.found(arguments):
+                told = "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
+                self._turn_to(self._current, told)
+                return
+            text = pretty(json.loads(arguments))
             if visible(text) != text:  # as JSON escapes, which are equal in value
                 text = "".join(part if visible(part) == part else json.dumps(part)[1:-1] for part in text)
-            self._write("edit", text, "")
-
-    def _write(self, what: Literal["edit", "reason"], text: str, words: str) -> None:
-        """Open the field, the caret at the first value of JSON."""
         self._writes, self.first_field = what, self._field
         self.say(words)
         self.look_again()  # the field has the focus only later: what was typed behind the key decides nothing
@@ -424,14 +406,3 @@ class Approval(QuestionPanel):
         if (arguments := canonical(edited)) != question.request.arguments:
             self._edits[question.request.call] = arguments
         self._turn_to(question)
-
-
-def name_of(tool: Tool) -> str:
-    """Return the name of a tool: the server first, then the tool."""
-    return visible(tool_name(tool.server, tool.name), newlines=False)
-
-
-def claim_of(tool: Tool) -> str:
-    """Return the server's hints about a tool, as its claim; empty without any."""
-    claims = claims_of(tool)
-    return f"server claims: {claims}" if claims else ""
