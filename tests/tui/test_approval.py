@@ -373,7 +373,7 @@ async def test_where_the_arguments_cannot_be_seen_nothing_can_be_approved(app: R
     async with asking(app, question()) as ask:
         for width, height in ((60, 6), (24, 20), (30, 6)):
             await app.pilot.resize_terminal(width, height)
-            await ask.until_said("Too small to approve: enlarge or press n.")
+            await ask.until_said("Too small; n rejects.")
             await ask.decide("y", "a", "Y", "A", "A")
             assert ask.verdicts == [""]
         await ask.decide("n")

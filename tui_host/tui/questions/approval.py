@@ -253,7 +253,7 @@ class Approval(QuestionPanel):
     @override
     def message(self) -> str:
         if self.has_class("-tiny"):
-            return "Too small to approve: enlarge or press n."
+            return "Too small; n rejects."
         # What is being written may be something else than what the notices are about.
         notices = () if self._writes else self._notices(self._current)
         return "\n".join(filter(None, (self.words, *notices)))
