@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from textual.widgets import Static, TextArea
+from textual.widgets import TextArea
 
 from tests.kit.app import MATH, NARROW, OFF, PATIENT, USUAL, WIDE, Running, running
 from tests.servers.rich_server import RED, RICH, png
@@ -134,7 +134,8 @@ async def test_a_wrong_value_is_told_at_its_field_and_nothing_is_sent(app: Runni
 async def test_a_key_declines_or_cancels_but_not_before_the_quiet_period(app: Running, key: str, action: str) -> None:
     async with asked(app, replace(FORM, message="\n\na\n\n \n\nb\nc\n")) as answers:
         panel = await until_armed(app)
-        assert panel.query("VerticalScroll > Static").first().size.height == 4  # a message of blank lines hides no field
+        # A message of blank lines hides no field.
+        assert panel.query("VerticalScroll > Static").first().size.height == 4
         panel.look_again()
         await app.press_at_once("x", key)
         await app.until_shown("came too early")
