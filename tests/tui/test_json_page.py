@@ -236,12 +236,6 @@ def test_hostile_text_is_read_once(head: str) -> None:
     assert sum(1 for _ in json_lines(head * 1_000)) >= 1  # quadratic work would meet the test's time limit
 
 
-def test_pieces_of_a_line_are_told_apart() -> None:
-    pieces = [(text, name) for text, name in highlight('  "a": "b\\"", 1.5e3 true {') if name]
-    assert [text for text, _ in pieces] == ['"a"', ":", '"b\\""', ",", "1.5e3", "true", "{"]
-    assert [name for _, name in pieces] == ["key", "mark", "string", "mark", "number", "word", "mark"]
-
-
 def test_places_are_found_across_pieces_of_a_long_text_and_in_json_without_its_blanks() -> None:
     text = "x" * 65_530 + '"needle":1' + "x" * 70_000 + "NEEDLE"
     first, last = Match(65_531, 65_537), Match(135_540, 135_546)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from typing_extensions import override
 
 from tests.kit.bodies import DIALECTS as WRITERS
 from tests.kit.bodies import User
@@ -130,13 +129,6 @@ def a_turn_with_a_call(wires: Wires) -> Mapping[str, Row | Section]:
 
 
 @scene
-def a_turn_of_another_host(wires: Wires) -> Mapping[str, Row | Section]:
-    a_turn(wires)
-    wires.user = "the user"
-    return {"Parts of the first request": row_of(wires, "request")}
-
-
-@scene
 def a_secret_that_is_spelled_over_two_events(wires: Wires) -> Mapping[str, Row | Section]:
     wires.hide_with(Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])))
     row = answering(wires, *events_of({"content": "x" * 195 + "hunter2"}, {"content": "-hunter2"}))
@@ -194,21 +186,6 @@ def what_a_tool_protocol_put_in(wires: Wires) -> Mapping[str, Row | Section]:
 
 
 @scene
-def thinking_images_and_calls(wires: Wires) -> Mapping[str, Row | Section]:
-    picture: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
-    asked(
-        wires,
-        request_body(
-            [
-                {"role": "user", "content": [{"type": "text", "text": "what is it?"}, picture]},
-                {"role": "assistant", "content": "It is", "reasoning_content": "a long thought about pictures"},
-            ]
-        ),
-    )
-    return {"Bill by kind": SESSION}
-
-
-@scene
 def tools_that_changed(wires: Wires) -> Mapping[str, Row | Section]:
     changed = json.loads(to_json(TOOL))
     changed["function"]["description"] = "Multiply three numbers."
@@ -251,16 +228,6 @@ def servers_of_two_versions(wires: Wires) -> Mapping[str, Row | Section]:
 
 
 @scene
-def servers_that_took_no_part(wires: Wires) -> Mapping[str, Row | Section]:
-    a_turn(wires)
-    for peer, connection in (("lab", "lab"), ("docs", "docs"), ("math", "n2"), ("math", "n3")):
-        draft = Record(wire="mcp", kind="frame", peer=peer, connection=connection, direction="out", place=Place())
-        wires.append(replace(draft, data=b'{"jsonrpc":"2.0","id":1,"method":"initialize"}\n'), 3.93)
-    wires.request(request_body(MESSAGES), 4.0, exchange="x3", step=3)
-    return {"Servers in a line": SESSION}
-
-
-@scene
 def a_server_that_dies_in_a_call(wires: Wires) -> Mapping[str, Row | Section]:
     wires.request(request_body(MESSAGES), 1.0, exchange="x1")
     call = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply"}}'
@@ -280,13 +247,6 @@ def an_url_with_credentials(wires: Wires) -> Mapping[str, Row | Section]:
     wires.append(replace(draft, head=head, data=ping), 1.0)
     wires.append(replace(draft, kind="frame", data=ping), 1.0)
     return {"Servers without them": SESSION}
-
-
-@scene
-def a_header_that_looks_like_two(wires: Wires) -> Mapping[str, Row | Section]:
-    head = Head(method="POST", url="http://h/v1", headers=(("x", "1\nauthorization: none"),))
-    wires.append(Record(wire="llm", kind="request", peer="demo", direction="out", exchange="x", head=head), 1.0)
-    return {"Headers": wires.ladder.rows[-1]}
 
 
 TRICKY: JSON = {**CALL, "function": {"name": "x", "arguments": "1\n+ tools (9)\x1b[2J"}}
@@ -358,42 +318,33 @@ def test_every_page_is_as_it_is_kept() -> None:
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
-def test_the_cause_of_a_change_is_told_in_every_dialect(name: str) -> None:
-    class Other(Wires):
-        @override
-        def dialect(self, row: Row) -> Dialect | None:
-            return DIALECTS[name]
+def test_the_cause_of_a_change_is_told_in_every_dialect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoken(_row: Row) -> Dialect:
+        return DIALECTS[name]
 
-    wires = Other()
+    wires = Wires()
+    monkeypatch.setattr(wires, "dialect", spoken)
     for number, (system, text) in enumerate((("at 10:31", "x"), ("at 10:32", "x"), ("at 10:32", "y"))):
         wires.request(WRITERS[name].request([User(text)], system=system), number, exchange=f"x{number}")
-    _, second, third = wires.ladder.rows
-    causes = {
-        second: 'system prompt, changed: "10:31" -> "10:32" (a time',
-        third: 'text of the user, changed: "x" -> "y"',
-    }
-    for row, cause in causes.items():
+    causes = 'system prompt, changed: "10:31" -> "10:32" (a time', 'text of the user, changed: "x" -> "y"'
+    for row, cause in zip(wires.ladder.rows[1:], causes, strict=True):
         assert cause in "\n".join(drawn(page_of("Changes", wires, row, set()), 160))
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_tools_in_the_prompt_have_their_shares(name: str) -> None:
-    spoken = protocol(name)
+    spoken, wires = protocol(name), Wires()
     tools = [
         ToolSpec(name=f"math__{tool}", description=f"- {tool}: it does.\n", schema={}, server="math", tool=tool)
         for tool in ("multiply", "add")
     ]
     assert isinstance(spoken, TextProtocol)
-    text = json.dumps(spoken.tool_list(tools))[1:-1].encode()
-    wires = Wires()
-    body = (
-        request_body([{"role": "system", "content": "HERE"}]).replace(b'"tools":[', b'"none":[').replace(b"HERE", text)
-    )
+    text = spoken.tool_list(tools)
+    body = to_json({"model": "m", "messages": [{"role": "system", "content": text}]})
     wires.request(body, 1.0, exchange="x1")
-    start = body.index(text)
-    span = Span(exchange="x1", side="request", start=start, end=start + len(text))
+    start = body.index(b'"content":"') + 11
+    span = Span(exchange="x1", side="request", start=start, end=len(body) - 4)
     link = Link(relation="injected", call="", span=span, words=LISTS)
     wires.append(Record(wire="host", kind="link", data=link.to_bytes()), 1.0)
     assert "2 never called" in "\n".join(drawn(page_of("Bill", wires, SESSION, set()), 120))
-    shown = "\n".join(drawn(page_of("Tools", wires, SESSION, set()), 120))
-    assert re.search("multiply(.*\n)*.*add", shown)
+    assert re.search("multiply(.*\n)*.*add", "\n".join(drawn(page_of("Tools", wires, SESSION, set()), 120)))

@@ -573,7 +573,7 @@ async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document
     wanted |= {f" {action.shown} " for action in ACTIONS if action.shown}
 
     def missing() -> set[str]:
-        text = "\n".join(view.draw(number).text for number in range(view.line_count()))
+        text = "\n".join(view.strip_at(number).text for number in range(view.line_count()))
         return {words for words in wanted if words not in text}
 
     await app.until(lambda: not missing())

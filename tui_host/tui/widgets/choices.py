@@ -73,7 +73,7 @@ class ChoiceList(LineView):
         self._empty_lines = [self._empty[start:end] for start, end in fill(self._empty, width)] if self._empty else []
         words = [(choice, cell_len(line(choice.words, _READ))) for choice in self._choices if not choice.heading]
         self._words = max((cells for choice, cells in words if choice.note and cells <= width // 2), default=0)
-        left = max((cell_len(f"{choice.mark}{choice.before}") for choice, _ in words), default=0)
+        left = max((cell_len(f" {choice.mark} {choice.before}") for choice, _ in words), default=0)
         room = width - left - min(max((cells for _, cells in words), default=0), width * _SHARE // 100)
         self._columns = []
         for column in zip_longest(*(choice.right for choice, _ in words), fillvalue=""):

@@ -134,7 +134,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self.at_tail = self.FOLLOWS
         self.is_dragged = False
         self._drawn_width = -1
-        self._drawn_height = 0
 
     # For subclasses to define. The first two are abstract: the metaclass of Textual's widgets leaves no room for `ABC`.
 
@@ -282,10 +281,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def _paint_bar(self) -> None:
         self._is_moving_bar = False
         bar = self.vertical_scrollbar
-        size = bar.size.height
-        thumb = size, *_thumb_of(size, bar.window_virtual_size, bar.window_size, bar.position)
-        if thumb != self._thumb:
-            self._thumb = thumb
+        size, lines, window = bar.size.height, bar.window_virtual_size, bar.window_size
+        now = size, 0, 0
+        if size and lines and window < lines:  # start and length in eighths of a cell, like Textual
+            thumb = max(1, window * size / lines)
+            now = size, int((size - thumb) * bar.position / (lines - window) * 8), ceil(thumb * 8)
+        if now != self._thumb:
+            self._thumb = now
             bar.refresh()
 
     @override
@@ -343,16 +345,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             cache.clear()
 
     def on_resize(self) -> None:
-        number, height = self.cursor, self._drawn_height
-        was_seen = number is not None and self.top <= number < self.top + height
-        self._drawn_height = self.view_height
         if self.view_width != self._drawn_width:
             self._drawn_width = self.view_width
             self.width_changed()
             self.redraw()
         else:
             self._hold_tail()
-        if was_seen and self.cursor is not None:
+        if self.cursor is not None:
             self.show_line(self.cursor)
 
     # Cursor and keys.
@@ -423,11 +422,3 @@ def _keep(cache: dict[Key, Strip], key: Key, strip: Strip) -> Strip:
         del cache[next(iter(cache))]
     cache[key] = strip
     return strip
-
-
-def _thumb_of(size: int, lines: float, window: float, position: float) -> tuple[int, int]:
-    """Return the start and length of a scroll bar's thumb in eighths of a cell, like Textual."""
-    if not size or not lines or window >= lines:
-        return 0, 0
-    thumb = max(1, window * size / lines)
-    return int((size - thumb) * position / (lines - window) * 8), ceil(thumb * 8)

@@ -52,7 +52,7 @@ class PageLines(SelectingView):
         # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
         self._below: list[tuple[Page, int, int]] = []
         self._wanted = (-1, -1)  # the keys that top and cursor are to have, once there are lines for them
-        self._placed: tuple[int, int | None] = (0, None)  # where they are meanwhile, unless a person moves
+        self._placed: int | None = None  # where the reader is meanwhile, unless a person moves
         self._item: LineItem | None = None  # what is current
         self._fitted = 0
         self._is_whole = False
@@ -97,6 +97,10 @@ class PageLines(SelectingView):
         cursor = -1 if self.cursor is None else self.page.key(self.cursor)
         return self.page.key(self.top) if self.top else -1, cursor
 
+    @property
+    def _place(self) -> int | None:
+        return self.cursor if self.has_cursor else self.top
+
     def _put(self, page: Page, top: int, cursor: int) -> None:
         if type(page) is not type(self.page) or top < 0:
             self.unselect()
@@ -114,12 +118,12 @@ class PageLines(SelectingView):
             self.cursor = None
         elif cursor < 0:
             self.cursor = self.page.line_of(0)
-        self._wanted, self._placed = (top, cursor), (self.top, self.cursor)
+        self._wanted, self._placed = (top, cursor), self._place
         self._go_to_wanted()
 
     def _go_to_wanted(self) -> None:
         """Put top and cursor on their former lines, as soon as these are made, unless a person has moved."""
-        top, cursor = self._wanted if self._placed == (self.top, self.cursor) else (-1, -1)
+        top, cursor = self._wanted if self._placed == self._place else (-1, -1)
         if top >= 0:
             line = self.page.line_of(top)
             self.show_line(line, top=True)
@@ -127,7 +131,7 @@ class PageLines(SelectingView):
         if cursor >= 0 and self.has_cursor:
             self.cursor = line = self.page.line_of(cursor)
             cursor = -1 if self.page.key(line) >= cursor else cursor
-        self._wanted, self._placed = (top, cursor), (self.top, self.cursor)
+        self._wanted, self._placed = (top, cursor), self._place
         self._find_item()
 
     def advance(self) -> None:
@@ -220,7 +224,7 @@ class PageLines(SelectingView):
             self.select_text(((match.start,), (match.end,)))
         is_made = line < len(self.page) - 1 or match.keys
         self._wanted = (-1, -1) if is_made else (match.start, match.start)
-        self._placed = self.top, self.cursor
+        self._placed = self._place
 
     # Lines.
 
@@ -233,22 +237,16 @@ class PageLines(SelectingView):
         strip = self.strip_of(self.page.pieces(number))
         if self._searched is None:
             return strip
-        pieces: list[Strip] = []
-        text, at = strip.text, 0
-        for match in self._searched.finditer(text):
-            start, end = cell_len(text[: match.start()]), cell_len(text[: match.end()])
-            pieces += [strip.crop(at, start), strip.crop(start, end).apply_style(Style(reverse=True))]
-            at = end
-        return Strip.join([*pieces, strip.crop(at)])
+        text = strip.text
+        ends = (cell_len(text[:end]) for match in self._searched.finditer(text) for end in match.span())
+        parts = strip.divide([*ends, strip.cell_length])
+        return Strip.join(part.apply_style(Style(reverse=True)) if at % 2 else part for at, part in enumerate(parts))
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
         if self.has_cursor:
-            mark = " "
-            if self.has_focus and self._item is not None and number in self._item.lines:
-                mark = "│"
-            if self.has_focus and number == self.cursor:
-                mark = ">"
+            is_within = self.has_focus and self._item is not None and number in self._item.lines
+            mark = ">" if self.has_focus and number == self.cursor else "│" * is_within or " "
             strip = Strip([Segment(mark, self.piece_style("mark")), *strip])
         return super().decorate(number, strip)
 
@@ -263,12 +261,6 @@ class PageLines(SelectingView):
     def watch_cursor(self, old: int | None, new: int | None) -> None:
         super().watch_cursor(old, new)
         self._find_item()
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
 
     @override
     def width_changed(self) -> None:

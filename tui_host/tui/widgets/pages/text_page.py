@@ -48,15 +48,13 @@ class Match(NamedTuple):
 
 def matches(text: str, pattern: re.Pattern[str], keys: tuple[str, ...] = ()) -> Iterator[Match]:
     """Yield the places of a pattern in a text."""
-    place, reach = 0, _SEARCHED + len(pattern.pattern)  # in pieces, between which other threads get their turn
-    while place < len(text):
+    done = 0
+    for place in range(0, len(text), _SEARCHED):  # in pieces, between which other threads get their turn
         end = place + _SEARCHED
-        for match in pattern.finditer(text, place, place + reach):
-            if match.start() >= end:
-                break
-            yield Match(*match.span(), keys)
-            place = match.end()
-        place = max(place, end)
+        for match in pattern.finditer(text, max(place, done), end + len(pattern.pattern)):
+            if match.start() < end:
+                yield Match(*match.span(), keys)
+                done = match.end()
 
 
 class Below(NamedTuple):
@@ -82,25 +80,20 @@ class TextPage:
     """A wrapped text, made in slices: the first screen is ready at once.
 
     A row is a stretch of the text that fits the width. All rows are kept; those that no fold hides are the lines, below
-    the notes. Lines of JSON have a cursor: containers fold, strings open as what they hold.
-
-    Args:
-        what: What the text is («request body»).
-        text: All of it, as it came; it becomes visible when it is drawn.
-        form: `raw` breaks at LF alone, and shows it; `json` breaks where a reader wants it; `plain` breaks at LF, and
-            does not show it; `headers` is the same with names before a colon.
-        notes: Notes to show above the text.
-        outer: Makes a path in the body that the text comes from of one in the text; None if the text is the body.
+    the notes. Lines of JSON have a cursor: containers fold, strings open as what they hold. The form `raw` breaks at LF
+    alone, and shows it; `json` breaks where a reader wants it; `plain` breaks at LF, and does not show it; `headers` is
+    the same with names before a colon.
     """
 
     def __init__(
         self,
-        what: str,
-        text: str,
+        what: str,  # what the text is («request body»)
+        text: str,  # all of it, as it came; it becomes visible when it is drawn
         *,
         form: Form = "raw",
-        notes: Sequence[str] = (),
-        outer: Callable[[str], str] | None = None,
+        notes: Sequence[str] = (),  # above the text
+        outer: Callable[[str], str]
+        | None = None,  # makes a path in the body that the text comes from of one in the text
     ) -> None:
         self.text = text
         self.has_cursor = form == "json"

@@ -57,10 +57,7 @@ class _TreeLine(NamedTuple):
 class TreePage:
     """A sheet as one list of lines that is made in slices of time; open texts stand below their entries.
 
-    Args:
-        sheet: The entries and what stands above them.
-        flipped: Paths of entries that a person opened, or closed where they were open from the start; kept by the caller
-            over a rebuild.
+    The caller keeps the flipped paths over a rebuild: of entries that a person opened, or closed where they were open.
     """
 
     has_cursor = True
@@ -267,7 +264,8 @@ class TreePage:
         room, right = self._room(at.branch)
         label = clip(at.label, room)
         left = max(0, room - cell_len(label))
-        note = "" if _wraps(at.branch) or not entry.note or left < 8 else f"  {entry.note}"
+        has_room = left >= 8 and at.label == line(entry.label, _LABEL)  # beside a label of one line
+        note = f"  {entry.note}" if entry.note and has_room else ""
         if not right and not note:
             left = 0
         return [(head, "fold"), (label, entry.style), (padded(note, left), "note"), *right]
