@@ -69,6 +69,7 @@ async def test_how_an_answer_ended_is_said_and_the_conversation_goes_on(bench: M
         result = await at.ask("hello")
         assert (result.stop, result.answer, at.pool.sent) == (case.stop, case.text, [])
         assert at.notes() == [*case.before, case.note]
+        at.session.note("the model is another one from here on")  # a change between turns leaves the retry
         note = at.session.end_note
         assert (note is not None and note.again) == case.again
         assert (result.error is None) == (case.stop != "error")

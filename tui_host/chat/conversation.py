@@ -64,7 +64,6 @@ class CallItem:
     misfits: str = ""
     output_misfits: str = ""
     page: str = ""
-    notice: str = ""
     progress: str = ""
     waited: float = 0.0
     milliseconds: float = 0.0

@@ -147,11 +147,12 @@ class Session:
 
     @property
     def end_note(self) -> NoteItem | None:
-        """The error or note that ended the last turn; None if an answer ended it."""
+        """The note that says how to go on from the last turn's end; None if there is none."""
         for item in reversed(self.conversation):
-            is_of_server = isinstance(item, NoteItem) and item.server  # a server may go while no turn runs
-            if not isinstance(item, SummaryItem) and not is_of_server:
-                return item if isinstance(item, NoteItem) else None
+            if isinstance(item, NoteItem) and (item.again or item.is_full):
+                return item
+            if not isinstance(item, SummaryItem | NoteItem):  # other notes may come while no turn runs
+                return None
         return None
 
     @property

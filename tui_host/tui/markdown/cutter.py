@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -46,12 +47,12 @@ class Cutter:
         self._is_plain = is_plain  # no Markdown
         self._next = SourcePiece(gap=False)  # its source: the first lines of what goes on
 
-    def rest(self, source: str) -> SourcePiece | None:
-        """Return the uncut rest as a temporary piece."""
-        text = source[self.position :]
-        if not text or not (text.strip() or self._next.source):
-            return None
-        return replace(self._next, source=self._next.source + text, start=self.position)
+    def rest(self, source: str) -> Sequence[SourcePiece]:
+        """Cut the rest, which may still grow, into temporary pieces."""
+        cutter, pieces = deepcopy(self), list[SourcePiece]()
+        while (more := cutter.step(source, final=True)) is not None:
+            pieces += more
+        return pieces
 
     def step(self, source: str, *, final: bool) -> Sequence[SourcePiece] | None:
         """Cut a little more; None where nothing more can be cut before the source grows.

@@ -19,10 +19,6 @@ class Heights:
     def __getitem__(self, number: int) -> int:
         return self._heights[number]
 
-    def behind(self, number: int) -> int:
-        """Return the lines from a block on to the end: for the last ones faster than by their first line."""
-        return sum(self._heights[number:])
-
     def splice(self, start: int, end: int, heights: Sequence[int]) -> None:
         """Put other heights in the place of some."""
         self.total += sum(heights) - sum(self._heights[start:end])

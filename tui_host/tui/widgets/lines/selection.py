@@ -109,10 +109,6 @@ class SelectingView(LineView):
         """The selectable content; None if nothing can be selected."""
         return None
 
-    def settled(self, spot: Spot) -> Spot:
-        """Return a spot as it is counted now, where content that grew counts anew."""
-        return spot
-
     def hold_still(self) -> None:
         """Stop following new lines while the mouse selects."""
         self.at_tail = False
@@ -149,8 +145,7 @@ class SelectingView(LineView):
     def decorate(self, number: int, strip: Strip) -> Strip:
         content, selected = self.selectable, self.selected_stretch
         if content is not None and selected is not None:
-            now = self.settled(selected[0]), self.settled(selected[1])
-            first, last = cells_in(content.letters(number), now, self.view_width) or (0, 0)
+            first, last = cells_in(content.letters(number), selected, self.view_width) or (0, 0)
             ground, style = self.screen.get_component_rich_style("screen--selection").bgcolor, Style(reverse=True)
             if not self.app.no_color and ground is not None and ground.triplet is not None:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
                 readable = Color.from_rich_color(ground).get_contrast_text(1.0)

@@ -9,7 +9,7 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.tui.markdown.page import COMPONENTS, CSS, inks_of
-from tui_host.tui.widgets.lines.selection import SelectingView, Spot
+from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.transcript.blocks import END, BlockRow, Blocks
 
 EMPTY = Strip([])
@@ -86,10 +86,6 @@ class BlockView(SelectingView):
     @override
     def selectable(self) -> Blocks | None:
         return self.blocks if self.blocks.width else None
-
-    @override
-    def settled(self, spot: Spot) -> Spot:
-        return self.blocks.settled(spot)
 
     @override
     def line_count(self) -> int:

@@ -66,6 +66,7 @@ class ItemPart:
     stands_for_item: bool = False  # whether to copy of the finished lines is to copy the item
     blocks: list[Block] = field(default_factory=list[Block])
     is_cut: bool = False
+    _closed: int = 0  # the number of blocks before the open end
     _cutter: Cutter = field(init=False)
 
     def __post_init__(self) -> None:
@@ -85,22 +86,22 @@ class ItemPart:
         return True
 
     def cut(self, item: int, until: float) -> None:
-        """Cut more of the text into blocks as long as there is time; while it is not cut or grows, the last one is its open end."""
+        """Cut more of the text into blocks as long as there is time; the last ones are its open end."""
         if self.is_cut:
             return
         if self.source is None:
             self.blocks, self.is_cut = [Block(item, self, lines=self.lines)], True
             return
-        del self.blocks[-1:]
+        del self.blocks[self._closed :]
         while (pieces := self._cutter.step(self.source, final=self.is_final)) is not None:
             self.blocks += [Block(item, self, piece, piece.start) for piece in pieces]
             if perf_counter() >= until:
                 break
-        self.is_cut = pieces is None
-        if not self.is_cut or not self.is_final:
-            rest = self._cutter.rest(self.source) if self.is_cut else None
-            lines = () if self.is_cut and rest is None else None
-            self.blocks.append(Block(item, self, rest, self._cutter.position, lines))
+        self.is_cut, self._closed = pieces is None, len(self.blocks)
+        if self.is_cut:
+            self.blocks += [Block(item, self, piece, piece.start) for piece in self._cutter.rest(self.source)]
+        else:
+            self.blocks.append(Block(item, self, start=self._cutter.position))
 
     def drawn(self, piece: SourcePiece, width: int, inks: Inks) -> MarkdownPage:
         """Lay out a piece of the text."""
@@ -141,22 +142,17 @@ class Blocks:
     # What comes.
 
     def fit(self, width: int, inks: Inks) -> None:
-        """Lay everything out anew, for another width or other colours: what is cut stays cut in the item at the anchor."""
-        self.width, self.inks = width, inks
+        """Lay everything out anew, for another width or other colours, around the same place of the text at the anchor."""
         place, inside = self.anchor
-        number = self.blocks[place].item if self.blocks else 0
-        first, last = self.span(number)
-        here = self.blocks[first:last] or [Block(0)]
-        for block in here:
-            block.lines = block.lines if block.piece is None else None
-        self._parts = {number: self._parts[number]} if number in self._parts else {}
+        key = self.blocks[place].key if self.blocks else (0, 0, 0)
+        self.width, self.inks, self.heights = width, inks, Heights()
+        self._parts.clear()
         self._drawn.clear()
-        before = len(self.blocks)
-        self.blocks = [*map(Block, range(number)), *here, *map(Block, range(number + 1, self._count()))]
-        self.heights.splice(0, before, [self._height(block) for block in self.blocks])
-        self.anchor = (number + place - first, inside)
-        if number in self._parts:
-            self.update(number, perf_counter() + AT_ONCE)
+        self.blocks = [*map(Block, range(self._count()))]
+        self.heights.splice(0, 0, [self._height(block) for block in self.blocks])
+        self.anchor = key[0], 0
+        self._open(key[0], perf_counter() + PATIENCE)
+        self.anchor = max(0, bisect_right(self.blocks, key, key=attrgetter("key")) - 1), inside
 
     def update(self, number: int, until: float) -> None:
         """Take a new item at the end, or a new state of one; of one that was not seen only the estimate."""
@@ -293,27 +289,10 @@ class Blocks:
             return whole_line(block.key, inside)
         if drawn.runs:
             return [Letters(x, text, block.key, range(at, at + len(text) + 1)) for x, at, text in drawn.runs]
-        return (Letters(0, "", block.key, (_end_of(block.lines[:inside]),)),)
-
-    def settled(self, spot: Spot) -> Spot:
-        """Return a spot as it is counted now: of what was one open end, several blocks may have become."""
-        *key, place = spot
-        number = bisect_left(self.blocks, tuple(key), key=attrgetter("key"))
-        while number + 1 < len(self.blocks):
-            block, following = self.blocks[number : number + 2]
-            if block.part is None or block.part.source is None or block.part is not following.part:
-                break
-            self._draw(number)
-            end = _end_of(block.lines or ())
-            if place <= end:
-                return (*block.key, place)
-            number, place = number + 1, place - end - 1
-            key = list(following.key)
-        return (*key, place)
+        return (Letters(0, "", block.key, (END if inside else 0,)),)  # behind the text that stands above, or before it
 
     def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
         """Return whole items and whole blocks as their source, parts of blocks as they are drawn, unwrapped."""
-        first, last = self.settled(first), self.settled(last)
         texts: list[str] = []
         for number in range(first[0], min(last[0], self.blocks[-1].item) + 1):
             if first[0] < number < last[0]:
@@ -333,7 +312,7 @@ class Blocks:
     def _copied_text(self, part: ItemPart, number: int, first: Spot, last: Spot) -> str:
         part.cut(number, perf_counter() + PATIENCE)
         copied = ""
-        pairs = zip(part.blocks, [*part.blocks[1:], None], strict=True)
+        pairs = zip(part.blocks, [*part.blocks[1:], None], strict=False)
         touched = [pair for pair in pairs if first < (*pair[0].key, END) and pair[0].key < last]
         for block, following in touched:
             text = (part.source or "")[block.start : following and following.start]
@@ -348,12 +327,6 @@ class Blocks:
                     text = drawn[start:stop] and drawn[start:stop] + ("\n\n" if has_gap else "\n")
             copied += text
         return copied.rstrip("\n")
-
-
-def _end_of(lines: Sequence[DrawnLine]) -> int:
-    """Return the place behind the last character on some lines."""
-    run = next((line.runs[-1] for line in reversed(lines) if line.runs), None)
-    return 0 if run is None else run.place + len(run.text)
 
 
 def estimate(text: str, width: int) -> int:

@@ -35,26 +35,15 @@ class Transcript(BlockView):
 
     FOLLOWS = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open_item", "open or close", tooltip="open or close a tool call, thinking or an error"),
+        Binding("enter", "open_item", "open or close", tooltip="open or close a tool call or thinking"),
         Binding(
-            "c",
-            "code_or_chain",
-            "chain, or copy code",
-            tooltip="on a call: show its chain in the inspector; else copy code, again: its next block",
+            "c", "code_or_chain", "chain, or copy code", tooltip="show a call's chain; else copy code, block by block"
         ),
         Binding(
-            "v",
-            "ask_more(True)",
-            "contents",
-            id="contents",
-            tooltip="view the contents of the current call's result: draw images, save, open",
+            "v", "ask_more(True)", "contents", id="contents", tooltip="view, save or open what a call's result holds"
         ),
         Binding(
-            "o",
-            "ask_more(False)",
-            "values",
-            id="values",
-            tooltip="list the numbers and names of the current answer: from which result, or from nowhere",
+            "o", "ask_more(False)", "values", id="values", tooltip="list an answer's numbers and names: from where"
         ),
     ]
 
