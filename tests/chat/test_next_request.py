@@ -82,7 +82,7 @@ RUN = [("math.add", b'{"a":6,"b":5}')]
 @pytest.mark.parametrize(
     ("protocol", "called", "arguments", "sent", "told"),
     [
-        ("hub", INVOKE, '{"name": "math__add", "arguments": {"a": 6, "b": 5}}', RUN, "11"),
+        ("hub", INVOKE, '{"name": "math__add", "arguments": {"a": 6, "b": 5}}', [], "Error: params is missing: "),
         ("hub", INVOKE, '{"name": "add", "params": {"a": 6, "b": 5}}', RUN, "11"),
         ("hub", INVOKE, '{"name": "math__add"}', [], 'Error: params is missing: math__add requires ["a", "b"].'),
         ("hub", INVOKE, '{"name": "math__add", "params": 3}', [], "Error: params is not a JSON object."),

@@ -100,12 +100,13 @@ def _hub_spec(name: str, description: str, properties: dict[str, JSON], *require
 
 
 def _params(given: Mapping[str, JSON], tool: ToolSpec) -> JSON:
-    """Return the arguments of an invoked tool. Models write either word, whatever the schema says."""
-    params = given.get("params", given.get("arguments"))
+    """Return the arguments of an invoked tool, which stand under the name that the model was told."""
+    params = given.get("params")
     if params is None:
         required = mapping(tool.schema).get("required")
-        if required:  # a call without them would run with other arguments than the model meant
-            raise TuiHostError(f"params is missing: {tool.name} requires {_json(required)}")
+        if required or len(given) > 1:  # a call without them would run with other arguments than the model meant
+            needed = f"{tool.name} requires {_json(required)}" if required else "the tool's arguments belong there"
+            raise TuiHostError(f"params is missing: {needed}")
         return {}
     if not isinstance(params, Mapping):
         raise TuiHostError("params is not a JSON object")
