@@ -1,4 +1,4 @@
-"""The inspector as a person uses it: rows as they come, keys, narrow screens, what is copied, the chain of a call."""
+"""The inspector as a person uses it: rows as they come, keys, the filter, narrow screens, the chain of a call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from tui_host.capture.link import Span
 from tui_host.capture.record import MISSING
 from tui_host.errors import StoreError
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.tui.widgets.inspector.index import SESSION, heading_of
 
 
 async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -> None:
@@ -31,18 +30,15 @@ async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "following" in app.text)
         await pilot.press("up", "k")
-        selected = app.inspector.ladder.selected
-        top = app.inspector.ladder.top
+        selected, top = app.inspector.ladder.selected, app.inspector.ladder.top
         for number in range(50):
             wires.notice(number, 5.0)
         await until(pilot, lambda: "50 new below (G)" in app.text)
-        assert app.inspector.ladder.selected == selected
-        assert app.inspector.ladder.top == top
+        assert (app.inspector.ladder.selected, app.inspector.ladder.top) == (selected, top)
         await pilot.press("G")
         await until(pilot, lambda: "following" in app.text and "n 49" in app.text)
         wires.stderr("the newest", 6.0)
-        await until(pilot, lambda: "the newest" in app.text)
-        assert marks(app).rstrip().endswith(">")
+        await until(pilot, lambda: "the newest" in app.text and marks(app).rstrip().endswith(">"))
 
 
 async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_turn_leaves_it_selected() -> None:
@@ -52,12 +48,12 @@ async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_tu
         ladder = app.inspector.ladder
         await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "Signs of the list" in app.text)
         request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
-        await until(pilot, lambda: ladder.selected_number == request.number and "POST chat/completions" in app.text)
+        await until(pilot, lambda: ladder.selected == request and "POST chat/completions" in app.text)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.1, direction="out", turn=0)
         wires.stderr("listing", 1.2)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"result":{"tools":[]}}', 1.3, direction="in", turn=0)
         await until(pilot, lambda: "#9 result" in app.text and "listing" in app.text and "following" in app.text)
-        assert ladder.selected_number == request.number
+        assert ladder.selected == request
         headings = [line.split()[1] for line in app.lines if line[1] in "▸▾" and "──" in line]
         assert headings == ["session", "connections", "turn"]
         assert app.text.index("POST chat/completions") < app.text.index("listing") < app.text.index("#9 result")
@@ -72,21 +68,19 @@ async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_tu
         assert ladder.selected_number == response.number
 
 
-async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connections() -> None:
-    wires = a_session()
-    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
+async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it() -> None:
+    async with at_work(Inspecting(a_session()), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "following" in app.text)
         assert "initialize" not in app.text
         await pilot.press("g")
-        await until(
-            pilot, lambda: app.inspector.ladder.selected_number == SESSION and "to look at in the session" in app.text
-        )
+        await until(pilot, lambda: "to look at in the session" in app.text)
         app.inspector.details[0].view.focus()
         await pilot.press("right_square_bracket")
-        await until(pilot, lambda: app.inspector.ladder.selected_number == heading_of(0))
+        await until(pilot, lambda: app.lines[0].startswith(" 0 LLM ────┬── 2 MCP "))
         assert app.inspector.details[0].has_focus_within  # headings are paged through in the details too
         app.inspector.ladder.focus()
-        assert app.lines[0].startswith(" 0 LLM ────┬── 2 MCP ")
+        await pilot.press("m")
+        await until(pilot, lambda: app.said == ["Marks and notes belong to rows: go to one below."])
         await pilot.press("enter")
         await until(pilot, lambda: "▾ connections" in app.text and "#1 initialize" in app.text)
         await pilot.press("enter", "down")
@@ -100,7 +94,7 @@ async def test_the_list_begins_with_the_first_turn_and_enter_opens_the_connectio
 async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_keeps_and_escape_takes_it_away() -> None:
     wires = a_session()
     async with at_work(Inspecting(wires), (120, 40)) as (app, pilot):
-        ladder = app.inspector.ladder
+        ladder, view = app.inspector.ladder, app.inspector.details[0].view
         await until(pilot, lambda: "[Parts]" in app.text)
         await pilot.press("slash")
         await until(pilot, lambda: "tab: server:  tool:" in app.text)
@@ -110,49 +104,34 @@ async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_kee
         await until(pilot, lambda: "/ tool:math.multiply · 5 of 8" in app.lines[0])
         lines = ladder.line_count()
         await pilot.press("space", *"size>")
-        await until(pilot, lambda: "size> needs a number such as 10k" in app.text)
-        assert ladder.line_count() == lines
+        await until(pilot, lambda: "size> needs a number such as 10k" in app.text and ladder.line_count() == lines)
         await pilot.press("backspace", *">1", "k")
         await until(pilot, lambda: "needs a number" not in app.text and "No row matches the filter." in app.text)
         await pilot.press(*["backspace"] * 8, "enter")
-        await until(pilot, lambda: ladder.size.height == lines)  # the details have the room
+        await until(pilot, lambda: ladder.size.height == lines and "tab:" not in app.text)  # the details have the room
         wires.decision(9.0)
         await until(pilot, lambda: "6 of 9" in app.lines[0] and ladder.has_focus)
-        await pilot.press("slash", *"approved")  # typing replaces the filter
-        await until(pilot, lambda: "2 of 9" in app.lines[0])
-        await pilot.press("escape")
+        await pilot.press("slash", *"approved", "escape")  # typing replaces the filter
         await until(pilot, lambda: "of 9" not in app.lines[0] and ladder.has_focus)
-        await pilot.press("slash")  # brings it back
-        await until(pilot, lambda: "2 of 9" in app.lines[0])
-        await pilot.press("enter", "enter")
-        await until(pilot, lambda: "esc clears" in app.text and not ladder.has_focus)
+        await pilot.press("slash", "enter", "enter")  # which comes back
+        await until(pilot, lambda: "2 of 9 · esc clears" in app.lines[0] and not ladder.has_focus)
         await pilot.press("escape")  # in a detail
         await until(pilot, lambda: "of 9" not in app.lines[0])
-        await pilot.press("escape")
+        await pilot.press("escape", "question_mark")
         assert app.escapes == 1
-        await pilot.press("question_mark")  # a legend is a key away
         await until(pilot, lambda: "Signs of the list" in app.text and "request to the model" in app.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: "Signs of the list" not in app.text)
-
-
-async def test_the_next_match_is_selected_in_the_bodies_row_by_row() -> None:
-    async with at_work(Inspecting(a_session()), (100, 40)) as (app, pilot):
-        inspector = app.inspector
-        view = inspector.details[0].view
-        await pilot.press("slash", *'"multiply"', "enter", "g")
-        await until(pilot, lambda: "of 8" in app.lines[0] and inspector.is_settled)
-
-        async def place_after(step: int) -> tuple[int | None, object]:
-            await pilot.press("n" if step > 0 else "N")
-            await until(pilot, lambda: inspector.is_settled and view.selection is not None)
-            assert view.current_source[1].lower() == "multiply"
-            return inspector.ladder.selected_number, view.selection
-
-        places = [await place_after(1) for _ in range(4)]
+        ladder.focus()
+        await pilot.press("escape", "slash", *'"multiply"', "enter", "g")
+        await until(pilot, lambda: "Signs of the list" not in app.text and "of 9" in app.lines[0])
+        places: list[tuple[int | None, object]] = []
+        for key in "nnnnN":  # from match to match, row by row
+            await until(pilot, lambda: app.inspector.is_settled)
+            await pilot.press(key)
+            await until(pilot, lambda: view.selection is not None and view.current_source[1].lower() == "multiply")
+            places.append((ladder.selected_number, view.selection))
         assert len(set(places)) == 4
         assert len({number for number, _ in places}) > 1
-        assert await place_after(-1) == places[2]
+        assert places[2] == places[4]
 
 
 async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first() -> None:
@@ -160,9 +139,8 @@ async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first(
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
     wires.end(request, 1.0, reason=MISSING)
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
-        await until(pilot, lambda: "answer · not in the file" in app.text)
+        await until(pilot, lambda: "answer · not in the file" in app.text and app.lines[0].startswith(">1 LLM "))
         assert app.inspector.ladder.selected_number == request.number
-        assert app.lines[0].startswith(">1 LLM ")
         await pilot.press("j")
         assert app.inspector.ladder.selected_number == request.number + 1  # but it can be read
 
@@ -170,41 +148,43 @@ async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first(
 async def test_keys_and_mouse_move_between_rows_lanes_tabs_and_arrangements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with at_work(Inspecting(a_session()), (82, 34)) as (app, pilot):
-        selected, relative = app.inspector.details
+        ladder, (selected, relative) = app.inspector.ladder, app.inspector.details
         await until(pilot, lambda: relative.region.x > selected.region.x and relative.region.width >= 40)
-        lanes: list[tuple[str, str]] = []
-        for key in ("l", "k", "left", "l"):
+        await pilot.press("n")
+        assert app.said == ["Nothing here needs a look."]
+        for key, kind in {"l": "frame", "k": "frame", "left": "response", "right": "frame"}.items():
             await pilot.press(key)
-            row = app.inspector.ladder.selected
-            assert row is not None
-            lanes.append((row.lane, row.kind))
-        assert lanes == [("mcp", "frame"), ("mcp", "frame"), ("llm", "response"), ("mcp", "frame")]
+            assert ladder.selected is not None
+            assert ladder.selected.kind == kind
         await until(pilot, lambda: marks(app).count("*") == 4)  # the answer, the decision, the result, the next request
         assert marks(app).count(">") == 1
         await pilot.press("d")
-        await until(
-            pilot, lambda: app.said == ["Changes are those of a request to the model: go to one, or to its answer."]
-        )
+        assert app.said[1:] == ["Changes belong to requests to the model and their answers."]
         await pilot.press("G")
         await until(pilot, lambda: "▸ tools (1)" in app.text and "[Frame]" in app.text)
         await pilot.click(relative.children[0], offset=(10, 0))
         await until(pilot, lambda: "[Raw]" in app.text and relative.has_focus_within)
-        await pilot.click(app.inspector.ladder, offset=(30, 3))
-        assert app.inspector.ladder.selected_number == 2
+        await pilot.click(ladder, offset=(30, 3))
+        assert ladder.selected_number == 2
         await pilot.press("G", "enter")
         assert selected.has_focus_within
-        keys = {"l": "Raw", "right": "Headers", "4": "Events", "h": "Headers", "1": "Parts", "left": "Bill"}
-        for key, tab in keys.items():
+        for key, tab in {
+            "l": "Raw",
+            "4": "Events",
+            "h": "Headers",
+            "1": "Parts",
+            "left": "Bill",
+            "3": "Headers",
+        }.items():
             await pilot.press(key)
             assert selected.tab == tab
-        await pilot.press("3")
         await until(pilot, lambda: "[Headers]" in app.text and "(51)" in app.text)
         await pilot.press("vertical_line")
         await until(pilot, lambda: relative.region.y > selected.region.y)
         app.wires.end(app.wires.response(app.wires.ladder.rows[-1], 4.0, b"data: {"), 4.2, "cut by peer")
-        await pilot.press("escape")
-        app.inspector.ladder.focus()
-        await pilot.press("n")  # the details' first line says why
+        ladder.focus()
+        await until(pilot, lambda: "1 to look at (n)" in app.lines[0])
+        await pilot.press("n")  # the line above the details says why
         await until(pilot, lambda: "✗ cut" in app.text and "LLM 2: the answer was cut off before its end" in app.text)
 
 
@@ -229,21 +209,16 @@ async def test_c_shows_the_chain_of_the_row_s_call_or_of_the_filter_s_tool_and_o
     wires.link("asked", Span(exchange=response.exchange, start=0, end=9), 4.0, call="1.1.2", tool="add")
     wires.decision(4.1, call="1.1.2", tool="add")
     async with at_work(Inspecting(wires), (140, 45)) as (app, pilot):
-        inspector, ladder = app.inspector, app.inspector.ladder
-        detail = inspector.details[0]
+        ladder, (detail, relative) = app.inspector.ladder, app.inspector.details
         ladder.select(row_of(wires, "decision").number)
         await pilot.pause()
         before = detail.tab
-        await pilot.press("2")
-        assert detail.tab == "Raw"
-        await pilot.press("1", "9")  # there is no ninth tab
-        assert detail.tab == before
-        await pilot.press("c")
-        assert (detail.tab, inspector.details[1].display) == ("Chain", False)  # the chain has the whole width
+        await pilot.press("9", "c")  # there is no ninth tab
+        assert (detail.tab, detail.display, relative.display) == ("Chain", True, False)  # it has the whole width
         await pilot.press("vertical_line")
-        assert not detail.display
+        assert (detail.display, relative.display) == (False, True)
         await pilot.press("vertical_line", "c")
-        assert (detail.tab, inspector.details[1].display) == (before, True)
+        assert (detail.tab, detail.display, relative.display) == (before, True, True)
         await pilot.press("c", "enter", "G", "k", "o")  # the last step is missing, and leads nowhere
         assert ladder.selected == row_of(wires, "request", 1)
         await pilot.press("h")
@@ -252,5 +227,5 @@ async def test_c_shows_the_chain_of_the_row_s_call_or_of_the_filter_s_tool_and_o
         await until(pilot, lambda: ladder.selected_number == response.number)
         await pilot.press("c")
         assert (ladder.selected, detail.tab) == (row_of(wires, "decision", 1), "Chain")
-        assert inspector.show_chain("1.1.2")  # a step's second call has a chain of its own
+        assert app.inspector.show_chain("1.1.2")  # a step's second call has a chain of its own
         assert ladder.selected == row_of(wires, "decision", 1)

@@ -20,8 +20,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, SummaryItem, UserItem
 from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import LadderIndex
-from tui_host.tui.widgets.inspector.row_line import clock, row_line, short_path, shown_text, turn_title
-from tui_host.tui.widgets.inspector.title import title_line
+from tui_host.tui.widgets.inspector.row_line import row_line, shown_text, turn_title
 from tui_host.tui.widgets.inspector.words import NOTHING, FactsReader, RowFacts
 
 ROW = Row(
@@ -60,25 +59,18 @@ def drawn(row: Row, facts: RowFacts = NOTHING, *, width: int = 100, wires: Wires
     return "".join(text for text, _ in row_line(wires or asked_at_once(), row, facts, width, 6)).rstrip()
 
 
-def test_a_mark_stands_as_a_mask_in_a_row_that_something_was_taken_out_of_and_as_it_is_elsewhere() -> None:
-    wires = asked_at_once()
-    wires.hide_with(Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])))
-    row = replace(ROW, kind="line", words="token ⟨secret:KEY⟩", redacted=True)
-    assert drawn(row, wires=wires).endswith("stderr  token ••• KEY (15) •••")
-    assert drawn(replace(row, redacted=False), wires=wires).endswith("stderr  token ⟨secret:KEY⟩")
-
-
-ASKED_BY_A_SERVER = replace(ROW, method="roots/list", rpc_id="1")
-
-
 @pytest.mark.parametrize(
     ("row", "shown"),
     [
+        (replace(ROW, method="ping", mono_ns=128_450_000_000), " 123.4    ├──> math   ping"),
         (DECISION, " 2.91     ●           math.multiply 1.1.2  approved once, by you"),
         (replace(ROW, method="tools/call", rpc_id="4"), " 2.91     ├──> math   #4 tools/call"),
         (RESULT, ' 2.91     ├<── math   #4 result  "30"'),
-        (replace(ASKED_BY_A_SERVER, outward=False), " 2.91     ├<══ math   #1 roots/list  asked by the server"),
-        (replace(ASKED_BY_A_SERVER, answer=True), " 2.91     ├══> math   #1 answer  roots/list"),
+        (
+            replace(ROW, method="roots/list", rpc_id="1", outward=False),
+            " 2.91     ├<══ math   #1 roots/list  asked by the server",
+        ),
+        (replace(ROW, method="roots/list", rpc_id="1", answer=True), " 2.91     ├══> math   #1 answer  roots/list"),
         (
             replace(ROW, kind="line", outward=False, words="listening", events=3),
             " 2.91     ├<── math   stderr  listening · 3 lines",
@@ -98,17 +90,19 @@ def test_each_kind_of_row_stands_in_its_lane_and_says_how_it_went(row: Row, show
     assert drawn(row).endswith(shown)
 
 
-@pytest.mark.parametrize(
-    ("width", "tokens"),
-    [(120, "12,004 tok, 8,064 cached"), (74, '6}" · 12,004 tok'), (60, '6}"')],
-)
-def test_tokens_leave_their_room_to_other_words_and_what_was_said_to_how_it_went(width: int, tokens: str) -> None:
+def test_tokens_leave_their_room_to_other_words_and_what_was_said_to_how_it_went() -> None:
     facts = RowFacts(words='"{a: 6}"', tokens="12,004 tok, 8,064 cached")
-    assert drawn(RESPONSE, facts, width=width).endswith(tokens)
-    assert "41 events" in drawn(RESPONSE, facts, width=width)
-    text = drawn(replace(RESULT, words="x" * 200, state="cut"), width=width)
-    assert text.endswith("… ✗ cut")
-    assert cell_len(text) <= width
+    for width, tokens in ((120, "12,004 tok, 8,064 cached"), (74, '6}" · 12,004 tok'), (60, '6}"')):
+        assert drawn(RESPONSE, facts, width=width).endswith(tokens)
+        assert "41 events" in drawn(RESPONSE, facts, width=width)
+        text = drawn(replace(RESULT, words="x" * 200, state="cut"), width=width)
+        assert text.endswith("… ✗ cut")
+        assert cell_len(text) <= width
+    wires = asked_at_once()
+    wires.hide_with(Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])))
+    row = replace(ROW, kind="line", words="token ⟨secret:KEY⟩", redacted=True)
+    assert drawn(row, wires=wires).endswith("stderr  token ••• KEY (15) •••")
+    assert drawn(replace(row, redacted=False), wires=wires).endswith("stderr  token ⟨secret:KEY⟩")
 
 
 PLAIN = st.text(st.characters(exclude_characters="•"))
@@ -144,12 +138,6 @@ def test_the_heading_of_a_turn_says_its_question_and_how_it_ended_and_only_the_q
     assert turn_title(wires, 4, 1, 80) == "turn 4 «what's 6 × 5?» · 2 steps · 9.4 s · stopped by you"
     assert turn_title(wires, 4, 1, 52) == "turn 4 «what's …» · 2 steps · 9.4 s · stopped by you"
     assert (turn_title(wires, 3, 1, 80), turn_title(wires, 5, 1, 80)) == ("turn 3 «earlier»", "turn 5")
-
-
-def test_times_and_paths_are_short() -> None:
-    assert list(map(clock, (0, 12.345, 123.45, 1234.5))) == ["0.00 ", "12.35", "123.4", "1234 "]
-    paths = ("https://h/v1/chat/completions?key=1", "http://h:1/api/chat", "http://h", "http://[h/v1/chat?a")
-    assert list(map(short_path, paths)) == ["chat/completions", "chat", "/", "chat"]
 
 
 def table_of(rows: Sequence[Row]) -> RowTable:
@@ -196,14 +184,6 @@ def test_a_request_says_that_the_model_has_changed_since_the_turn_before() -> No
     models = (b'{"model":"m1","messages":[]}', b'{"model":"m2","messages":[]}')
     asked = [wires.request(body, number, exchange=f"x{number}") for number, body in enumerate(models)]
     assert [FactsReader().read(wires, row).words for row in asked] == ["", "changed: model demo/m2, was demo/m1"]
-
-
-def test_the_title_says_what_there_is_and_drops_the_least_first() -> None:
-    words = ["turn 1", "following", "/ math", "12 of 240", "esc clears"]
-    assert title_line(4, 4, words, 90).startswith(" 4 LLM ────┬── 4 MCP ──")
-    assert title_line(4, 4, words, 90).endswith(" turn 1 · following · / math · 12 of 240 · esc clears ")
-    assert title_line(4, 4, words, 50).endswith(" 4 MCP ───── 12 of 240 · esc clears ")
-    assert all(cell_len(title_line(4, 4, words, width)) <= width for width in range(10, 120))
 
 
 def session() -> Wires:

@@ -61,7 +61,6 @@ class RowFilter:
         return self.is_on and any((self._ahead, self._first, self._undecided, self._verdicts))
 
     def came(self, changed: Iterable[int], new: range) -> None:
-        """Record which rows have changed or are new."""
         if self.is_on:
             self._kept.extend(bytes(len(new)))
             self._first.extend((*changed, *new))

@@ -128,17 +128,13 @@ class LadderIndex:
         return next(iter((beyond or kept)[::step]), None)
 
     def section(self, heading: int) -> Section:
-        """Return what a heading stands for."""
         if heading == SESSION:
             return Section(is_session=True)
         first, turn = self._rows[self.home_of(heading)], self.turn_of(heading)
         return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
     def rows(self, first: int, end: int) -> Sequence[int]:
-        """Return the rows of a range of lines."""
         return [item for item in map(self.item_at, range(first, min(end, len(self)))) if item >= 0]
-
-    # Rows come and change.
 
     def count(self, seconds: float = 60.0) -> int:
         """Add new rows for a limited time; returns how many rows were added so far."""
@@ -217,8 +213,6 @@ class LadderIndex:
                 insort(kept, number, key=self._order)
         return is_at_end
 
-    # Folding.
-
     def _is_folded(self, home: int) -> bool:
         return (home in self._turned) != (self.folds_starts and home in self._sections.starts)
 
@@ -228,6 +222,5 @@ class LadderIndex:
         return len(self._kept.get(home, ())) if self._is_folded(home) else None
 
     def fold(self, home: int) -> None:
-        """Fold an open section, or open a folded one."""
         self._turned ^= {home}
         del self._starts[bisect_left(self._shown, home) + 1 :]

@@ -48,8 +48,8 @@ class FilterInput(KeysInOrder, Input):
 
     def offers(self, source: SessionSource | None) -> str:
         """Find what `tab` completes, and return it in a line; a completed value stays one of several, to go on to the next."""
-        is_taken = self._taken >= 0 and self.value == self._offers[self._taken][1] and not self.value.endswith(":")
-        if not is_taken:
+        is_taken = self._taken >= 0 and self.value == self._offers[self._taken][1]
+        if not is_taken or not self.display or self.value.endswith(":"):
             self._offers = completions(self.value, source.ladder) if source is not None and self.display else ()
             self._taken = -1
         words = (f"[{word}]" if number == self._taken else word for number, (word, _) in enumerate(self._offers))
@@ -136,7 +136,6 @@ class Inspector(Container):
         yield Container(*self.details, id="inspector-details")
 
     def show(self, source: SessionSource | None) -> None:
-        """Show another session's rows, or none."""
         before, self._source = self._source, source
         if before is not None and source is not None:
             source.elsewhere = before.marked_last()
@@ -146,7 +145,6 @@ class Inspector(Container):
         self._close_filter()
 
     def sync(self) -> None:
-        """Show what has changed."""
         source, looks, ladder, why, reason = self._source, self._looks, self.ladder, "", ""
         if not ladder.is_running:
             return
@@ -243,7 +241,6 @@ class Inspector(Container):
         self.sync()
 
     def action_split(self) -> None:
-        """Turn the details: side by side, above each other, or one at a time."""
         if len(self._shown) == 1:
             self._is_flipped = not self._is_flipped
         else:
@@ -279,7 +276,7 @@ class Inspector(Container):
         row = self.details[1].row if self.details[1].has_focus_within else self.ladder.selected
         if isinstance(row, Row):
             return row
-        self.post_message(self.Hinted("Marks and notes belong to rows: go to a row below the heading."))
+        self.post_message(self.Hinted("Marks and notes belong to rows: go to one below."))
         return None
 
     def action_mark(self) -> None:
@@ -302,7 +299,7 @@ class Inspector(Container):
         row = self.ladder.selected
         if row is not None and row.kind == "response" and not self.details[1].has_focus_within:
             self._go_to(self._traffic.partner(row.number))
-        self._toggle("Changes", "Changes are those of a request to the model: go to one, or to its answer.")
+        self._toggle("Changes", "Changes belong to requests to the model and their answers.")
 
     def action_chain(self) -> None:
         """Show the chain of the row's call: of several, that of the tool in the filter."""

@@ -59,10 +59,10 @@ class LadderView(SelectingView):
         self._begin(None)
 
     def _begin(self, source: SessionSource | None) -> None:
-        ladder = Ladder() if source is None else source.ladder
         self._source = source
-        self._rows = ladder.rows
-        self._index = LadderIndex(ladder.rows, ladder.sections)
+        self._traffic = Ladder() if source is None else source.ladder
+        self._rows = self._traffic.rows
+        self._index = LadderIndex(self._rows, self._traffic.sections)
         self._index.folds_starts = self._may_fold
         self._facts = FactsReader()
         self.row_filter = RowFilter(self._facts)
@@ -83,13 +83,11 @@ class LadderView(SelectingView):
 
     @property
     def selected(self) -> Row | None:
-        """The selected row; None while a heading is selected."""
         item = self.selected_number
         return self._rows[item] if item is not None and 0 <= item < len(self._rows) else None
 
     @property
     def selected_section(self) -> Section | None:
-        """What the selected heading stands for; None while a row is selected."""
         item = self.selected_number
         return None if item is None or item >= 0 else self._index.section(item)
 
@@ -177,10 +175,10 @@ class LadderView(SelectingView):
         source = self._source
         if source is None:
             return
-        session, ladder, index = source.session, source.ladder, self._index
+        session, ladder, index = source.session, self._traffic, self._index
         looks = len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
         if ladder.revision != self._revision or len(index.homes) < len(ladder.rows):
-            self._take(ladder)
+            self._take()
         if looks != self._drawn_with:
             self._drawn_with = looks
             self.redraw()
@@ -217,10 +215,10 @@ class LadderView(SelectingView):
         if gained:
             self._extend(gained)
 
-    def _take(self, ladder: Ladder) -> None:
+    def _take(self) -> None:
         index, is_on, before = self._index, self.row_filter.is_on, len(self._index.homes)
-        changed = [number for number in ladder.changed_since(self._revision) if number < before] if before else []
-        self._revision = ladder.revision
+        changed = [n for n in self._traffic.changed_since(self._revision) if n < before] if before else []
+        self._revision = self._traffic.revision
         new = range(before, index.count(_TAKING_SECONDS))
         if self.following and not is_on and self._may_fold and not index.folds_starts:
             index.lay_out(range(before), folds_starts=True)  # the first turn has begun
@@ -268,10 +266,7 @@ class LadderView(SelectingView):
         self._relate()
 
     def _follow(self) -> None:
-        """Select the newest row of the turns; before the first turn, the newest row.
-
-        A person who went to the end behind it stays at the end, until the next row of a turn.
-        """
+        """Select the newest row of the turns, else the last row; a person at the end stays there till the turn's next row."""
         if len(self._index):
             self._new = 0
             newest = self._index.newest_line(self.selected_number)
@@ -280,15 +275,13 @@ class LadderView(SelectingView):
             self.show_line(newest)
 
     def _choose(self, line: int) -> None:
-        """Select a line, whether a person or the view asked for it."""
         self.cursor = line
         self.selected_number = self._index.item_at(line)
         self._relate()
 
     def _relate(self) -> None:
-        """Mark the rows of the selected row's call."""
-        source, number = self._source, self.selected_number
-        relatives = () if source is None or number is None or number < 0 else source.ladder.relatives(number)
+        number = self.selected_number
+        relatives = () if number is None or number < 0 else self._traffic.relatives(number)
         before, self._related = self._related, frozenset(relatives)
         self._changed(before ^ self._related)
 
@@ -329,7 +322,6 @@ class LadderView(SelectingView):
         return self if len(self._index) else None
 
     def letters(self, line: int) -> Sequence[Letters]:
-        """Return a row, which is selected whole."""
         home, time_ns, number = self._index.spot(self._index.item_at(line))
         return whole_line((home, time_ns), number)
 
@@ -367,12 +359,10 @@ class LadderView(SelectingView):
 
     def action_lane(self, lane: Lane) -> None:
         """Go to the nearest related row of a lane, else to the nearest row there."""
-        row, source = self.selected, self._source
-        if row is None or source is None or row.lane == lane:
-            return
-        near = (row.number + sign * step for step in range(1, _NEAR_ROWS) for sign in (-1, 1))
-        for number in (*source.ladder.relatives(row.number), *near):
-            is_counted = 0 <= number < len(self._index.homes)
-            if is_counted and self._rows.text("lane", number) == lane and self._index.line_of(number) is not None:
-                self.select(number)
-                return
+        row, counted = self.selected, range(len(self._index.homes))
+        if row is not None and row.lane != lane:
+            near = counted[max(0, row.number - _NEAR_ROWS) : row.number + _NEAR_ROWS]
+            nearest = sorted(near, key=lambda number: abs(number - row.number))
+            numbers = (number for number in (*self._traffic.relatives(row.number), *nearest) if number in counted)
+            there = (number for number in numbers if self._rows.text("lane", number) == lane)
+            self.select(next((number for number in there if self._index.line_of(number) is not None), row.number))

@@ -91,7 +91,6 @@ class FactsReader:
         self._readings: dict[int, _Reading] = {}
 
     def known(self, row: Row) -> RowFacts:
-        """Return the facts as far as they are known."""
         return self._readings[row.number].facts if row.number in self._readings else NOTHING
 
     def is_due(self, row: Row) -> bool:
