@@ -178,14 +178,14 @@ def read_the_servers_screen(terminal: Terminal) -> None:
     terminal.type("\x1bOR")
     terminal.until_shown("Servers", "introduced as", "▸ stderr")
     terminal.type("\t")
-    for name in ("introduced as", "protocol", "capabilities", "instructions"):
+    while ">▸ instructions" not in terminal.screen.text:
         terminal.type("j")
-        terminal.until_shown(f">▸ {name}")
+        terminal.settle(0.1)
     terminal.type("\r")
     terminal.until_shown("instructions begin")
     terminal.type("\x1b[F")
     terminal.until_shown(">▸ stderr")
-    terminal.type("\r")
+    terminal.type("\r\x1b[F")
     terminal.until_shown("calling begin")
 
 

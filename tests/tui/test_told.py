@@ -14,7 +14,7 @@ from tui_host.answers.masks import Mask, masked
 from tui_host.capture.record import Redaction
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
-from tui_host.servers.catalog import ServerStatus
+from tui_host.servers.catalog import LogLine, ServerStatus
 
 LONG = "math.multiply runs unasked in this session from now on. /rules ends it."
 
@@ -115,11 +115,21 @@ async def test_the_servers_screen_shows_masks_for_what_servers_say(tmp_path: Pat
         instructions=f"instructions {KEY}",
         stderr=(f"stderr {KEY}",),
         notices=("x" * 390 + KEY,),
-        tools=(replace(TOOLS[0], description=f"describes {KEY}", title=f"titled {KEY}"),),
+        tools=(
+            replace(TOOLS[0], description=f"describes {KEY}", title=f"titled {KEY}"),
+            replace(TOOLS[0], name="broken", problem=KEY),
+        ),
+        log=(LogLine(level="error", text=f"logged {KEY}", logger="db", mono_ns=1),),
+        log_counts=(("error", 1),),
     )
     async with still(tmp_path, size=(160, 45), servers=(secretive, *STATUSES[1:])) as app:
         app.app.host.redactor.add("KEY", KEY)
         await app.press("f3")
-        shown = ("refused", "run", "info", "instructions", "stderr", "titled")
-        await app.until_shown(*(f"{word} {HIDDEN}" for word in shown))
+        shown = ("refused", "run", "info", "instructions", "stderr", "titled", "not sent:")
+        await app.until_shown(*(f"{word} {HIDDEN}" for word in shown), "1 error; the last 1, newest first")
+        await app.press("tab")
+        while ">▸ log" not in app.text:
+            await app.press("down")
+        await app.press("enter")
+        await app.until_shown(f"error     db: logged {HIDDEN}")
         assert "hunter2" not in app.text

@@ -34,7 +34,7 @@ _COPY = "Copy the selection, else the current item, to the terminal's clipboard 
 ACTIONS = (
     Action("help", "help", "Every key and where it works, and the documents", "f1"),
     Action("inspector", "inspector", "Chat and inspector, only the inspector, only the chat", "f2"),
-    Action("servers", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, frames, stderr", "f3"),
+    Action("servers", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, log, stderr", "f3"),
     Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options", "f4"),
     Action(
         "profile",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -36,90 +35,35 @@ from tui_host.tui.widgets.pages.text_page import TextPage
 
 if TYPE_CHECKING:
     from tui_host.chat.conversation import CallItem
-    from tui_host.chat.session import Session
-    from tui_host.host.host import Host
     from tui_host.host.image_decoder import Picture
     from tui_host.servers.catalog import ToolOutput
     from tui_host.tui.screens.main_screen import MainScreen
-    from tui_host.tui.sources.live import SessionSource
 
 HALF = "▀"  # upper and lower pixel of a cell
 
 
-@dataclass(slots=True)
-class _Entry:
-    """A line of the list."""
-
-    words: str  # what the content is
-    content: ContentBlock | None  # the content; None for a page that was not read yet
-    text: str = ""  # the text, or the block as received, its data left out
-    saved: Path | None = None  # the file it was saved to
-
-    @property
-    def is_picture(self) -> bool:
-        return self.content is not None and self.content.media_type.startswith("image/") and bool(self.content.data)
-
-    @property
-    def advice(self) -> str:
-        """What can be done with the content."""
-        if self.content is None:
-            return "The server's page for the tool (MCP Apps): not fetched, drawn or run. enter reads its source."
-        if self.content.kind == "resource_link":
-            return "Only an address: what it names was not read. Attach it with @ in the prompt."
-        opens = f"saved: {self.saved}   o opens it" if self.saved else "o opens it once saved"
-        return f"{'v draws it   ' * self.is_picture}s saves it   {opens}"
-
-
-def recorded_output(source: SessionSource, call: str) -> ToolOutput | None:
-    """Return the result of a call from its frame, however old; None if no frame with it was recorded, or none was read so far."""
-    for row in reversed(source.ladder.rows):
-        if call in row.calls and row.answer and not row.outward and row.method in {"tools/call", READ}:
-            result = read_object(source.body(row)).get("result")
-            if isinstance(result, Mapping):
-                return (read_contents if row.method == READ else read_output)(result)
-    return None
-
-
-def entries_of(output: ToolOutput, page: str = "") -> list[_Entry]:
-    """Return the contents of a result, its structured content, and the server's page for the tool."""
-    raw = output.raw if isinstance(output.raw, dict) else {}
-    blocks = raw.get("content", raw.get("contents"))
-    entries: list[_Entry] = []
-    for number, content in enumerate(output.content):
-        text = content.text
-        if content.data or content.kind not in {"text", "resource"}:
-            block = blocks[number] if isinstance(blocks, list) and number < len(blocks) else None
-            data = f'"({len(content.data):,} characters of base64)"'
-            text = json.dumps(block, ensure_ascii=False).replace(f'"{content.data}"' if content.data else "\0", data)
-        entries.append(_Entry(described(content), content, text))
-    if output.has_structured:
-        text = json.dumps(output.structured, ensure_ascii=False)
-        words = f"structured content: {size_words(len(text.encode('utf-8', 'replace')))}"
-        entries.append(_Entry(words, ContentBlock(kind="structured", text=text, media_type="application/json"), text))
-    if page:
-        entries.append(_Entry(f"page: {line(page, 120)}, not read: enter reads its source", None))
-    return entries
+_ADVICE = {
+    "page": "The server's page for the tool (MCP Apps): not fetched, drawn or run. enter reads its source.",
+    "resource_link": "Only an address: what it names was not read. Attach it with @ in the prompt.",
+}
 
 
 def open_contents(main: MainScreen, item: CallItem) -> None:
-    """Open the screen with the contents of a call's result, or say that there is none."""
-    output = None if main.source is None else recorded_output(main.source, item.call)
-    if output is None:
-        main.notify("No frame with this call's result was recorded.", markup=False, timeout=5)
-    else:
-        main.app.push_screen(ContentsScreen(main.host, main.submissions.session, item, output))  # pyright: ignore[reportUnknownMemberType]
+    """Open the screen with the contents of a call's result, however old, or say that there is none."""
+    for row in reversed(main.source.ladder.rows) if main.source is not None else ():
+        if item.call in row.calls and row.answer and not row.outward and row.method in {"tools/call", READ}:
+            result = read_object(main.source.body(row)).get("result") if main.source is not None else None
+            if isinstance(result, Mapping):
+                output = (read_contents if row.method == READ else read_output)(result)
+                main.app.push_screen(ContentsScreen(main, item, output))  # pyright: ignore[reportUnknownMemberType]
+                return
+    main.notify("No frame with this call's result was recorded.", markup=False, timeout=5)
 
 
 class PictureView(LineView):
     """A picture as lines of coloured cells; where marks are ASCII, the exit filter leaves each lower pixel."""
 
     _picture: Picture | None = None
-
-    @property
-    def ground(self) -> str:
-        """The colour behind the picture, in six hexadecimal digits."""
-        red, green, blue = self.background_colors[1].rgb
-        return f"{red:02x}{green:02x}{blue:02x}"
 
     def show(self, picture: Picture) -> None:
         self._picture = picture
@@ -131,23 +75,21 @@ class PictureView(LineView):
 
     @override
     def draw(self, number: int) -> Strip:
-        picture = self._picture
-        if picture is None:
-            return Strip([])
-        width, start = picture.width, 6 * number * picture.width
-        row = picture.rgb[start : start + 6 * width]
-        upper = [row[at : at + 3] for at in range(0, 3 * width, 3)]
-        # A missing last line repeats the one above it.
-        lower = [row[at : at + 3] for at in range(3 * width, len(row), 3)] or upper
         segments: list[Segment] = []
-        for colours, run in groupby(zip(upper, lower, strict=True)):
-            above, below = (Color.from_triplet(ColorTriplet(*colour)) for colour in colours)
-            segments.append(Segment(HALF * sum(1 for _ in run), Style(color=above, bgcolor=below)))
+        if (picture := self._picture) is not None:
+            width, start = picture.width, 6 * number * picture.width
+            row = picture.rgb[start : start + 6 * width]
+            upper = [row[at : at + 3] for at in range(0, 3 * width, 3)]
+            # A missing last line repeats the one above it.
+            lower = [row[at : at + 3] for at in range(3 * width, len(row), 3)] or upper
+            for colours, run in groupby(zip(upper, lower, strict=True)):
+                above, below = (Color.from_triplet(ColorTriplet(*colour)) for colour in colours)
+                segments.append(Segment(HALF * sum(1 for _ in run), Style(color=above, bgcolor=below)))
         return Strip(segments)
 
 
 class ContentsScreen(Browse):
-    """The contents of a call's result, as recorded."""
+    """The contents of a call's result, as recorded, and its structured content; also the server's page for the tool."""
 
     HEADING = "Contents"
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-wide")]  # noqa: RUF012
@@ -156,7 +98,7 @@ class ContentsScreen(Browse):
         Binding("v", "view", "view", tooltip="draw the image; read the source of a server's page"),
         Binding("enter", ""),
         Binding("s", "save", "save", tooltip="save the content to a file that you name"),
-        Binding("o", "open", "open", tooltip="open the saved file with the platform's program"),
+        Binding("o", "open", "open", tooltip="open the file that was saved last with the platform's program"),
         Binding("tab", "app.focus_next", "scroll", tooltip="go to the content to scroll it, and back"),
         Binding("shift+tab", "app.focus_previous"),
     ]
@@ -168,10 +110,18 @@ class ContentsScreen(Browse):
     }
     """
 
-    def __init__(self, host: Host, session: Session, item: CallItem, output: ToolOutput) -> None:
+    def __init__(self, main: MainScreen, item: CallItem, output: ToolOutput) -> None:
         super().__init__(f"Contents of {tool_called(item.server, item.tool)}, turn {item.turn}")
-        self._host, self._session, self._item = host, session, item
-        self._entries = entries_of(output, item.page)
+        self._host, self._session, self._item = main.host, main.submissions.session, item
+        self._entries = [(described(content), content) for content in output.content]  # what each is, and itself
+        if output.has_structured:
+            text = json.dumps(output.structured, ensure_ascii=False)
+            words = f"structured content: {size_words(len(text.encode('utf-8', 'replace')))}"
+            self._entries.append((words, ContentBlock(kind="structured", text=text, media_type="application/json")))
+        if item.page:
+            words = f"page: {line(item.page, 120)}, not read: enter reads its source"
+            self._entries.append((words, ContentBlock(kind="page")))
+        self._saved: Path | None = None  # the file that was saved last
 
     @override
     def sheet_views(self) -> Sequence[Widget]:
@@ -180,107 +130,92 @@ class ContentsScreen(Browse):
     @override
     def on_mount(self) -> None:
         """Choose the first content that is more than text, and draw it: a key asked for it in the chat."""
-        kinds = ["" if entry.content is None else entry.content.kind for entry in self._entries]
+        kinds = [content.kind for _, content in self._entries]
         self.list_again(str(next((number for number, kind in enumerate(kinds, 1) if kind != "text"), 1)))
         self.call_after_refresh(self.action_view)
 
     @override
     def items(self) -> Sequence[tuple[str, Choice]]:
-        mask = mask_of(self._host)
-        lines = enumerate(self._entries, 1)
-        return [(str(number), Choice(words=mask(entry.words), before=f"{number}  ")) for number, entry in lines]
+        mask, lines = mask_of(self._host), enumerate(self._entries, 1)
+        return [(str(number), Choice(words=mask(words), before=f"{number}  ")) for number, (words, _) in lines]
 
     @property
-    def _entry(self) -> _Entry | None:
+    def _entry(self) -> tuple[str, ContentBlock] | None:
         return self._entries[int(self.current) - 1] if self.current else None
 
     @override
     def facts(self, key: str) -> object:
-        return id(self._entries[int(key) - 1])
+        return self._entry
 
     @override
     def sheet(self, key: str) -> TextPage:
         """Show the chosen content as text; pictures wait for their key."""
-        entry = self._entries[int(key) - 1]
+        words, content = self._entries[int(key) - 1]
         self.remove_class("-picture")
-        self.note(line(entry.advice, 500))
-        text = mask_of(self._host)(entry.text)
+        self.note(_ADVICE.get(content.kind, ""))
+        text = mask_of(self._host)(content.text or words)
         return TextPage("content", text, form="json" if text.lstrip()[:1] in {"{", "["} else "plain")
 
     @override
     def opened(self, key: str) -> None:
         self.action_view()
 
-    def action_view(self) -> None:
-        entry = self._entry
-        if entry is not None and (entry.content is None or entry.is_picture):
-            work = self._read if entry.content is None else self._draw
-            self.start(partial(work, entry), group="view", exclusive=True)
-
     @override
     def on_resize(self) -> None:
         if self.has_class("-picture"):
             self.call_after_refresh(self.action_view)
 
-    async def _draw(self, entry: _Entry) -> None:
+    def action_view(self) -> None:
+        if (entry := self._entry) is not None:
+            self.start(partial(self._view, entry), group="view", exclusive=True)
+
+    async def _view(self, entry: tuple[str, ContentBlock]) -> None:
+        """Draw a picture, or read the source of the server's page, which is shown as text and never run."""
         from tui_host.host.image_decoder import decode_image
 
-        if entry.content is None:
-            return
+        (_, content), pool, environment = entry, self._host.pool, self._host.settings.environment
         view, size = self.query_one(PictureView), self.query_one(".browse-sheet").size
+        red, green, blue = view.background_colors[1].rgb
+        draw = partial(decode_image, columns=max(1, size.width - 2), rows=max(1, size.height), environment=environment)
         try:
-            data, environment = await asyncio.to_thread(content_bytes, entry.content), self._host.settings.environment
-            columns, rows, ground = max(1, size.width - 2), max(1, size.height), view.ground
-            picture = await decode_image(data, columns=columns, rows=rows, background=ground, environment=environment)
-        except TuiHostError as error:
-            self.note(line(f"{error}. s saves the file.", 500))
-            return
-        if self._entry is entry:
-            view.show(picture)
-            self.add_class("-picture")
-            width, height = picture.original
-            facts = f"{picture.form}, {width:,} × {height:,} pixels, drawn small"
-            self.note(f"{facts}   s saves it, o opens it once saved")
-
-    async def _read(self, entry: _Entry) -> None:
-        """Read the source of the server's page; it is shown as text and never run."""
-        pool = self._host.pool
-        if pool is None or self._session.is_foreign:
-            self.note("Not read: this call was not made here, so no server of yours is asked for its page.")
-            return
-        self.note("reading the page's source from the server …")
-        try:
-            output = await pool.read(self._item.server, self._item.page, place=self._session.place())
+            if content.data and content.media_type.startswith("image/"):
+                data = await asyncio.to_thread(content_bytes, content)
+                picture = await draw(data, background=f"{red:02x}{green:02x}{blue:02x}")
+                if self._entry is entry:
+                    view.show(picture)
+                    self.add_class("-picture")
+                    self.note("{}, {:,} × {:,} pixels, drawn small".format(picture.form, *picture.original))
+            elif content.kind == "page" and (pool is None or self._session.is_foreign):
+                self.note("Not read: this call was not made here, so no server of yours is asked for its page.")
+            elif content.kind == "page" and pool is not None:
+                self.note("reading the page's source from the server …")
+                output = await pool.read(self._item.server, self._item.page, place=self._session.place())
+                source = next(iter(output.content), ContentBlock(kind="text"))
+                self._entries[self._entries.index(entry)] = (f"page: {described(source)}", source)
+                self.look()
         except TuiHostError as error:
             self.note(line(str(error), 500))
-            return
-        content = next(iter(output.content), ContentBlock(kind="text"))
-        read = _Entry(f"page: {described(content)}", content, content.text)
-        self._entries[self._entries.index(entry)] = read
-        self.look()
 
     def action_save(self) -> None:
-        entry = self._entry
-        if entry is None or entry.content is None:
+        if (entry := self._entry) is None or entry[1].kind == "page":
             self.note("Nothing to save yet: enter reads the page's source first.")
             return
 
         def saved(path: Path) -> None:
-            entry.saved = path
-            self.note(line(entry.advice, 500))
+            self._saved = path
+            self.note(line(f"saved: {path}   o opens it", 500))
 
         with self.telling("Not saved: "):
-            data = content_bytes(entry.content)
-            name = suggested_name(entry.content, self._item.tool, int(self.current))
-            self.app.push_screen(SaveScreen(name, entry.words, data, saved))  # pyright: ignore[reportUnknownMemberType]
+            words, content = entry
+            data, name = content_bytes(content), suggested_name(content, self._item.tool, int(self.current))
+            self.app.push_screen(SaveScreen(name, words, data, saved))  # pyright: ignore[reportUnknownMemberType]
 
     def action_open(self) -> None:
         from tui_host.guard.file_opener import open_file
 
-        entry = self._entry
-        if entry is None or entry.saved is None:
+        if self._saved is None:
             self.note("Only a saved file is opened: s saves it first.")
             return
         with self.telling("Not opened: "):
-            open_file(entry.saved)
-            self.note(line(f"Opening {entry.saved} with the platform's program", 500))
+            open_file(self._saved)
+            self.note(line(f"Opening {self._saved} with the platform's program", 500))

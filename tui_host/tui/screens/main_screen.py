@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events, messages
@@ -23,7 +22,7 @@ from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
 from tui_host.tui.screens.submissions import Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
 from tui_host.tui.widgets import status_lines as status
-from tui_host.tui.widgets.background import Covered, CoveredContainer, CoveredVertical
+from tui_host.tui.widgets.background import Covered, CoveredContainer
 from tui_host.tui.widgets.placeholders import EmptyChat, FirstInspector
 from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
 from tui_host.tui.widgets.prompt.server_offers import ServerOffers
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from tui_host.tui.questions.asks import Asks
     from tui_host.tui.questions.overlay import QuestionOverlay
     from tui_host.tui.questions.panel import QuestionPanel
-    from tui_host.tui.screens.direct_requests import DirectRequests
+    from tui_host.tui.screens.direct_requests import DirectRequest
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
     from tui_host.tui.widgets.prompt.server_offers import Form
@@ -96,6 +95,7 @@ class MainScreen(Covered, Screen[None]):
         self.host = host
         self.asks = asks
         self.source: SessionSource | None = None  # of the inspector's rows; None before the host is open
+        self.direct: list[DirectRequest] = []  # what the person asked servers for without a model, newest first
         commands = [(action.name, action.help) for action in ACTIONS]
         self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
         may_send: Callable[[], bool] = lambda: self.submissions.may_send()  # noqa: E731, PLW0108 - they are made next
@@ -116,18 +116,11 @@ class MainScreen(Covered, Screen[None]):
         self._is_settled = False
         self._draw_at = 0.0
 
-    @cached_property
-    def direct(self) -> DirectRequests:
-        """What the person asked servers for without a model."""
-        from tui_host.tui.screens.direct_requests import DirectRequests
-
-        return DirectRequests()
-
     @override
     def compose(self) -> ComposeResult:
         yield self._header
         with Horizontal(id="body"):
-            with CoveredContainer(id="chat"), CoveredVertical(id="talk"):
+            with CoveredContainer(id="chat"), CoveredContainer(id="talk"):
                 with CoveredContainer(id="paper"):
                     yield EmptyChat(self._empty)
                 yield self._waiting

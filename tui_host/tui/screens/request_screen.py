@@ -37,15 +37,17 @@ class ComingSource(SessionSource):
 
     def __init__(self, host: Host, session: Session, drafts: Sequence[Record], wires: SessionSource | None) -> None:
         super().__init__(host, session)
-        before = None if wires is None else _last_request(wires)
-        mono_ns = before.mono_ns if before is not None else 0
         self.live = False
-        self._drafts: list[Record] = [] if before is None else [before]
-        self._drafts += [
-            replace(draft, capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns)
-            for number, draft in enumerate(drafts, 1)
-        ]
         self._wires = wires
+        rows = () if wires is None else reversed(wires.ladder.rows)
+        self._before = next((row for row in rows if (row.kind, row.lane) == ("request", "llm")), None)
+        before = (
+            None if wires is None or self._before is None else wires.record((self._before.capture, self._before.seq))
+        )
+        mono_ns = before.mono_ns if before is not None else 0
+        self._drafts = [] if before is None else [before]
+        for number, draft in enumerate(drafts, 1):
+            self._drafts.append(replace(draft, capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns))
         self.ladder.feed(self._drafts)
 
     @property
@@ -70,26 +72,13 @@ class ComingSource(SessionSource):
 
     @override
     def called(self, row: Row) -> str:
-        if row.capture == COMING:
+        if row.capture == COMING or self._wires is None or self._before is None:
             return "the coming request"
-        wires = self._wires
-        number = None if wires is None else wires.ladder.row_of((row.capture, row.seq))
-        return super().called(row) if wires is None or number is None else wires.called(wires.ladder.rows[number])
+        return self._wires.called(self._before)
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
         return [record for record in self._drafts if record.capture == capture and after < record.seq <= last]
-
-
-def _named(without: Without) -> str:
-    return line(f"{without.server}.{without.tool}" if without.tool else without.server, 80)
-
-
-def _last_request(wires: SessionSource) -> Record | None:
-    rows = (wires.ladder.rows[number] for number in range(len(wires.ladder.rows) - 1, -1, -1))
-    return next(
-        (wires.record((row.capture, row.seq)) for row in rows if (row.kind, row.lane) == ("request", "llm")), None
-    )
 
 
 class RequestScreen(PageScreen):
@@ -109,8 +98,8 @@ class RequestScreen(PageScreen):
         super().__init__()
         self._host, self._session, self._wires = main.host, main.submissions.session, main.source
         self._unsent, self._attached = main.unsent
-        self._without: Without | None = None
-        self._whole = 0
+        self._without: Without | None = None  # what is left out
+        self._next: list[Without] = []  # what is left out after that
         self._full: TakenRequest | None = None  # what the request without a tool or server is compared with
         self.source: ComingSource | None = None  # the request to show, None while it is being made
 
@@ -125,43 +114,40 @@ class RequestScreen(PageScreen):
         else:
             self.start(self._make())
 
-    @property
-    def _words(self) -> str:
-        """What the request is, and what is not in it."""
-        pool = self._host.pool
-        statuses = () if pool is None else pool.statuses()
-        connecting = ", ".join(status.name for status in statuses if status.state == "connecting")
-        late = f" Not included: the tools of {connecting}, still connecting." if connecting else ""
-        if self._unsent:
-            return f"What would be sent if you sent the prompt now. Nothing is sent from here.{late}"
-        return f"The prompt is empty: this is what would go before your next message. Nothing is sent from here.{late}"
+    def look(self) -> None:
+        """Draw more of a long page."""
+        self.query_one(Detail).sync()
 
     async def _make(self) -> None:
         from tui_host.answers.outlines import taken
         from tui_host.host.request_preview import preview_request
 
-        without = self._without
-        self.note(self._words)
+        without, pool = self._without, self._host.pool
+        words = "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
+        if self._unsent:
+            words = "What would be sent if you sent the prompt now. Nothing is sent from here."
+        statuses = () if pool is None else pool.statuses()
+        if connecting := ", ".join(status.name for status in statuses if status.state == "connecting"):
+            words += f" Not included: the tools of {connecting}, still connecting."
+        self.note(words)
         try:
             drafts = await preview_request(self._host, self._session, self._unsent, self._attached, without=without)
         except TuiHostError as error:
             self.note(line(f"The request cannot be built: {mask_of(self._host)(str(error))}", 1000))
             return
-        draft, name = drafts[0], self.HEADING
-        if without is None:
-            self._whole = len(draft.data)
-        else:
-            name += f" without {_named(without)}"
-            less = f"{self._whole - len(draft.data):,} of {self._whole:,} bytes less"
-            self.note(f"Without {_named(without)}: {less}. Nothing is switched off. w: the next one")
-        url = masked((draft.head.url if draft.head is not None else "") or "", draft.redacted)
-        self.say(f"{name}   POST {line(url, 200)}   {len(draft.data):,} bytes")
+        draft, heading = drafts[0], self.HEADING
         self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
         if without is None:
-            whole = taken(source, source.row, "")
-            self._full = None if whole is None else replace(whole, name="the same request, whole")
+            self._full = taken(source, source.row, "")
         elif self._full is not None:
-            source.chosen[source.row.number] = self._full
+            name = line(".".join(filter(None, (without.server, without.tool))), 80)
+            heading += f" without {name}"
+            size = len(self._full.data)
+            less = f"{size - len(draft.data):,} of {size:,} bytes less"
+            self.note(f"Without {name}: {less}. Nothing is switched off. w: the next one")
+            source.chosen[source.row.number] = replace(self._full, name="the same request, whole")
+        url = masked((draft.head.url if draft.head is not None else "") or "", draft.redacted)
+        self.say(f"{heading}   POST {line(url, 200)}   {len(draft.data):,} bytes")
         detail = self.query_one(Detail)
         detail.show(source, source.row)
         detail.sync(now=True)
@@ -172,27 +158,17 @@ class RequestScreen(PageScreen):
 
     def action_without(self) -> None:
         """Show the request without the tool of the current line, then without its server and each next one, then whole."""
-        if self.source is not None:
-            self._without = self._next_without(self.source)
-            self.start(self._make(), exclusive=True)
-
-    def _next_without(self, source: ComingSource) -> Without | None:
         from tui_host.host.request_preview import Without
 
-        pool, without = self._host.pool, self._without
-        if without is not None and without.tool:
-            return Without(without.server)
-        servers = [] if pool is None else list(dict.fromkeys(tool.server for tool in pool.tools()))
-        item = self.query_one(Detail).view.item if without is None else None
-        names = source.names(source.row)
-        for word in reversed([word for key in (() if item is None else item.keys) for word in key.split("/")]):
-            if word in names:
-                return Without(*names[word])
-            if word in servers:
-                return Without(word)
-        after = 0 if without is None or without.server not in servers else servers.index(without.server) + 1
-        return Without(servers[after]) if after < len(servers) else None
-
-    def look(self) -> None:
-        """Draw more of a long page."""
-        self.query_one(Detail).sync()
+        if (source := self.source) is None:
+            return
+        if self._without is None:
+            names, item = source.names(source.row), self.query_one(Detail).view.item
+            servers = list(dict.fromkeys(server for server, _ in names.values()))
+            words = [word for key in (() if item is None else item.keys) for word in key.split("/")]
+            tools = [names[word] for word in words if word in names][-1:]
+            named = [server for server, _ in tools] or [word for word in words if word in servers]
+            first = servers.index(named[-1]) if named else 0
+            self._next = [*(Without(*tool) for tool in tools), *map(Without, servers[first:])]
+        self._without = self._next.pop(0) if self._next else None
+        self.start(self._make(), exclusive=True)

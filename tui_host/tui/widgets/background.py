@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textual.containers import Container, Vertical
+from textual.containers import Container
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -25,7 +25,3 @@ class Covered:
 
 class CoveredContainer(Covered, Container):
     """Textual's container."""
-
-
-class CoveredVertical(Covered, Vertical):
-    """Textual's column."""
