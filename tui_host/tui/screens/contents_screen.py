@@ -139,13 +139,9 @@ class ContentsScreen(Browse):
         mask, lines = mask_of(self._host), enumerate(self._entries, 1)
         return [(str(number), Choice(words=mask(words), before=f"{number}  ")) for number, (words, _) in lines]
 
-    @property
-    def _entry(self) -> tuple[str, ContentBlock] | None:
-        return self._entries[int(self.current) - 1] if self.current else None
-
     @override
-    def facts(self, key: str) -> object:
-        return self._entry
+    def facts(self, key: str) -> tuple[str, ContentBlock] | None:
+        return self._entries[int(key) - 1] if key else None
 
     @override
     def sheet(self, key: str) -> TextPage:
@@ -160,13 +156,8 @@ class ContentsScreen(Browse):
     def opened(self, key: str) -> None:
         self.action_view()
 
-    @override
-    def on_resize(self) -> None:
-        if self.has_class("-picture"):
-            self.call_after_refresh(self.action_view)
-
     def action_view(self) -> None:
-        if (entry := self._entry) is not None:
+        if (entry := self.facts(self.current)) is not None:
             self.start(partial(self._view, entry), group="view", exclusive=True)
 
     async def _view(self, entry: tuple[str, ContentBlock]) -> None:
@@ -181,7 +172,7 @@ class ContentsScreen(Browse):
             if content.data and content.media_type.startswith("image/"):
                 data = await asyncio.to_thread(content_bytes, content)
                 picture = await draw(data, background=f"{red:02x}{green:02x}{blue:02x}")
-                if self._entry is entry:
+                if self.facts(self.current) is entry:
                     view.show(picture)
                     self.add_class("-picture")
                     self.note("{}, {:,} × {:,} pixels, drawn small".format(picture.form, *picture.original))
@@ -197,7 +188,7 @@ class ContentsScreen(Browse):
             self.note(line(str(error), 500))
 
     def action_save(self) -> None:
-        if (entry := self._entry) is None or entry[1].kind == "page":
+        if (entry := self.facts(self.current)) is None or entry[1].kind == "page":
             self.note("Nothing to save yet: enter reads the page's source first.")
             return
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from tui_host.servers.pool import Pool
     from tui_host.tui.widgets.prompt.server_offers import Form
 
-_MOST_RECORDS = 5000
-
 
 @dataclass(slots=True, eq=False)
 class DirectRequest:
@@ -102,9 +100,9 @@ class DirectRequest:
 
     def _frames(self) -> str:
         """Return the frames of its connection while it ran, as they were sent and received."""
-        count = (self.last or self.recorder.reached) - self.first
+        count = min(5000, (self.last or self.recorder.reached) - self.first)
         return "\n\n".join(
             f"{'-->' if record.direction == 'out' else '<--'} {masked(decode(record.data), record.redacted)}"
-            for record in self.recorder.since(self.first, limit=min(count, _MOST_RECORDS))
+            for record in self.recorder.since(self.first, limit=count)
             if record.kind == "frame" and record.connection == self.connection
         )

@@ -39,20 +39,18 @@ class ComingSource(SessionSource):
         super().__init__(host, session)
         self.live = False
         self._wires = wires
-        rows = () if wires is None else reversed(wires.ladder.rows)
-        self._before = next((row for row in rows if (row.kind, row.lane) == ("request", "llm")), None)
-        before = (
-            None if wires is None or self._before is None else wires.record((self._before.capture, self._before.seq))
-        )
+        before, self._name_before = None, ""
+        if wires is not None:
+            for row in reversed(wires.ladder.rows):
+                if (row.kind, row.lane) == ("request", "llm"):
+                    before, self._name_before = wires.record((row.capture, row.seq)), wires.called(row)
+                    break
         mono_ns = before.mono_ns if before is not None else 0
         self._drafts = [] if before is None else [before]
         for number, draft in enumerate(drafts, 1):
             self._drafts.append(replace(draft, capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns))
         self.ladder.feed(self._drafts)
-
-    @property
-    def row(self) -> Row:
-        return self.ladder.rows[len(self.ladder.rows) - 1]
+        self.row = self.ladder.rows[len(self.ladder.rows) - 1]  # of the request that is not sent yet
 
     @property
     @override
@@ -72,9 +70,7 @@ class ComingSource(SessionSource):
 
     @override
     def called(self, row: Row) -> str:
-        if row.capture == COMING or self._wires is None or self._before is None:
-            return "the coming request"
-        return self._wires.called(self._before)
+        return "the coming request" if row.capture == COMING else self._name_before
 
     @override
     def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
@@ -89,9 +85,7 @@ class RequestScreen(PageScreen):
     AUTO_FOCUS: ClassVar[str | None] = "PageLines"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("d", "changes", "changes", tooltip="show what changes since the last request; again: all parts"),
-        Binding(
-            "w", "without", "without", tooltip="leave out the tool of the current line; again: its server, the next"
-        ),
+        Binding("w", "without", "without", tooltip="leave out the tool of this line; again: its server, the next"),
     ]
 
     def __init__(self, main: MainScreen) -> None:
@@ -108,14 +102,12 @@ class RequestScreen(PageScreen):
         return [Detail(empty="Nothing yet.", id="request-detail")]
 
     def on_mount(self) -> None:
-        """Build the request; the demo model may have to start first."""
         if self._session.busy:
             self.note("A turn is running. Its next request is built when all calls have results; look again then.")
         else:
             self.start(self._make())
 
     def look(self) -> None:
-        """Draw more of a long page."""
         self.query_one(Detail).sync()
 
     async def _make(self) -> None:

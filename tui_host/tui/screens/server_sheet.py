@@ -35,14 +35,14 @@ def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, in
     """
     reason = f"{status.state}{f': {line(mask(status.detail), 600)}' if status.detail else ''}"
     notes = [_REMEDIES.get(status.state, ""), *(f"notice: {line(mask(notice), 400)}" for notice in status.notices)]
-    if words := wanted.lower().split():
-        lists = sorted((_filtered(entry, words) for entry in lists), key=lambda entry: not entry.children)
+    if wanted:
+        filtered = (_filtered(entry, wanted.lower().split()) for entry in lists)
+        lists = sorted(filtered, key=lambda entry: not entry.children)
         return Sheet(what=f"{status.name}: {reason}", lines=lists, notes=notes)
     facts = list(_facts(status, mask, instructed))
-    errors = _text("stderr", f"{'stderr':<{_NAME_CELLS}}nothing")
-    if count := len(status.stderr):
-        label = f"{'stderr':<{_NAME_CELLS}}last {count} line{'s' * (count != 1)}"
-        errors = replace(_text("stderr", label, mask("\n".join(status.stderr))), style="what")
+    count = len(status.stderr)
+    words = f"last {count} line{'s' * (count != 1)}" if count else "nothing"
+    errors = _text("stderr", f"{'stderr':<{_NAME_CELLS}}{words}", mask("\n".join(status.stderr)))
     if status.state in _AWAY:  # what may say why comes first
         failure = SheetLine(key="failure", label=reason, style="failed", is_wrapped=True)
         return Sheet(what=status.name, lines=[failure, replace(errors, opened=True), *facts, *lists], notes=notes)
@@ -73,8 +73,6 @@ def _facts(status: ServerStatus, mask: Mask, instructed: str) -> Iterator[SheetL
     if status.instructions:
         beginning = line(mask(status.instructions), _BEGINNING_CHARACTERS)
         yield fact("instructions", f"{instructed}: {beginning}", status.instructions)
-    if status.exit_code is not None:
-        yield fact("exit code", f"{status.exit_code}")
     malformed = f", {status.malformed:,} malformed" if status.malformed else ""
     yield fact("frames", f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; f2 lists them")
     if status.log:

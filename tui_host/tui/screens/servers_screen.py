@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -77,16 +79,14 @@ class ServersScreen(Browse):
         self._tokens: Mapping[str, Mapping[str, int]] = {}  # by server and tool, in the coming request
         self._basis: object = ()  # what the lists below were made from
         self._lists: Sequence[SheetLine] = ()  # made once per listing: there may be thousands of tools
-        self._overlay: QuestionOverlay | None = None
 
     @override
     def body(self) -> Sequence[Widget]:
         return [Container(Container(*super().body(), id="talk"), id="chat")]
 
-    @override
-    def on_mount(self) -> None:
-        super().on_mount()
-        self._overlay = QuestionOverlay(self, self._host, self._asks, prompt=self.choices, shows_chat=lambda: True)
+    @cached_property
+    def _overlay(self) -> QuestionOverlay:
+        return QuestionOverlay(self, self._host, self._asks, prompt=self.choices, shows_chat=lambda: True)
 
     # What is shown.
 
@@ -95,10 +95,9 @@ class ServersScreen(Browse):
         self._statuses = {status.name: status for status in self._host.pool.statuses()} if self._host.pool else {}
         states = [status.state for status in self._statuses.values()]
         counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-        heading, coming = "   ".join((self.HEADING, *counts)), self._coming()
-        whole = f"{heading}   next request: {coming}"
-        self.say(whole if len(whole) < self.size.width - 2 else f"{heading}   {coming}")
-        if self._overlay is not None and self._direct:
+        coming = f"next request: {self._coming()}" if self.size.width > 90 else self._coming()
+        self.say("   ".join((self.HEADING, *counts, coming)))
+        if self._direct:
             self._overlay.show(self._direct[0].session)
         super().look()
 
@@ -109,8 +108,8 @@ class ServersScreen(Browse):
     @override
     def facts(self, key: str) -> object:
         server, states = self._server(), [request.state for request in self._requests()]
-        off, is_instructing = (None, None) if server is None else (server.tools_off, server.is_instructing)
-        return self._statuses[key], off, is_instructing, self._tokens.get(key), self.typed, states
+        switches = None if server is None else (server.tools_off, server.is_instructing)
+        return self._statuses[key], switches, self._tokens.get(key), self.typed, states
 
     @override
     def sheet(self, key: str) -> Sheet | None:
@@ -159,13 +158,10 @@ class ServersScreen(Browse):
 
         blank = replace(self._session, keeper=None, messages=Messages(), conversation=Conversation())
         tokens: dict[str, dict[str, int]] = {}
-        try:
+        with suppress(TuiHostError):  # such as without a key: then nothing is said of tokens
             source = ComingSource(self._host, blank, await preview_request(self._host, blank, ""), None)
-            weighed = await to_thread.run_sync(lambda: weigh(source, [source.row]))
-        except TuiHostError:
-            weighed = []  # such as without a key: then nothing is said of tokens
-        for tool in weighed[0].tools if weighed else ():
-            tokens.setdefault(tool.server, {})[tool.tool] = tool.tokens
+            for tool in (await to_thread.run_sync(lambda: weigh(source, [source.row])))[0].tools:
+                tokens.setdefault(tool.server, {})[tool.tool] = tool.tokens
         self._tokens = tokens
 
     # What a person does.
@@ -176,8 +172,7 @@ class ServersScreen(Browse):
 
     def ignores(self, event: events.Event) -> bool:
         """Whether a key or click came too early to answer a question."""
-        panel = None if self._overlay is None else self._overlay.panel
-        return panel is not None and panel.swallow(event)
+        return self._overlay.panel is not None and self._overlay.panel.swallow(event)
 
     def _server(self) -> Server | None:
         """Return the server under the cursor; there may be none at all."""
