@@ -10,14 +10,12 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from pkgutil import walk_packages
 
-import pytest
 from textual import events
 from textual.binding import BindingsMap
 from textual.dom import DOMNode
 from textual.widgets import TextArea
 
 import tui_host
-from tests.cases import first_values
 from tests.kit.app import SMALL, Running
 from tests.tui.still import nobody_waits
 from tui_host.capture.visible import hidden
@@ -82,13 +80,10 @@ class Asking:
             lambda: isinstance(self.app.focused, TextArea) or (self.app.approval and self.app.approval.is_armed)
         )
 
-    async def press(self, *keys: str) -> None:
-        await self.app.press(*keys)
-
     async def decide(self, *keys: str) -> None:
         for key in keys:
             await self.armed()
-            await self.press(key)
+            await self.app.press(key)
 
     async def write(self, text: str) -> None:
         """Replace what stands in the field."""
@@ -102,12 +97,9 @@ class Asking:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the panel."""
         approval = self.app.approval
         assert approval is not None
-        region = approval.region
-        strips = self.app.app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
-        return [strip.crop(region.x, region.right).text.rstrip() for strip in strips[region.y : region.bottom]]
+        return [line.rstrip() for line in self.app.text_in(approval).split("\n")]
 
     @property
     def text(self) -> str:
@@ -128,9 +120,7 @@ class Asking:
 
     @property
     def decided(self) -> Decision:
-        decision = self.questions[0].decision
-        assert decision is not None
-        return decision
+        return next(asked.decision for asked in self.questions if asked.decision)
 
 
 @asynccontextmanager
@@ -164,6 +154,19 @@ async def test_it_looks_as_designed(app: Running) -> None:
         assert [line for line in lines if line.startswith(('"a"', '"b"'))] == ['"a": 6,', '"b": 5']
         keys = ("y/a once", "Y all that remain", "A this tool, this session", "e edit", "n no", "r no, because…")
         await ask.until_said("all shown", *keys, "esc esc stop the turn", "ready")
+    for hints, claims in (
+        ((("readOnlyHint", True), ("openWorldHint", True)), "read-only, reaches outside"),
+        ((("readOnlyHint", False), ("destructiveHint", True)), "may change things, may destroy data"),
+        ((("readOnlyHint", "yes"),), ""),
+    ):
+        claim = f"server claims: {claims}" if claims else ""
+        async with asking(app, question(hints=hints)) as ask:
+            row = next(line for line in ask.lines if "math.multiply" in line)
+            assert row.split("multiply")[1].strip("│ ") == claim
+            await app.pilot.resize_terminal(50, 36)
+            await app.until(lambda: len(ask.lines[0]) == 50)
+            assert "server" not in next(line for line in ask.lines if "math.multiply" in line)
+            await ask.until_said(claim)
 
 
 async def test_one_key_decides_the_call_that_is_shown_and_no_other(app: Running) -> None:
@@ -179,37 +182,50 @@ async def test_one_key_decides_the_call_that_is_shown_and_no_other(app: Running)
         ):
             await ask.armed()
             now[0] += seconds
-            await ask.press(key)
+            await app.press(key)
             assert ask.verdicts == verdicts
         assert [each.decision and each.decision.waited for each in asked] == [5.0, 2.0, 1.0]
         assert (ask.decided.arguments, ask.decided.stop) == (b'{"a":6,"b":5}', False)
+    async with asking(app, question(), question("add")) as ask:
+        await ask.decide("A", "n", "A")  # another decision in between forgets the first
+        assert (ask.verdicts, app.session.policy.grants) == (["rejected", ""], [])
+        await app.press_at_once("A", "A")
+        assert ask.verdicts == ["rejected", ""]
+        await ask.until_said("Press A again to run every call of math.add, as defined now")
+        await ask.decide("A")
+        assert [grant.tool for grant in app.session.policy.grants] == ["add"]
+        assert ask.words[1] == "approved for the session"
     await app.until_idle()
     assert app.focused is app.prompt
 
 
-async def test_escape_asks_once_and_decides_only_after_a_new_quiet_period(app: Running) -> None:
+async def test_escape_asks_once_and_goes_back_one_level_and_a_reason_is_told(app: Running) -> None:
     async with asking(app, question(), question("add")) as ask:
         await app.press_at_once("escape", "escape", "escape")
         assert ask.verdicts == ["", ""]
         await ask.until_said("escape again: reject and stop the turn")
-        await ask.decide("escape")
+        await ask.decide("escape")  # after a new quiet period
         assert (ask.verdicts, ask.decided.stop) == (["rejected", ""], True)
-
-
-async def test_escape_goes_back_one_level(app: Running) -> None:
     async with asking(app, question()) as ask:
         before = ask.lines[:-1]
         for key in "redA":
             await ask.decide(key)
             await ask.armed_or_writing()
             assert ask.lines[:-1] != before
-            await ask.press("escape")
+            await app.press("escape")
             await ask.armed()
             await app.until(lambda: ask.lines[:-1] == before)
         await ask.decide("escape")
         assert ask.verdicts == [""]
         await ask.decide("n")  # any other decision counts as ever
         assert not ask.decided.stop
+    async with asking(app, question(), question("add")) as ask:
+        await ask.decide("r")
+        await app.press(*"nay", "enter")  # letters in a reason decide nothing
+        assert ask.verdicts == ["rejected", ""]
+        assert (ask.decided.reason, ask.decided.stop) == ("nay", False)
+        await ask.armed()
+        assert app.focused is app.approval
 
 
 async def test_the_calls_stay_where_they_are_and_the_mark_moves(app: Running) -> None:
@@ -225,39 +241,38 @@ async def test_the_calls_stay_where_they_are_and_the_mark_moves(app: Running) ->
 
         first = listed()
         assert first[:2] == [">math.tool0", "math.tool1"]
-        await ask.press("right")
+        await app.press("right")
         assert [name.strip(">") for name in listed()] == [name.strip(">") for name in first]
         assert listed()[1] == ">math.tool1"
-        await ask.press("left", "left")
+        await app.press("left", "left")
         assert listed()[-1] == ">math.tool7"
         assert {len(line) for line in ask.lines} == {len(ask.lines[0])}
-        await ask.press("right")
+        await app.press("right")
         assert listed() == first
+        ask.questions[0].approve()  # elsewhere
+        app.session.questions.append(question("divide"))
+        await ask.until_said("Approve 8 calls? 1 of 8", "> math.tool1")
 
 
-@pytest.mark.parametrize("key", ["y", "end"])
-async def test_what_was_jumped_over_is_counted_and_the_end_counts_as_seen(app: Running, key: str) -> None:
-    async with asking(app, question(arguments=LONG)) as ask:
-        more = re.search(r"(\d+) more lines: pagedown, end", ask.text)
-        await app.press_at_once(key, "y")
-        assert ask.verdicts == [""]
-        await ask.armed()
-        jumped = re.search(r"(\d+) lines jumped over", ask.text)
-        assert more is not None
-        assert jumped is not None
-        assert 0 < int(jumped[1]) < int(more[1])
-        assert ("This is the end. Press y again to approve." in ask.said) == (key == "y")
-        await ask.decide("y")
-        assert ask.decided.arguments == canonical(LONG)
-
-
-async def test_what_was_read_page_by_page_was_not_jumped_over(app: Running) -> None:
+async def test_what_was_jumped_over_is_counted_and_the_end_counts_as_seen(app: Running) -> None:
+    for key in ("y", "end"):
+        async with asking(app, question(arguments=LONG)) as ask:
+            more = re.search(r"(\d+) more lines: pagedown, end", ask.text)
+            await app.press_at_once(key, "y")
+            assert ask.verdicts == [""]
+            await ask.until_said("jumped over")
+            jumped = re.search(r"(\d+) lines jumped over", ask.text)
+            assert more is not None
+            assert jumped is not None
+            assert 0 < int(jumped[1]) < int(more[1])
+            assert ("This is the end. Press y again to approve." in ask.said) == (key == "y")
+            await ask.decide("y")
+            assert ask.decided.arguments == canonical(LONG)
     async with asking(app, question(arguments={"note": "\n".join(map(str, range(60)))})) as ask:
-        assert "more lines" in ask.text
-        while "more lines" in ask.text:
-            await ask.press("pagedown")
+        while "more lines" in ask.text:  # page by page
+            await app.press("pagedown")
             await ask.armed()
-        assert "all shown" in ask.text
+        await ask.until_said("all shown")
         await ask.decide("y")
         assert ask.verdicts == ["approved"]
 
@@ -273,50 +288,29 @@ def test_the_keys_that_approve_are_bound_in_the_approval_alone() -> None:
     assert {kind.__name__ for kind, keys in bound.items() if keys.keys() & set("yaYAe")} == {"Approval"}
 
 
-async def test_calls_that_stand_whole_in_the_list_are_approved_at_once(app: Running) -> None:
+async def test_all_are_approved_at_once_only_if_they_stand_whole_in_the_list(app: Running) -> None:
     async with asking(app, question(), question("add"), question("divide"), size=(80, 24)) as ask:
         await ask.decide("Y")
         assert ask.verdicts == ["approved"] * 3
         assert all("remaining" in words for words in ask.words)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
+    for other in (
         question("long", LONG),
         question("secret", {"a": KEY}),
         question("hidden", {"a": "\u202e"}),
         question("changed", changed="other words"),
         question("unfit", misfits=["a: '1' is not of type 'number'"]),
-    ],
-    ids=lambda asked: asked.request.tool.name,
-)
-async def test_a_call_to_be_read_first_is_shown_before_all_are_approved(app: Running, other: Question) -> None:
-    async with asking(app, question(), other, question("add"), redacted={"KEY": KEY}) as ask:
-        await ask.decide("Y")
-        assert ask.verdicts == ["", "", ""]
-        await ask.armed()
-        assert f"> math.{other.request.tool.name}" in ask.text
-        await ask.until_said("This call was not shown whole yet. Read it, then press Y again.")
-        await ask.decide(*("YY" if other.request.tool.name == "long" else "Y"))
-        assert ask.verdicts == ["approved"] * 3
+    ):
+        async with asking(app, question(), other, question("add"), redacted={"KEY": KEY}) as ask:
+            await ask.decide("Y")
+            assert ask.verdicts == ["", "", ""]
+            await ask.until_said(
+                f"> math.{other.request.tool.name}", "This call was not shown whole yet. Read it, then"
+            )
+            await ask.decide(*("YY" if other.request.tool.name == "long" else "Y"))
+            assert ask.verdicts == ["approved"] * 3
 
 
-async def test_a_session_rule_takes_a_second_a_after_it_was_told(app: Running) -> None:
-    async with asking(app, question(), question("add")) as ask:
-        await ask.decide("A", "n", "A")  # another decision in between forgets the first
-        assert (ask.verdicts, app.session.policy.grants) == (["rejected", ""], [])
-        await app.press_at_once("A", "A")
-        assert ask.verdicts == ["rejected", ""]
-        await ask.until_said("Press A again to run every call of math.add, as defined now")
-        await ask.decide("A")
-        assert [grant.tool for grant in app.session.policy.grants] == ["add"]
-        assert ask.words[1] == "approved for the session"
-
-
-async def test_keys_that_came_in_one_write_decide_once_at_the_most_and_those_that_came_too_early_are_told(
-    app: Running,
-) -> None:
+async def test_keys_in_one_write_decide_once_and_those_that_came_too_early_are_told(app: Running) -> None:
     for burst, verdict in (("Ay", ""), ("nY", "rejected"), ("yy", "approved")):
         async with asking(app, question(), question("add")) as ask:
             assert "too early" not in ask.text
@@ -339,9 +333,6 @@ async def test_a_key_that_decides_nothing_says_which_do_and_takes_a_first_escape
         await ask.armed()
         await app.press_at_once("space", "enter")
         assert ask.verdicts == [""]
-
-
-async def test_any_key_or_click_that_is_no_decision_restarts_the_quiet_period(app: Running) -> None:
     async with asking(app, question()) as ask:
         for event in (events.Key("l", "l"), events.Key("down", None), events.Paste("y"), None):
             await ask.armed()
@@ -359,20 +350,15 @@ async def test_any_key_or_click_that_is_no_decision_restarts_the_quiet_period(ap
         assert ask.verdicts == ["approved"]
 
 
-@pytest.mark.parametrize("size", first_values([(40, 12), (60, 20), (80, 24)]))
-async def test_on_low_screens_arguments_and_keys_stay(app: Running, size: tuple[int, int]) -> None:
-    async with asking(app, question(description="words " * 200, arguments={"path": "/"}), size=size) as ask:
-        assert "math.multiply" in ask.text
-        assert '"path"' in ask.text or "more lines" in ask.text
-        assert "y/a once" in ask.text
-        assert app.approval is not None
-        assert app.approval.region.height <= size[1] - 2
-
-
-async def test_where_the_arguments_cannot_be_seen_nothing_can_be_approved(app: Running) -> None:
-    async with asking(app, question()) as ask:
-        for width, height in ((60, 6), (24, 20), (30, 6)):
-            await app.pilot.resize_terminal(width, height)
+async def test_on_low_screens_arguments_and_keys_stay_and_what_cannot_be_seen_cannot_be_approved(app: Running) -> None:
+    async with asking(app, question(description="words " * 200, arguments={"path": "/"}), size=(40, 12)) as ask:
+        for size in ((40, 12), (60, 20), (80, 24)):
+            await app.pilot.resize_terminal(*size)
+            await ask.until_said("math.multiply", "y/a once")
+            await app.until(lambda: '"path"' in ask.text or "more lines" in ask.text)
+            assert len(ask.lines) <= size[1] - 2
+        for size in ((60, 6), (24, 20), (30, 6)):
+            await app.pilot.resize_terminal(*size)
             await ask.until_said("Too small; n rejects.")
             await ask.decide("y", "a", "Y", "A", "A")
             assert ask.verdicts == [""]
@@ -388,24 +374,11 @@ async def test_a_string_with_line_breaks_is_shown_as_its_lines_behind_a_rule(app
         assert lines[start + 1 : start + 4] == ["def f():", '␉   return "C:\\new"', '"b": 6']
         assert {word for line in lines[start + 4 : start + 8] for word in line.strip("· ").split()} == {"word"}
         assert ask.text.count("│ def f():") == 1
-        await ask.press("p")
+        await app.press("p")
         assert "\\\\new" in ask.text
 
 
-async def test_what_the_model_wrote_wrongly_is_marked(app: Running) -> None:
-    unfit = ["a: '6' is not of type 'number'", *"123"]
-    async with asking(app, question(misfits=unfit, numbers=[("1.0000000000000000001", "1.0")])) as ask:
-        await ask.until_said("! the number 1.0000000000000000001 is sent as 1.0")
-        await ask.until_said("! does not fit the tool's schema: a: '6' is not of type 'number'; 1; 2; and 1 more")
-        await ask.decide("e")
-        await ask.armed_or_writing()
-        await ask.write('{"a": 7, "b": 5}')
-        await ask.press("enter")
-        await ask.until_said("edited: this will be sent")
-        assert "schema" not in ask.text
-
-
-async def test_every_hidden_character_is_seen_and_nothing_acts(app: Running) -> None:
+async def test_every_hidden_character_is_seen_and_nothing_is_approved_from_a_description(app: Running) -> None:
     asked = question(HOSTILE, {"command": HOSTILE, HOSTILE: 1}, description=HOSTILE, changed=HOSTILE)
     async with asking(app, asked, size=(120, 40)) as ask:
         for line in ask.lines:
@@ -414,43 +387,17 @@ async def test_every_hidden_character_is_seen_and_nothing_acts(app: Running) -> 
         assert "⟨202e⟩" in ask.text
         await ask.until_said("hidden characters, written as codes")
         for key in "pdd":
-            await ask.press(key)
+            await app.press(key)
             assert not hidden("".join(ask.lines))
         await ask.decide("y")
         assert json.loads(ask.decided.arguments)["command"] == HOSTILE
-
-
-async def test_the_description_can_be_read_whole_and_nothing_is_approved_from_there(app: Running) -> None:
     async with asking(app, question(description="\n".join(f"sentence {n}" for n in range(300)))) as ask:
-        await ask.press("d", "end")
-        assert "sentence 299" in ask.text
-        await ask.decide("y")
+        await app.press("d", "end")
+        await ask.until_said("sentence 299")
+        await ask.decide("y")  # which leads back to the arguments
         assert ask.verdicts == [""]
         await ask.decide("y")
         assert ask.verdicts == ["approved"]
-
-
-async def test_a_question_answered_elsewhere_makes_room_and_new_ones_join(app: Running) -> None:
-    async with asking(app, question(), question("add")) as ask:
-        ask.questions[0].approve()
-        app.session.questions.append(question("divide"))
-        await ask.until_said("Approve 2 calls?", "> math.add", "math.divide")
-
-
-async def test_hints_are_a_claim_and_stand_where_there_is_room(app: Running) -> None:
-    for hints, claims in (
-        ((("readOnlyHint", True), ("openWorldHint", True)), "read-only, reaches outside"),
-        ((("readOnlyHint", False), ("destructiveHint", True)), "may change things, may destroy data"),
-        ((("readOnlyHint", "yes"),), ""),
-    ):
-        claim = f"server claims: {claims}" if claims else ""
-        async with asking(app, question(hints=hints)) as ask:
-            row = next(line for line in ask.lines if "math.multiply" in line)
-            assert row.split("multiply")[1].strip("│ ") == claim
-            await app.pilot.resize_terminal(50, 36)
-            await app.until(lambda: len(ask.lines[0]) == 50)
-            assert "server" not in next(line for line in ask.lines if "math.multiply" in line)
-            await ask.until_said(claim)
 
 
 async def test_a_secret_in_arguments_or_description_is_marked_and_what_is_approved_holds_it(app: Running) -> None:
@@ -474,29 +421,29 @@ async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again(app: Running)
         field = app.focused
         assert isinstance(field, TextArea)
         assert field.cursor_location == (1, len('  "a": '))
-        await ask.press("y", "enter")
+        await app.press("y", "enter")
         await ask.until_said("not JSON")
         await ask.write('{"a": "six"}')
-        await ask.press("enter")
+        await app.press("enter")
         await app.until(lambda: re.search("b.{0,20}(is missing|required)", ask.said))
         assert "number" in ask.said
         assert ask.verdicts == [""]
         await ask.write('{"a": 7,\n "b": 5}')
-        await ask.press("enter")
+        await app.press("enter")
         await ask.until_said("edited: this will be sent", '"a": 7')
         assert ask.verdicts == [""]
         await ask.decide("y")
         assert (ask.decided.verdict, ask.decided.arguments) == ("edited", b'{"a":7,"b":5}')
-
-
-async def test_a_reason_is_told_and_letters_in_it_decide_nothing(app: Running) -> None:
-    async with asking(app, question(), question("add")) as ask:
-        await ask.decide("r")
-        await ask.press(*"nay", "enter")
-        assert ask.verdicts == ["rejected", ""]
-        assert (ask.decided.reason, ask.decided.stop) == ("nay", False)
-        await ask.armed()
-        assert app.focused is app.approval
+    unfit = ["a: '6' is not of type 'number'", *"123"]
+    async with asking(app, question(misfits=unfit, numbers=[("1.0000000000000000001", "1.0")])) as ask:
+        await ask.until_said("! the number 1.0000000000000000001 is sent as 1.0")
+        await ask.until_said("! does not fit the tool's schema: a: '6' is not of type 'number'; 1; 2; and 1 more")
+        await ask.decide("e")
+        await ask.armed_or_writing()
+        await ask.write('{"a": 7, "b": 5}')
+        await app.press("enter")
+        await ask.until_said("edited: this will be sent")
+        assert "schema" not in ask.text
 
 
 async def test_a_value_that_stands_in_an_earlier_result_says_so(app: Running) -> None:

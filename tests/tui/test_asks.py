@@ -16,7 +16,7 @@ from textual.widgets import TextArea
 from tests.kit.app import MATH, NARROW, OFF, PATIENT, USUAL, WIDE, Running, running
 from tests.servers.rich_server import RED, RICH, png
 from tests.servers.running import sdk_configured
-from tui_host.capture.link import Link, read_link
+from tui_host.capture.link import read_link
 from tui_host.chat.calls import call_directly
 from tui_host.chat.conversation import CallItem, NoteItem, UserItem
 from tui_host.errors import JSON
@@ -54,10 +54,6 @@ PARAMS: dict[str, JSON] = {
 }
 SAMPLING = SamplingRequest(server="math", params=PARAMS, model="demo/openai")
 LOGIN = Login(server="docs", url="https://auth.example.com/authorize?x=1", redirect="http://127.0.0.1:7/callback")
-
-
-def asking() -> str:
-    return PATIENT + sdk_configured("ask")
 
 
 @asynccontextmanager
@@ -106,49 +102,40 @@ async def press_button(app: Running, label: str = "Send") -> None:
 
 
 async def test_a_form_is_filled_in_and_sent_by_tab_and_enter(app: Running) -> None:
+    """And what is wrong is told at its field, and not sent."""
     async with asked(app, FORM) as answers:
         assert "math asks you to fill in a form" in app.text
-        await app.type("Yda")  # letters that decide elsewhere
-        await app.press("enter", "tab", "tab", "up", "tab", "down", "space")
+        await press_button(app)
+        await app.until_shown("! a value is required")
+        # Letters that decide elsewhere; what is typed ahead behind a tab lands in its field.
+        await app.press_at_once(*"Yda", "tab", "tab", *"abc")
+        await press_button(app)
+        await app.until_shown("does not match")  # the pattern, checked in a process of its own
+        assert not answers
+        await app.press("shift+tab", "shift+tab", "up", "shift+tab", "ctrl+u", "tab", "tab", "down", "space")
         await press_button(app)
     content = {"name": "Yda", "age": 42, "news": True, "pets": ["dog"]}
     assert answers == [ElicitationAnswer(action="accept", content=content)]
     assert app.focused is app.prompt
 
 
-async def test_a_wrong_value_is_told_at_its_field_and_nothing_is_sent(app: Running) -> None:
-    async with asked(app, FORM) as answers:
-        await press_button(app)
-        await app.until_shown("! a value is required")
-        await app.type("Ada")
-        await app.press("tab", "tab")
-        await app.type("abc")
-        await press_button(app)
-        await app.until_shown("does not match")  # the pattern, checked in a process of its own
-        assert not answers
-        await app.press("escape")
-    assert answers == [ElicitationAnswer(action="cancel")]
+async def test_a_key_declines_or_cancels_but_not_before_the_quiet_period(app: Running) -> None:
+    for key, action in (("ctrl+d", "decline"), ("escape", "cancel")):
+        async with asked(app, replace(FORM, message="\n\na\n\n \n\nb\nc\n")) as answers:
+            panel = await until_armed(app)
+            # A message of blank lines hides no field.
+            assert panel.query("VerticalScroll > Static").first().size.height == 4
+            panel.look_again()
+            await app.press_at_once("x", key)
+            await app.until_shown("came too early")
+            assert not answers
+            await until_armed(app)
+            assert "x" not in app.text_in(panel.query_one("TextField"))
+            await app.press(key)
+        assert [getattr(answer, "action", "") for answer in answers] == [action]
 
 
-@pytest.mark.parametrize(("key", "action"), [("ctrl+d", "decline"), ("escape", "cancel")])
-async def test_a_key_declines_or_cancels_but_not_before_the_quiet_period(app: Running, key: str, action: str) -> None:
-    async with asked(app, replace(FORM, message="\n\na\n\n \n\nb\nc\n")) as answers:
-        panel = await until_armed(app)
-        # A message of blank lines hides no field.
-        assert panel.query("VerticalScroll > Static").first().size.height == 4
-        panel.look_again()
-        await app.press_at_once("x", key)
-        await app.until_shown("came too early")
-        assert not answers
-        await until_armed(app)
-        assert "x" not in app.text_in(panel.query_one("TextField"))
-        await app.press(key)
-    assert [getattr(answer, "action", None) for answer in answers] == [action]
-
-
-async def test_a_field_with_a_default_must_be_seen_and_one_for_a_secret_is_pointed_out(
-    tmp_path: Path,
-) -> None:
+async def test_a_field_with_a_default_must_be_seen_and_one_for_a_secret_is_pointed_out(tmp_path: Path) -> None:
     properties: dict[str, JSON] = {f"n{number}": {"type": "integer", "default": number} for number in range(9)}
     secret: dict[str, JSON] = {"api_key": {"type": "string", "default": "x"}}
     form = replace(FORM, schema={"properties": {**properties, **secret}})
@@ -175,6 +162,10 @@ async def test_a_form_of_thousands_of_fields_is_one_field_that_can_be_cancelled_
         await app.until_shown("3,001 fields, too many to show", "one JSON object", "asks for a secret")
         await app.press("escape")
     assert answers == [ElicitationAnswer(action="cancel")]
+    confirm = replace(FORM, message="Really delete?", schema={"type": "object", "properties": {}})
+    async with asked(app, confirm) as answers:  # no field at all
+        await press_button(app)
+    assert answers == [ElicitationAnswer(action="accept", content={})]
     async with asked(app, form) as answers:
         await app.type("[1]")
         await press_button(app)
@@ -202,7 +193,7 @@ async def test_a_page_is_shown_with_its_host_and_opened_only_by_a_key(tmp_path: 
         assert answers == [ElicitationAnswer(action="accept")]
 
 
-async def test_a_cancelled_question_closes_and_the_next_one_is_shown(app: Running) -> None:
+async def test_a_page_that_was_given_up_closes_and_a_form_keeps_the_keys_meant_for_it(app: Running) -> None:
     scope = anyio.CancelScope()
     async with asked(app, PAGE, FORM, gives_up=scope) as answers:
         await app.until_shown("pay.example.com")
@@ -211,9 +202,6 @@ async def test_a_cancelled_question_closes_and_the_next_one_is_shown(app: Runnin
         await until_armed(app)
         await app.press("ctrl+d")
     assert answers == [ElicitationAnswer(action="decline")]
-
-
-async def test_a_form_that_its_server_gave_up_says_so_and_keeps_the_keys_meant_for_it(app: Running) -> None:
     scope = anyio.CancelScope()
     async with asked(app, FORM, gives_up=scope):
         await app.type("Ada")
@@ -228,23 +216,8 @@ async def test_a_form_that_its_server_gave_up_says_so_and_keeps_the_keys_meant_f
     assert app.prompt.text == ""
 
 
-async def test_keys_typed_ahead_behind_tab_land_in_their_field_and_a_form_without_fields_is_accepted_by_its_button(
-    app: Running,
-) -> None:
-    properties: dict[str, JSON] = {"name": {"type": "string"}, "mail": {"type": "string"}}
-    async with asked(app, replace(FORM, schema={"type": "object", "properties": properties})) as answers:
-        await app.press_at_once(*"Ada", "tab", *"mail")
-        await app.until_shown("mail")
-        await press_button(app)
-    assert answers == [ElicitationAnswer(action="accept", content={"name": "Ada", "mail": "mail"})]
-    confirm = replace(FORM, message="Really delete?", schema={"type": "object", "properties": {}})
-    async with asked(app, confirm) as answers:
-        await press_button(app)
-    assert answers == [ElicitationAnswer(action="accept", content={})]
-
-
 async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_declined(tmp_path: Path) -> None:
-    async with running(tmp_path, config=asking()) as app:
+    async with running(tmp_path, config=PATIENT + sdk_configured("ask")) as app:
         await app.until_ready()
         pool, recorder = app.host.pool, app.host.recorder
         assert pool is not None
@@ -280,7 +253,7 @@ async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_decline
         assert any("all questions of the server ask are declined" in item for item in items)
 
 
-async def test_a_question_waits_for_an_approval_and_an_approval_for_a_question(app: Running) -> None:
+async def test_a_question_waits_for_an_approval_and_one_of_another_session_is_told(app: Running) -> None:
     await app.send("what is (6 × 5 + 7) / 2? use the tools")
     await app.until_asked()
     async with anyio.create_task_group() as group:
@@ -293,29 +266,20 @@ async def test_a_question_waits_for_an_approval_and_an_approval_for_a_question(a
         assert app.approval is None
         await app.press("escape")
     await app.until_asked()
-    app.host.turns.stop(app.session)
-    await app.until_idle()
-
-
-async def test_a_question_of_another_session_is_told_in_the_header(app: Running) -> None:
-    await app.send("what is (6 × 5 + 7) / 2? use the tools")
-    await app.until_asked()
-    other, item = app.session, next(app.session.conversation.last_turn())[1]
-    call = getattr(item, "call", "")
+    other, item = app.session, app.items(CallItem)[-1]
     await app.press("ctrl+n")
     other.open_questions()[0].approve()
-    with anyio.fail_after(90):
-        async with anyio.create_task_group() as group:
-            group.start_soon(app.app.asks.elicit, replace(FORM, call=call))
-            await app.until_shown("1 other session waiting for you (f5)")
-            group.cancel_scope.cancel()
-    assert any(
-        "math asked you to fill in a form, and took the question back" in str(item) for item in other.conversation
-    )
+    async with anyio.create_task_group() as group:
+        group.start_soon(app.app.asks.elicit, replace(FORM, call=item.call))
+        await app.until_shown("1 other session waiting for you (f5)")
+        group.cancel_scope.cancel()
+    words = "math asked you to fill in a form, and took the question back"
+    assert any(words in str(item) for item in other.conversation)
     app.host.turns.stop(other)
 
 
 async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: Running) -> None:
+    """And a login takes only an address of its redirect."""
     async with asked(app, lambda: app.app.asks.review_request(SAMPLING)) as requests:
         await app.until_shown("demo/openai", "opus", '"text": "hello"', "Be brief.")
         await app.press("tab")
@@ -335,9 +299,6 @@ async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: 
     async with asked(app, lambda: app.app.asks.review_request(SAMPLING)) as refused:
         await app.press("ctrl+d")
     assert refused == [None]
-
-
-async def test_a_login_takes_only_an_address_of_its_redirect(app: Running) -> None:
     async with asked(app, lambda: app.app.asks.log_in(LOGIN), key="ctrl+g") as answers:
         await app.until_shown("docs asks you to log in", "auth.example.com")
         await press_button(app, "Use address")
@@ -370,17 +331,13 @@ def test_what_is_odd_about_an_address_is_pointed_out(text: str, host: str, words
     assert bool(words) is bool(address.notes)
 
 
-async def tried(app: Running, label: str) -> None:
+async def form_of(app: Running, label: str) -> None:
     """Press `t` on a line of the server's sheet."""
     view = app.app.screen.query_one(PageLines)
     view.focus()
     await app.until(lambda: any(label in view.draw(number).text for number in range(view.line_count())))
     view.move_cursor(next(number for number in range(view.line_count()) if label in view.draw(number).text))
     await app.press("t")
-
-
-async def form_of(app: Running, label: str) -> None:
-    await tried(app, label)
     await app.until(lambda: isinstance(app.app.screen, FillScreen) and app.focused is not None)
 
 
@@ -424,10 +381,8 @@ async def test_a_tool_is_called_by_its_form_or_as_json_and_the_call_is_repeated_
         await app.until(lambda: re.search(rf"math \(4\).*~{tokens}\b", app.text))
 
 
-async def test_a_question_is_answered_where_the_call_was_made_and_resources_and_prompts_are_read(
-    tmp_path: Path,
-) -> None:
-    async with running(tmp_path, config=asking(), size=WIDE) as app:
+async def test_a_question_is_answered_where_the_call_was_made_and_resources_are_read(tmp_path: Path) -> None:
+    async with running(tmp_path, config=PATIENT + sdk_configured("ask"), size=WIDE) as app:
         await app.until_ready()
         await app.press("f3")
         await form_of(app, "book")
@@ -477,51 +432,34 @@ action = "allow"
 """
 
 
-async def called(app: Running) -> None:
-    await app.until_ready()
-    await app.send("call rich.everything {}")
-    await app.until_idle()
-
-
-async def contents_opened(app: Running) -> ContentsScreen:
-    app.transcript.focus()
-    await app.press("v")
-    await app.until(lambda: isinstance(app.app.screen, ContentsScreen))
-    screen = app.app.screen
-    assert isinstance(screen, ContentsScreen)
-    await app.until(lambda: screen.has_class("-picture"))
-    return screen
-
-
-async def test_contents_are_named_in_the_chat_and_after_a_restart(tmp_path: Path) -> None:
+async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    there = tmp_path / "everything-2.png"
+    there.write_bytes(b"mine")
     named = ("image: image/png", "audio: audio/wav", "«hologram»", "does not fit the output schema", "page: ui://")
     async with running(tmp_path, config=CONFIG) as app:
-        await called(app)
+        await app.until_ready()
+        await app.send("call rich.everything {}")
+        await app.until_idle()
         app.transcript.focus()
         await app.press("home", "down", "enter")
         await app.until_shown(*named)
         before = app.transcript.current_source()
-    async with running(tmp_path, config=CONFIG) as app:
+    async with running(tmp_path, config=CONFIG, size=USUAL) as app:
         await app.until(lambda: app.host.store is not None)
         assert app.host.store is not None
         app.app.show_session(app.host.sessions.open(app.host.store.sessions.find("last").id))
         app.transcript.focus()
         await app.press("home", "down", "enter")
         await app.until_shown(*named)
-        assert app.transcript.current_source() == before
+        assert "".join(app.transcript.current_source()).split() == "".join(before).split()
         await app.until(lambda: app.inspector_source.is_settled)
-        await contents_opened(app)
-
-
-async def test_an_image_is_drawn_and_never_overwritten_silently_and_the_page_of_a_tool_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    there = tmp_path / "everything-2.png"
-    there.write_bytes(b"mine")
-    async with running(tmp_path, config=CONFIG, size=USUAL) as app:
-        await called(app)
-        screen = await contents_opened(app)
+        app.transcript.focus()
+        await app.press("v")
+        await app.until(lambda: isinstance(app.app.screen, ContentsScreen) and app.app.screen.has_class("-picture"))
+        screen = app.app.screen
         await app.until(lambda: app.text_in(screen.query_one(PictureView)).startswith("▀▀▀▀ "))
         await app.press("o")
         await app.until_shown("Only a saved file is opened")
@@ -539,14 +477,6 @@ async def test_an_image_is_drawn_and_never_overwritten_silently_and_the_page_of_
         await app.until_shown("MCP Apps")
         await app.press("enter")  # a page is fetched only by a key, and shown as text
         await app.until_shown("<!doctype html><b>a page</b>")
-
-
-def links(app: Running) -> list[Link]:
-    recorder = app.host.recorder
-    assert recorder is not None
-    recorder.flush()
-    found = [read_link(each.data) for each in recorder.since(0, limit=10**6) if each.kind == "link"]
-    return [link for link in found if link is not None and link.relation == "given"]
 
 
 async def at(app: Running, words: str) -> None:
@@ -586,11 +516,16 @@ async def test_a_prompt_is_filled_in_shown_and_sent_with_its_roles(tmp_path: Pat
         await app.until_shown("from the prompt /rich:plan")
 
 
-async def test_a_resource_is_attached_with_its_size_its_changes_are_told_and_a_template_is_linked(
-    tmp_path: Path,
-) -> None:
+async def test_a_resource_is_attached_and_its_changes_are_told_and_a_template_is_linked(tmp_path: Path) -> None:
+    """And the parts of a request are linked with the prompt and the resource that gave them."""
     async with running(tmp_path, config=CONFIG) as app:
         await app.until_ready()
+        await app.until(app.main.offers.prompts)
+        await app.send("/rich:hello")
+        await app.until_shown("hello from the server", "enter sends them")
+        await app.press("enter")
+        await app.until(lambda: app.session.turn == 1)
+        await app.until_idle()
         await app.until(lambda: app.main.offers.suggestions("rich:"))
         await at(app, "see @rich:note://o")
         await app.press("tab")
@@ -598,8 +533,17 @@ async def test_a_resource_is_attached_with_its_size_its_changes_are_told_and_a_t
         await app.press("down", "down", "tab")
         await app.until_shown("[note://one of rich: text, 14 B]", "data of rich to demo/openai")
         await app.press("enter")
-        await app.until(lambda: app.bodies("llm", "out"))
+        await app.until(lambda: app.session.turn == 2)
         await app.until_idle()
+        recorder, body = app.host.recorder, app.bodies("llm", "out")[-1]
+        assert recorder is not None
+        links = [read_link(record.data) for record in recorder.since(0, limit=10**6) if record.kind == "link"]
+        given = [
+            (link.words, body[link.span.start : link.span.end]) for link in links if link and link.relation == "given"
+        ]
+        assert [words for words, _ in given] == [*["the prompt /rich:hello"] * 2, "the resource note://one of rich"]
+        assert given[1][1] == b"hello from the server"
+        assert b"the first note" in given[2][1]
         assert '<resource server=\\"rich\\" uri=\\"note://one\\">\\nthe first note' in json.dumps(app.messages[-1])
         await app.send("call rich.touch {}")
         await app.until_shown("rich says that note://one changed")
@@ -615,31 +559,8 @@ async def test_a_resource_is_attached_with_its_size_its_changes_are_told_and_a_t
         await app.press("down", "tab")
         await app.until_shown("[note://by/ada of rich: address only]")
         await app.press("enter")
-        await app.until(lambda: app.session.turn == 3)
+        await app.until(lambda: app.session.turn == 4)
         await app.until_idle()
         told = "A resource of the server rich: note://by/ada. Its content is not included."
         assert told in json.dumps(app.messages[-1])
         assert sum(b"resources/read" in frame for frame in app.bodies("mcp", "out")) == read
-
-
-async def test_parts_of_a_request_say_which_prompt_and_which_resource_gave_them(tmp_path: Path) -> None:
-    async with running(tmp_path, config=CONFIG) as app:
-        await app.until_ready()
-        await app.until(app.main.offers.prompts)
-        await app.send("/rich:hello")
-        await app.until_shown("hello from the server", "enter sends them")
-        await app.press("enter")
-        await app.until(lambda: app.session.turn == 1)
-        await app.until_idle()
-        await at(app, "@rich:note://o")
-        await app.press("tab")
-        await app.until_shown("read it now")
-        await app.press("tab")
-        await app.until_shown("[note://one of rich: text, 14 B]")
-        await app.press("enter")
-        await app.until(lambda: app.session.turn == 2)
-        await app.until_idle()
-        given, body = links(app), app.bodies("llm", "out")[-1]
-        assert [link.words for link in given] == [*["the prompt /rich:hello"] * 2, "the resource note://one of rich"]
-        assert body[given[1].span.start : given[1].span.end] == b"hello from the server"
-        assert b"the first note" in body[given[2].span.start : given[2].span.end]

@@ -40,7 +40,6 @@ ROW_CHARACTERS, ARGUMENT_CELLS = 500, 8  # most characters and least room for ar
 SMALLEST_CELLS = 30  # width of the chat below which a tool's name and arguments are not readable
 LOW_LINES, TINY_LINES = 22, 9
 """Heights of the chat below which calls and description give way to the arguments, and below which nothing is asked."""
-MOST_CALLS, MOST_CALLS_LOW = 4, 2
 KEY_GROUPS = ("once edit session all", "no because… stop", "look others raw about")
 """The keys that lead on, those that lead back, and those that only look, by the brief words of their bindings."""
 EFFECTS = {
@@ -102,7 +101,7 @@ class Approval(QuestionPanel):
         self._edits: dict[str, bytes] = {}  # edited arguments by call
         self._notes: dict[CallKey, Mapping[str, str]] = {}  # where values come from, by their paths
         self._shows: Literal["", "raw", "description"] = ""
-        self._shown: tuple[object, ...] = ()
+        self._shown: tuple[object, ...] = ()  # what the arguments show
         self._writes: Literal["", "edit", "reason"] = ""
         self._head = Rows(self._head_rows)
         self._field = TextField()
@@ -172,24 +171,21 @@ class Approval(QuestionPanel):
         count = f"  {left.index(question) + 1} of {len(left)}" if len(left) > 1 else ""
         later = f", then {question.later} more" if question.later else ""
         self.border_title = Content(f"Approve {len(left)} call{'s' * (len(left) != 1)}?{count}{later}")
-        key = self._key_of(question)
-        if self._shown != (key, self._shows):  # long arguments take their time, and this is drawn with every key
-            self._shown = key, self._shows
-            if key not in self._notes:
-                self._notes[key] = {}
-                self.run_worker(self._note_values(key), group="notes")
-            self._draw_arguments(question, key)
+        key, hide, before = self._key_of(question), self._mask.values, self._shown
+        if key not in self._notes:
+            self._notes[key] = {}
+            self.run_worker(self._note_values(key), group="notes")
+        notes, text = self._notes[key], key[1].decode()
+        has_notes = bool(notes) and not self._shows
+        self._shown = key, self._shows, has_notes
+        if self._shows == "description" and self._shown != before:
+            self._arguments.show(None, [self._text_of(question)])
+        elif self._shown != before:  # long arguments take their time, and this is drawn with every key
+            lines = [hide(text)] if self._shows else argument_lines(text, hide, notes)
+            is_same = self._shown[:2] == before[:2]  # only notes came
+            self._arguments.show(key, lines, has_notes=has_notes, stays=is_same)
         self._head.refresh(layout=True)
         self.foot.refresh(layout=True)
-
-    def _draw_arguments(self, question: Question, key: CallKey, *, stays: bool = False) -> None:
-        hide, notes, text = self._mask.values, self._notes[key], key[1].decode()
-        if self._shows == "description":
-            self._arguments.show(None, [self._text_of(question)])
-        elif self._shows == "raw":
-            self._arguments.show(key, [hide(text)])
-        else:
-            self._arguments.show(key, argument_lines(text, hide, notes), has_notes=bool(notes), stays=stays)
 
     async def _note_values(self, key: CallKey) -> None:
         """Add to the arguments which values stand in earlier results, once the records before the call are read."""
@@ -201,13 +197,12 @@ class Approval(QuestionPanel):
         await asyncio.wait([made])
         if made.exception() is None:  # a call is decided without notes, if they cannot be made
             self._notes[key] = made.result()
-            if made.result() and self._shown == (key, ""):
-                self._draw_arguments(self._current, key, stays=True)
+            self._draw()
 
     @property
     def _listed(self) -> Sequence[Question]:
         """The calls that stand in the list; the current one is always among them."""
-        most = MOST_CALLS_LOW if self.has_class("-low") else MOST_CALLS
+        most = 2 if self.has_class("-low") else 4
         current = self._left.index(self._current) if self._current in self._left else 0
         return self._left[max(0, current - most + 1) :][:most]
 

@@ -18,19 +18,18 @@ from typing_extensions import override
 from tui_host.capture.visible import line, visible
 from tui_host.chat.call_arguments import pretty, read_arguments
 from tui_host.chat.schema_form import fields_of
+from tui_host.chat.session import note_turning
 from tui_host.errors import JSON, TuiHostError
 from tui_host.host.host import Host
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.addresses import address_of, open_in_browser
-from tui_host.tui.questions.asks import Asks, OpenAsk
+from tui_host.tui.questions.asks import OpenAsk
 from tui_host.tui.questions.form import FieldRow, Finished, FormView, TextField
 from tui_host.tui.questions.panel import AskButton, QuestionPanel, paragraphs
 
-TEXT_CHARACTERS = 20_000
-"""Largest number of characters of a server's text to show."""
-READ_LINES = 1_000
-"""Lines of JSON that scroll with the question: what is sent must be read, not looked for in a field of ten lines."""
+TEXT_CHARACTERS = 20_000  # of a server's text that are shown
+READ_LINES = 1_000  # of JSON that scroll with the question: what is sent must be read, not looked for in a low field
 GIVEN_UP = "Its server took this question back: nothing was sent, and nothing can be. What you wrote stays until you press escape."
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
@@ -55,15 +54,13 @@ class AskPanel(QuestionPanel):
     }
     """
 
-    def __init__(
-        self, ask: OpenAsk, asks: Asks, host: Host, parts: Sequence[Widget], buttons: Sequence[AskButton]
-    ) -> None:
+    def __init__(self, ask: OpenAsk, host: Host, parts: Sequence[Widget], buttons: Sequence[AskButton]) -> None:
         self._body = VerticalScroll(*parts, can_focus=False)
         left = "escape closes   ctrl+c copies"
         super().__init__(self._body, lambda width: paragraphs(left if ask.answer.cancelled() else self.KEYS, width))
-        self.ask, self.host, self._asks = ask, host, asks
+        self.ask, self.host = ask, host
+        self.is_left = False
         self._buttons = [*buttons, AskButton("Decline all", self._decline_all)]
-        self._is_left = False
         self.border_title = Content(f"{line(ask.server, 30)} {ask.words}")
 
     @override
@@ -71,11 +68,6 @@ class AskPanel(QuestionPanel):
         yield from (self._body, Horizontal(*self._buttons), self.foot)
 
     # From appearing to the answer.
-
-    @property
-    def stays(self) -> bool:
-        # Though nobody waits: keys meant for it must not reach the prompt.
-        return self.STAYS and self.ask.answer.cancelled() and not self._is_left
 
     @override
     def look(self) -> None:
@@ -87,8 +79,10 @@ class AskPanel(QuestionPanel):
     @property
     @override
     def corner(self) -> str:
-        behind = self._asks.behind(self.ask)
-        return f"1 of {behind + 1}   {super().corner}" if behind else super().corner
+        pool = self.host.pool
+        status = None if pool is None else pool.status_of(self.ask.server)
+        count = f"1 of {status.questions}   " if status is not None and status.questions > 1 else ""
+        return f"{count}{super().corner}"  # a server's questions come one by one
 
     def on_descendant_focus(self) -> None:
         self.hint = self.asked = ""
@@ -107,13 +101,15 @@ class AskPanel(QuestionPanel):
         server = line(self.ask.server, 40)
         words = f"Press it again to decline this and all further questions of {server}, until it is connected again."
         if self.is_again("all", words):
-            self._asks.decline_all(self.ask.server)
+            note_turning(self.host.sessions.values(), self.host.settings, self.ask.server, "declined", "")
+            if self.host.pool is not None:
+                self.host.pool.server(self.ask.server).decline_all()
             self.action_refuse("decline")
 
     def action_refuse(self, how: Literal["decline", "cancel"]) -> None:
         """Decline, or close without an answer: a form and a page are answered so, everything else gets none."""
         if self.is_armed:
-            self._is_left = True
+            self.is_left = True
             self.ask.give(ElicitationAnswer(action=how) if isinstance(self.ask.asked, Elicitation) else None)
 
 
@@ -132,12 +128,12 @@ def reason(host: Host, message: str, mistake: str = "") -> Static:
 class FormPanel(AskPanel):
     """Asks to fill in a form."""
 
-    def __init__(self, ask: OpenAsk, asked: Elicitation, asks: Asks, host: Host) -> None:
+    def __init__(self, ask: OpenAsk, asked: Elicitation, host: Host) -> None:
         self._schema = asked.schema
         self._form = FormView(fields_of(asked.schema), warns=True)
         self._seen: set[FieldRow] = set()  # the rows whose value was on the screen
         parts = [reason(host, asked.message, asked.mistake), self._form]
-        super().__init__(ask, asks, host, parts, [AskButton("Send", self._send)])
+        super().__init__(ask, host, parts, [AskButton("Send", self._send)])
         self.first_field = self._form.rows[0].input if self._form.rows else self
 
     @override
@@ -178,7 +174,7 @@ class AddressPanel(AskPanel):
         Binding("o", "open", "open", tooltip="open the address of a page in the browser")
     ]
 
-    def __init__(self, ask: OpenAsk, asked: Elicitation | Login, asks: Asks, host: Host) -> None:
+    def __init__(self, ask: OpenAsk, asked: Elicitation | Login, host: Host) -> None:
         self._address = address = address_of(asked.url)
         self._redirect, self._pasted = getattr(asked, "redirect", ""), TextField()
         rows = [
@@ -200,7 +196,7 @@ class AddressPanel(AskPanel):
             parts = [reason(host, asked.message), shown]
             label = "Done, call again" if asked.is_retry else "Done, go on"
             buttons.append(AskButton(label, lambda: ask.give(ElicitationAnswer(action="accept"))))
-        super().__init__(ask, asks, host, parts, buttons)
+        super().__init__(ask, host, parts, buttons)
 
     @property
     def current_source(self) -> tuple[str, str]:
@@ -232,13 +228,13 @@ class SamplingPanel(AskPanel):
 
     KEYS = "tab to Send, enter sends   ctrl+d, escape refuse"
 
-    def __init__(self, ask: OpenAsk, asked: SamplingRequest | SamplingAnswer, asks: Asks, host: Host) -> None:
+    def __init__(self, ask: OpenAsk, asked: SamplingRequest | SamplingAnswer, host: Host) -> None:
         self._asked = asked
         self._text = TextField(pretty(asked.params if isinstance(asked, SamplingRequest) else asked.result))
         self._text.move_cursor((0, 0))
         self._text.styles.max_height = READ_LINES
         receiver = (asked.model or "the model") if isinstance(asked, SamplingRequest) else ask.server
-        super().__init__(ask, asks, host, [self._text], [AskButton(f"Send to {receiver}", self._send)])
+        super().__init__(ask, host, [self._text], [AskButton(f"Send to {receiver}", self._send)])
 
     def _send(self) -> None:
         try:

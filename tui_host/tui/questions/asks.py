@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from tui_host.capture.visible import line
@@ -22,10 +22,6 @@ Asked: TypeAlias = "Elicitation | SamplingRequest | SamplingAnswer | Login"
 Given: TypeAlias = "ElicitationAnswer | SamplingRequest | SamplingAnswer | str | None"
 
 
-def _no_answer() -> asyncio.Future[Given]:
-    return asyncio.get_running_loop().create_future()
-
-
 @dataclass(eq=False, slots=True, kw_only=True)
 class OpenAsk:
     """A question of a server to the person. Takes one answer."""
@@ -33,8 +29,8 @@ class OpenAsk:
     server: str  # the server's configured name
     asked: Asked  # the question
     words: str  # what the server does, after its name
-    session: str = ""  # the id of the session whose call it belongs to; empty if unknown
-    answer: asyncio.Future[Given] = field(default_factory=_no_answer)  # cancelled by a server, or a call, that gave up
+    session: str  # the id of the session whose call it belongs to; empty if unknown
+    answer: asyncio.Future[Given]  # cancelled by a server, or a call, that gave up
 
     def give(self, answer: Given) -> None:
         """Answer the question; later answers have no effect."""
@@ -53,7 +49,7 @@ class Asks:
         from tui_host.servers.server_questions import ElicitationAnswer
 
         words = "asks you to visit a page" if request.url else "asks you to fill in a form"
-        answer = await self._wait(request, request, words, ElicitationAnswer, can_be_missed=not request.url)
+        answer = await self._wait(request, request, words, ElicitationAnswer)
         return answer or ElicitationAnswer(action="decline")
 
     async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
@@ -67,56 +63,37 @@ class Asks:
         return await self._wait(request, answer, "waits for your model's answer", SamplingAnswer)
 
     async def log_in(self, login: Login) -> str | None:
-        return await self._wait(login, login, "asks you to log in", str, can_be_missed=False)
+        return await self._wait(login, login, "asks you to log in", str)
 
     def of(self, session: Session) -> Sequence[OpenAsk]:
         """Return the open questions to show with a session: its own, and those of no known session."""
         return [ask for ask in self._open if not ask.answer.done() and ask.session in {"", session.id}]
 
-    def behind(self, ask: OpenAsk) -> int:
-        """Return the number of further questions of the same server, which come one by one."""
-        status = None if self._host.pool is None else self._host.pool.status_of(ask.server)
-        return 0 if status is None else max(0, status.questions - 1)
-
-    def decline_all(self, server: str) -> None:
-        """Decline what a server asks until it is connected again, and say so in the chats."""
-        from tui_host.chat.session import note_turning
-
-        note_turning(self._host.sessions.values(), self._host.settings, server, "declined", "")
-        if self._host.pool is not None:
-            self._host.pool.server(server).decline_all()
-
     async def _wait(
-        self,
-        request: Elicitation | SamplingRequest | Login,
-        asked: Asked,
-        words: str,
-        kind: type[T],
-        *,
-        can_be_missed: bool = True,
+        self, request: Elicitation | SamplingRequest | Login, asked: Asked, words: str, kind: type[T]
     ) -> T | None:
-        """Show a question until it is answered, and say so at its call. A cancelled call closes the question.
-
-        The person is told that one that `can_be_missed` is gone; a page and a login close because they were done.
-        """
+        """Show a question until it is answered, and say so at its call. A cancelled call closes the question."""
         server, call = request.server, getattr(request, "call", "")
         sessions = [session for session in self._host.sessions.values() if session.busy]
         session = next((session for session in sessions if _tell(session, server, call, words)), None)
-        ask = OpenAsk(server=server, asked=asked, words=words, session="" if session is None else session.id)
+        answer: asyncio.Future[Given] = asyncio.get_running_loop().create_future()
+        of = "" if session is None else session.id
+        ask = OpenAsk(server=server, asked=asked, words=words, session=of, answer=answer)
         before = None if session is None else session.activity
         if session is not None and session.activity.waits != "you":
             session.wait_for("you", f"{line(server, 20)} {words}")
         self._open.append(ask)
         self._announce(ask)
         try:
-            given = await ask.answer
+            given = await answer
             return given if isinstance(given, kind) else None
         finally:
-            ask.answer.cancel()
+            answer.cancel()
             self._open.remove(ask)
             if session is not None and before is not None:
                 _tell(session, server, call, "")
-                if ask.answer.cancelled() and can_be_missed:
+                is_address = bool(getattr(asked, "url", ""))  # which closes because the person was there
+                if answer.cancelled() and not is_address:
                     did = words.replace("asks", "asked")
                     session.note(f"{server} {did}, and took the question back: nothing was sent")
                 others = any(waiting.session == session.id for waiting in self._open if not waiting.answer.done())

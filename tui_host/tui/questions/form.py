@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -161,7 +160,6 @@ class FieldRow(Vertical):
     DEFAULT_CSS = "FieldRow { height: auto; margin-bottom: 1; } FieldRow > Static { height: auto; }"
 
     def __init__(self, field: FormField, text: str, *, warns: bool) -> None:
-        super().__init__()
         self.field = field
         need = "required" if field.required else "optional"
         hints = line(", ".join(filter(None, (need, field.hint, "default" if field.default else ""))), LABEL_CHARACTERS)
@@ -175,15 +173,8 @@ class FieldRow(Vertical):
         self.input: TextField | PickField = TextField(text)
         if options := _TRUTHS if field.kind == "boolean" else field.options:
             self.input = PickField(options, text, is_several=field.kind == "choices")
+        super().__init__(self._words, self.input)
         self.complain("")
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield from (self._words, self.input)
-
-    @property
-    def text(self) -> str:
-        return self.input.value
 
     def complain(self, words: str) -> None:
         self.input.set_class(bool(words), "-wrong")
@@ -212,7 +203,6 @@ class FormView(Vertical):
         as_json: bool = False,
         warns: bool = False,
     ) -> None:
-        super().__init__()
         whole, values = whole_field(fields), given or {}
         texts = {
             field.name: text_of(field.kind, values.get(field.name)) if given else field.default for field in fields
@@ -223,17 +213,16 @@ class FormView(Vertical):
         if whole is not None:
             fields, texts = [whole], {whole.name: pretty(values) if values or as_json else ""}
         self.rows = [FieldRow(field, texts[field.name], warns=warns) for field in fields]
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield from self.rows
+        super().__init__(*self.rows)
 
     def content(self) -> Mapping[str, JSON] | None:
         """Return the values, without the empty fields; None if one is wrong, which its field says and gets the focus."""
         for row in self.rows:
             row.complain("")
         try:
-            values = content_of([row.field for row in self.rows], {row.field.name: row.text for row in self.rows})
+            values = content_of(
+                [row.field for row in self.rows], {row.field.name: row.input.value for row in self.rows}
+            )
         except TuiHostError as error:
             wrong = next(row for row in self.rows if row.field.name == error.where)
             wrong.complain(error.what)

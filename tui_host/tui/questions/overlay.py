@@ -44,44 +44,40 @@ class QuestionOverlay:
 
     def show(self, session: Session) -> None:
         """Show an open question; what is shown stays until it is answered."""
-        asks = list(self._asks.of(session))
-        logins = [ask for ask in asks if isinstance(ask.asked, Login) and ask is not self._wanted]
+        logins = [ask for ask in self._asks.of(session) if isinstance(ask.asked, Login) and ask is not self._wanted]
         self.login = logins[0] if logins and self._defers_logins else None
-        if self._defers_logins:
-            asks = [ask for ask in asks if ask not in logins]
+        asks = [ask for ask in self._asks.of(session) if ask not in logins or not self._defers_logins]
         is_staying = bool(session.open_questions())
         if isinstance(self.panel, AskPanel):
-            ask = self.panel.ask
-            is_staying = ask in asks or (self.panel.stays and ask.session in {"", session.id})
+            panel, ask = self.panel, self.panel.ask
+            # One that nobody waits for any more stays if it was written in: keys meant for it must not reach the prompt.
+            is_kept = panel.STAYS and ask.answer.cancelled() and not panel.is_left
+            is_staying = ask in asks or (is_kept and ask.session in {"", session.id})
         if self.panel is not None and is_staying:
             self.panel.look()
             return
         self.close()
-        if asks:
-            self._mount(self._panel_of(asks[0]))
-        elif session.open_questions():
-            self._mount(Approval(session, self._host, self._source))
-
-    def _panel_of(self, ask: OpenAsk) -> AskPanel:
-        match ask.asked:
+        match asks[0].asked if asks else None:
             case Elicitation(url="") as asked:
-                return FormPanel(ask, asked, self._asks, self._host)
+                self.panel = FormPanel(asks[0], asked, self._host)
             case Elicitation() | Login() as asked:
-                return AddressPanel(ask, asked, self._asks, self._host)
+                self.panel = AddressPanel(asks[0], asked, self._host)
+            case None:
+                if session.open_questions():
+                    self.panel = Approval(session, self._host, self._source)
             case asked:
-                return SamplingPanel(ask, asked, self._asks, self._host)
+                self.panel = SamplingPanel(asks[0], asked, self._host)
+        if self.panel is None:
+            return
+        if self._shows_chat():
+            self._screen.set_focus(None)  # a disabled prompt would hand its focus to a detail
+        self._screen.query_one("#talk").disabled = True
+        self._screen.query_one("#chat").mount(self.panel)
 
     def show_login(self) -> bool:
         """Show the login that waits at the next look; returns whether there is one."""
         self._wanted = self.login
         return self._wanted is not None
-
-    def _mount(self, panel: QuestionPanel) -> None:
-        self.panel = panel
-        if self._shows_chat():
-            self._screen.set_focus(None)  # a disabled prompt would hand its focus to a detail
-        self._screen.query_one("#talk").disabled = True
-        self._screen.query_one("#chat").mount(panel)
 
     def close(self) -> None:
         """Remove the question, and give its focus to the prompt."""

@@ -154,24 +154,20 @@ class QuestionPanel(Container, can_focus=True):
             self.look_again()
         return is_second
 
-    def share_room(self) -> None:
-        """Give the part that scrolls the height that the other parts leave."""
-        parent = self.parent
-        if isinstance(parent, Widget) and parent.size.height:
-            taken = sum(part.outer_size.height for part in self.children if part is not self.scrolled and part.display)
-            self.scrolled.styles.max_height = max(1, parent.size.height - 2 - taken)
-
     def _show_corner(self) -> None:
         corner = Content(self.corner)
         if self.border_subtitle != corner.markup:  # which is painted anew with each setting
             self.border_subtitle = corner
 
     def look(self) -> None:
-        """Follow what has changed around the panel."""
-        if self.is_attached:
-            self._notice_focus()
-            self.share_room()
-            self._show_corner()
+        """Follow what has changed around the panel, and give the part that scrolls the height that the others leave."""
+        if not self.is_attached:
+            return
+        self._notice_focus()
+        self._show_corner()
+        if isinstance(self.parent, Widget) and self.parent.size.height:
+            taken = sum(part.outer_size.height for part in self.children if part is not self.scrolled and part.display)
+            self.scrolled.styles.max_height = max(1, self.parent.size.height - 2 - taken)
 
     def action_scroll(self, step: int, unit: Literal["line", "page", "end"] = "line") -> None:
         lines = {"line": 1, "page": max(1, self.scrolled.scrollable_content_region.height - 1), "end": 1 << 30}[unit]

@@ -255,7 +255,7 @@ class FillScreen(PageScreen):
 
     def _here(self) -> tuple[str, str] | None:
         """Return the field that has the focus, and its text."""
-        return next(((row.field.name, row.text) for row in self._editor.rows if row.input.has_focus), None)
+        return next(((row.field.name, row.input.value) for row in self._editor.rows if row.input.has_focus), None)
 
     def look(self) -> None:
         """Ask for suggestions whenever another field has the focus, or another text."""
@@ -272,7 +272,9 @@ class FillScreen(PageScreen):
         if pool is None:
             return
         params: dict[str, JSON] = {"ref": self._form.completes, "argument": {"name": name, "value": text}}
-        others = {row.field.name: row.text for row in self._editor.rows if row.field.name != name and row.text}
+        others = {
+            row.field.name: row.input.value for row in self._editor.rows if row.field.name != name and row.input.value
+        }
         if others:
             params["context"] = {"arguments": others}
         try:
