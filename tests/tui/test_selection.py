@@ -101,11 +101,7 @@ async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
         view.on_mouse_move(pointer(39, 8))
         await pilot.mouse_up(view, offset=(39, 8))
         lines = selected(view).split("\n\n")
-        assert len(lines) > 8
         assert lines == [f"line {number}" for number in range(int(lines[0][5:]), int(lines[0][5:]) + len(lines))]
-        stopped = view.top
-        await settled(pilot, view)
-        assert view.top == stopped, "it scrolls no longer"
 
 
 class Reading(App[None]):
@@ -152,8 +148,6 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
         _, y = row_of(view, "data: 中文")
         await drag(pilot, view, (8, y), (14, y))
         assert (selected(view), marked(view)) == ("文\x1b[2J ", "文␛[2J ")
-        await drag(pilot, view, (0, y), (39, y))
-        assert selected(view) == "data: 中文\x1b[2J and \u202emore\n"
         entries = [
             SheetLine(key="a", label="model", figures=("8",)),
             SheetLine(key="b", label="tools", text=lambda: '{"x":1,"y":[2]}', opened=True),
@@ -161,8 +155,6 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
         ]
         view.show(TreePage(Sheet(what="parts", lines=entries), set()))
         await until(pilot, lambda: "tools" in "".join(screen(view)))
-        await drag(pilot, view, row_of(view, "model"), row_of(view, "tools"))
-        assert selected(view) == "model  8\ntools"
         await drag(pilot, view, row_of(view, "model"), row_of(view, "end"))
         assert view.current_source == ("part of parts", 'model  8\ntools\n{"x":1,"y":[2]}\nend')
         await drag(pilot, view, row_of(view, '"x"'), row_of(view, '"y"'))

@@ -121,7 +121,8 @@ class TreePage:
                 pass
         branch = _Branch(entry, keys, is_open, body)
         label = line(entry.label, _LABEL)
-        room = max(8, self._room(branch)[0] - 2) if _wraps(branch) else len(label) + cell_len(label)
+        wraps = (entry.is_wrapped and not is_open) or not (entry.figures or entry.mark)
+        room = max(8, self._room(branch)[0] - 2) if wraps else cell_len(label)
         for number, (start, end) in enumerate(fill(label, room)):
             yield _TreeLine(branch, _FURTHER if number else _FIRST, label[start:end])
         for inside in range(0 if body is None else min(len(body), MOST_ROWS + 1)):
@@ -138,7 +139,10 @@ class TreePage:
         self._flipped ^= {_BY_SIZE}
 
     def _sorted(self, entries: Sequence[SheetLine]) -> Sequence[SheetLine]:
-        return sorted(entries, key=_size_of, reverse=True) if self._is_by_size else entries
+        def size(entry: SheetLine) -> float:  # lines without a number are the smallest
+            return next((value for value in entry.values.values() if isinstance(value, int | float)), -1.0)
+
+        return sorted(entries, key=size, reverse=True) if self._is_by_size else entries
 
     # What stands on a line.
 
@@ -289,12 +293,6 @@ Page: TypeAlias = TextPage | TreePage
 """Lines that a view draws, made in slices of time for a width."""
 
 
-def _wraps(branch: _Branch) -> bool:
-    """Whether the label goes on below its line."""
-    entry = branch.entry
-    return (entry.is_wrapped and not branch.is_open) or not (entry.figures or entry.mark)
-
-
 def _text_page(entry: SheetLine, note: str = "") -> TextPage:
     """Return the text of an entry as a page."""
     text, what, place_of = entry.text() if entry.text is not None else "", line(entry.label, _LABEL), entry.place
@@ -315,8 +313,3 @@ def _places_in(entries: Sequence[SheetLine], pattern: re.Pattern[str], above: tu
         places = [] if entry.text is None else list(matches(entry.text(), pattern, keys))
         yield from places or ([Match(-1, -1, keys)] if pattern.search(entry.label) else [])
         yield from _places_in(entry.children, pattern, keys)
-
-
-def _size_of(entry: SheetLine) -> float:
-    """Return the first number of a line; lines without one are the smallest."""
-    return next((value for value in entry.values.values() if isinstance(value, int | float)), -1.0)
