@@ -12,7 +12,6 @@ from typing_extensions import override
 from tests.tui.still import a_call
 from tests.tui.waiting import at_work
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
-from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -37,9 +36,9 @@ The end."""
 
 
 class Chat(App[None]):
-    def __init__(self, conversation: Conversation, *, empty: Offers = NOTHING_OFFERED) -> None:
+    def __init__(self, conversation: Conversation) -> None:
         super().__init__()
-        self.view = Transcript(conversation, empty=empty)
+        self.view = Transcript(conversation)
         self.conversation = conversation
         self.copied: list[tuple[str, str]] = []
         self.picked: list[str] = []

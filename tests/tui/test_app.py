@@ -13,6 +13,7 @@ from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.llm.probe import LocalServer
 from tui_host.settings.schema import ModelRef
 from tui_host.tui.suggestions import ANYWHERE, QUESTIONS, offers
+from tui_host.tui.widgets.placeholders import EmptyChat
 
 SUM = "what is (6 × 5 + 7) / 2? use the tools"
 
@@ -169,10 +170,10 @@ async def test_where_the_context_is_full_one_key_shows_what_can_be_left_out_and_
     app.session.conversation.add(note)
     await app.until_shown("press ctrl+r to go on without the")
     await app.press("ctrl+r")
-    await app.until_shown("These turns would be left out", "> turn 1  say first", "go on without them")
+    await app.until_shown("longer than the model reads", "turn 1  say first", "1 leaves them out")
     assert "second" in str(list(app.session.messages)[2])
     assert not app.session.omitted_turns
-    await app.press("enter")
+    await app.press("1", "enter")
     await app.until(lambda: app.session.omitted_turns)
     await app.until_idle()
     contents = [str(message["content"]) for message in app.messages]
@@ -315,5 +316,7 @@ async def test_a_model_server_on_this_machine_is_offered_once_it_answered(tmp_pa
         await app.until_shown("Found: Ollama runs here with llama")
         assert "\x1b" not in app.text
         settings = app.host.settings
+        await app.pilot.click(EmptyChat, offset=(12, 2))
+        await app.until_shown(f"▌{ANYWHERE[1]}")
     assert "set OPENAI_API_KEY" in offers(settings).lines[1]
     assert [words for _, words in offers(settings).questions] == list(ANYWHERE)  # no server, no question for one

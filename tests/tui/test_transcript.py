@@ -14,7 +14,6 @@ from tests.tui.waiting import at_work, until
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, NoteItem, SummaryItem, UserItem
 from tui_host.tui.markdown.page import NO_INKS
-from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.transcript.items import Items
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -63,7 +62,7 @@ def test_a_call_says_its_state_who_decided_and_what_is_wrong_with_it(
     changes: dict[str, str | float], first: str, others: list[str] | None
 ) -> None:
     item = replace(MULTIPLY, **changes)
-    parts = Items(Conversation([item]), str, NOTHING_OFFERED).parts(0, 60, NO_INKS)
+    parts = Items(Conversation([item]), str).parts(0, 60, NO_INKS)
     lines = [" ".join(line.strip.text.split()) for part in parts for line in part.lines]
     assert lines[0] == first
     assert others is None or lines[1:] == others
@@ -91,20 +90,15 @@ async def test_enter_and_clicks_open_items_and_close_them_and_the_current_one_is
         assert [line.lstrip(" >") for line in screen(app.view)] == [line.lstrip(" >") for line in closed]
 
 
-async def test_the_empty_chat_offers_questions_and_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
-    empty = Offers(questions=(("1", "what is 6 × 5?"), ("2", "weather in Oslo?")), lines=("OPENAI_API_KEY is set: f4",))
+async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
     conversation = Conversation([])
-    async with at_work(Chat(conversation, empty=empty), (60, 12)) as (app, pilot):
-        assert shown(app.view) == " 1  what is 6 × 5?\n 2  weather in Oslo?\n\n OPENAI_API_KEY is set: f4"
+    async with at_work(Chat(conversation), (60, 12)) as (app, pilot):
         app.view.focus()
-        await pilot.press("2", "3")
-        await pilot.click(app.view, offset=(8, 1))
-        assert app.picked == ["weather in Oslo?", "what is 6 × 5?"]
         conversation.add(UserItem(turn=1, text="hello"))
         app.view.sync()
         await pilot.press("1")
         assert shown(app.view) == "▌hello"
-        assert len(app.picked) == 2
+        assert not app.picked
         number = conversation.add(AnswerItem(turn=1, step=1))
         text, still = "", list[str]()
         for paragraph in range(60):

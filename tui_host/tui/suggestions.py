@@ -45,9 +45,6 @@ class Offers(NamedTuple):
     failures: tuple[str, ...] = ()
 
 
-NOTHING_OFFERED = Offers()
-
-
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     """Return the content of an empty chat, with the model servers that answered on this machine."""
     keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in presets_with_keys(settings.environment)]

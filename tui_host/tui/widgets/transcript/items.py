@@ -23,7 +23,6 @@ from tui_host.chat.conversation import (
     without_secrets,
 )
 from tui_host.tui.markdown.page import PLAIN, STRONG, DrawnLine, Inks, MarkdownPage
-from tui_host.tui.suggestions import Offers
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.transcript.blocks import ItemPart, estimate
 
@@ -33,7 +32,6 @@ LONGEST_PRETTY = 200_000
 """Characters of JSON above which it is shown as it came."""
 MOST_OPTIONS = 9
 """Answers that a digit can give."""
-SERVERS = "f3 shows messages and standard error, and reconnects."
 MARKS = {
     "asked": ("○", "dim", "asked"),
     "waiting": ("◐", "", "waiting for you"),  # a colour would be faint behind the approval, on light ground
@@ -49,7 +47,7 @@ ENDS = {"cut": "cut off here", "failed": "failed here"}
 
 
 class Rank(IntEnum):
-    """The parts of an item in order; the details of a call come behind them, questions of an empty chat from `LINE` on."""
+    """The parts of an item in order; the details of a call come behind them."""
 
     GAP = 0
     LINE = 1
@@ -62,11 +60,10 @@ class Rank(IntEnum):
 
 
 class Items:
-    """The items of a conversation; an empty one has one, of what is offered."""
+    """The items of a conversation; an empty one has one without lines."""
 
-    def __init__(self, conversation: Conversation, mask: Callable[[str], str], empty: Offers) -> None:
+    def __init__(self, conversation: Conversation, mask: Callable[[str], str]) -> None:
         self.conversation = conversation
-        self.empty = empty
         self.opened: set[int] = set()  # numbers of the items whose details are shown
         self._mask = mask  # hides what marks stand for a secret
 
@@ -113,9 +110,7 @@ class Items:
     def parts(self, number: int, width: int, inks: Inks) -> Sequence[ItemPart]:
         """Return an item as parts, the first a gap but between calls; nothing of an item without lines."""
         items = self.conversation
-        if not items:
-            return _offered(self.empty, width, inks)
-        if _is_empty(items[number]):
+        if not items or _is_empty(items[number]):
             return ()
         item, is_open = without_secrets(items[number], self._mask), number in self.opened
         page = MarkdownPage(width, inks)
@@ -310,24 +305,3 @@ def duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds // 60)} min {int(seconds % 60)} s"
-
-
-def _offered(offers: Offers, width: int, inks: Inks) -> list[ItemPart]:
-    """Return an empty chat: questions, each a part of its own, what failed, and advice."""
-    marked = [(f"{key}  ", "accent", text) for key, text in offers.questions]
-    marked += [("✗ ", "wrong", words) for words in offers.failures]
-    dim = [SERVERS, ""] if offers.failures else []
-    parts = [ItemPart(Rank.GAP, _line(MarkdownPage(width, inks), ""))]
-    for rank, (mark, ink, text) in enumerate(marked, Rank.LINE):
-        page = MarkdownPage(max(1, width - 1), inks, Segment(" ", PLAIN))
-        if rank == Rank.LINE + len(offers.questions) > Rank.LINE:
-            page.raw()
-        with page.inside(Segment(mark, inks[ink])):
-            page.say(text)
-        parts.append(ItemPart(rank, page.lines))
-    page = MarkdownPage(max(1, width - 1), inks, Segment(" ", PLAIN))
-    if offers.questions and not offers.failures:
-        page.raw()
-    for words in (*dim, *offers.lines):
-        page.say(words, inks["dim"])
-    return [*parts, ItemPart(Rank.LINE + len(marked), page.lines)]

@@ -20,7 +20,6 @@ from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parse_blocks
-from tui_host.tui.suggestions import NOTHING_OFFERED, Offers
 from tui_host.tui.widgets.transcript.block_view import BlockView
 from tui_host.tui.widgets.transcript.blocks import AT_ONCE, Blocks
 from tui_host.tui.widgets.transcript.items import Items, Rank, numbered
@@ -52,7 +51,7 @@ class Transcript(BlockView):
 
     @dataclass
     class Picked(Message):
-        """A question of the empty chat was chosen."""
+        """An answer that one key gives was chosen."""
 
         text: str
 
@@ -79,11 +78,10 @@ class Transcript(BlockView):
         self,
         conversation: Conversation,
         *,
-        empty: Offers = NOTHING_OFFERED,
         mask: Callable[[str], str] = str,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        items = self._items = Items(conversation, mask, empty)
+        items = self._items = Items(conversation, mask)
         super().__init__(Blocks(items.parts, items.estimate, items.source, items.count), id=id)
         self._mask = mask
         self._revision = 0
@@ -97,17 +95,10 @@ class Transcript(BlockView):
         """Show another conversation from the end."""
         self.unselect()
         self.current = None
-        items = self._items = Items(conversation, self._mask, self._items.empty)
+        items = self._items = Items(conversation, self._mask)
         self.blocks = Blocks(items.parts, items.estimate, items.source, items.count)
         self.at_tail = True
         self.width_changed()
-
-    def set_empty(self, empty: Offers) -> None:
-        """Set the content of an empty chat."""
-        if empty != self._items.empty:
-            self._items.empty = empty
-            if not self._items.conversation:
-                self.width_changed()
 
     def sync(self) -> None:
         """Show what changed. Called at the screen's rate."""
@@ -137,11 +128,9 @@ class Transcript(BlockView):
 
     @property
     def quick(self) -> Mapping[str, str]:
-        """Texts sent by one key: answers to the host or to the model, or questions of an empty chat."""
-        if self.asked:
-            return self.asked
-        items = self._items
-        return numbered(items.conversation.proposed()) if items.conversation else dict(items.empty.questions)
+        """Texts sent by one key: answers to the host or to the model."""
+        conversation = self._items.conversation
+        return self.asked or (numbered(conversation.proposed()) if conversation else {})
 
     # What the bases ask.
 
@@ -231,13 +220,9 @@ class Transcript(BlockView):
         row = self.row(y) if 0 <= y < self.line_count() else None
         if self.is_dragged or row is None or row.rank < Rank.LINE:
             return
-        questions = self._items.empty.questions
-        if self._items.conversation:
-            self.current = row.item
-            if row.rank == Rank.LINE:
-                self.toggle(row.item)
-        elif row.rank - Rank.LINE < len(questions):
-            self.post_message(self.Picked(questions[row.rank - Rank.LINE][1]))
+        self.current = row.item
+        if row.rank == Rank.LINE:
+            self.toggle(row.item)
 
     def action_code_or_chain(self) -> None:
         """Ask for the chain of the current call; elsewhere copy code."""
