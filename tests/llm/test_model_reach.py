@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from tests.kit.peer import PATIENCE, hangs, head, peer
 from tests.llm.asking import RECORDED, asked, recorder, refused
-from tui_host.llm.probe import LocalServer, local_servers, presets_with_keys
+from tui_host.llm.probe import LocalServer, local_servers
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Template
 
@@ -104,11 +104,6 @@ async def test_a_file_that_is_no_certificate_is_told(tmp_path: Path) -> None:
 
 TAGS = b'{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}'
 LIST = b'{"object":"list","data":[{"id":"qwen3:8b","object":"model"}]}'
-
-
-def test_keys_in_the_environment_are_found_by_their_presets() -> None:
-    environment = {"DEEPSEEK_API_KEY": "k", "OPENAI_API_KEY": " ", "ANTHROPIC_API_KEY": "k", "OTHER": "k"}
-    assert presets_with_keys(environment) == ("anthropic", "deepseek")
 
 
 async def test_servers_that_list_models_are_found_and_one_that_hangs_is_not_waited_for(

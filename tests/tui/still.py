@@ -18,6 +18,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
+from textual.color import Color
 from textual.geometry import Region
 from textual.pilot import Pilot
 from typing_extensions import override
@@ -40,6 +41,7 @@ from tui_host.servers.pool import Pool
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.schema import ServerSpec
 from tui_host.tui.app import TuiHost
+from tui_host.tui.readable_colours import contrast
 
 FOLDER = Path(__file__).parent.parent / "golden" / "screens"
 UPDATE = bool(os.environ.get("UPDATE_PICTURES"))
@@ -264,9 +266,7 @@ class Look:
 
     @property
     def contrast(self) -> float:
-        """From 1 to 21. Source: WCAG 2.2, contrast ratio."""
-        dark, light = sorted((luminance(self.fore), luminance(self.back)))
-        return (light + 0.05) / (dark + 0.05)
+        return contrast(Color.parse(self.fore), Color.parse(self.back))
 
 
 Run = tuple[str, Look]
@@ -298,12 +298,6 @@ def _look(style: Style, blank: Look) -> Look:
     names = ("bold", "dim", "italic", "underline", "strike")
     attributes = tuple(name for name in names if getattr(style, name))
     return Look(fore=fore.lower(), back=back.lower(), attributes=attributes)
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def text_of(lines: Iterable[Sequence[Run]]) -> str:

@@ -113,7 +113,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.decide("n")  # another tool asks
     await app.until_idle()
     app.session.policy.grants.append(other := replace(app.session.policy.grants[0], tool="subtract"))
-    await app.send("/revoke")  # an older name of /rules
+    await app.send("/rules")
     await app.until_shown("These tools run unasked", "> math.add", "math.subtract", "end the rule")
     await app.press("enter")
     await app.until_shown("> math.subtract")
@@ -246,9 +246,11 @@ def children() -> set[str]:
 
 async def test_the_embedded_default_works_without_configuration_and_leaves_no_child(tmp_path: Path) -> None:
     before = children()
-    environment = {"DEEPSEEK_API_KEY": "sk-nobody-has-this-one"}
+    environment = {"DEEPSEEK_API_KEY": "sk-nobody-has-this-one", "OPENAI_API_KEY": " "}
     async with running(tmp_path, size=WIDE, environment=environment) as app:
-        await app.until_shown(*list(QUESTIONS.values())[:2], "DEEPSEEK_API_KEY is set", "Choose the model with f4")
+        await app.until_shown(
+            *list(QUESTIONS.values())[:2], "Found: DEEPSEEK_API_KEY is set", "Choose the model with f4"
+        )
         assert "sk-nobody" not in app.text
         await app.until_ready()
         await app.until_shown("demo/openai · native", "● math", "● weather", "● orders")

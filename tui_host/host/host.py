@@ -7,9 +7,9 @@ import importlib
 import os
 import time
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tui_host.errors import JSON, ModelError, StoreError, TuiHostError
 from tui_host.host.open_sessions import OpenSessions
@@ -54,8 +54,7 @@ LATE = (
 CLOSE_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
+class Reported(NamedTuple):
     """A provider's models, in its order, or why it returned no list."""
 
     provider: str

@@ -1,4 +1,4 @@
-"""Finds the user's models: keys in the environment, and model servers on the usual ports of this machine."""
+"""Finds model servers on the usual ports of this machine."""
 
 from __future__ import annotations
 
@@ -23,12 +23,6 @@ class LocalServer:
     provider: str
     base_url: str
     models: tuple[str, ...]
-
-
-def presets_with_keys(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the presets with a key in the environment, in the order to offer them."""
-    keys = ((name, provider.key_variable) for name, provider in PRESETS.items())
-    return tuple(name for name, key in keys if key is not None and environment.get(key, "").strip())
 
 
 async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[LocalServer, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from textual.binding import Binding
 from textual.keys import key_to_character
@@ -15,8 +15,7 @@ from tui_host.answers.pages import PAGES
 SCREENS = "tui_host.tui.screens."
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """An action that works anywhere in the app."""
 
     name: str  # the `/name` in the prompt, also found in the palette
@@ -62,7 +61,6 @@ ACTIONS = (
     Action(
         "rules", "open_screen('sessions_screen.RulesScreen')", "List the rules given for this session, and end them"
     ),
-    Action("revoke", "open_screen('sessions_screen.RulesScreen')", "The same as /rules"),
     Action("stop", "stop", "Stop the turn; what came so far stays", keys_shown="escape"),
     Action("copy", "copy", _COPY, "ctrl+c"),
     Action("code", "copy_code", "Copy the code of the current or the last answer; again: its next block"),
@@ -78,8 +76,7 @@ IN_BAR = ("help", "inspector", "servers", "model", "sessions", "palette", "quit"
 """The actions that the key bar shows, in this order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(NamedTuple):
     """What one key does, or several that belong together."""
 
     names: frozenset[str]  # textual's names of the keys

@@ -10,15 +10,7 @@ CONTRAST = 4.5
 """The least contrast of words that decide something. Source: WCAG 2.2, 1.4.3."""
 GROUNDS = ("surface", "panel")
 """What words stand on: panes and questions; header, titles and key bar."""
-WORDS = (
-    "foreground",
-    "text-primary",
-    "text-secondary",
-    "text-accent",
-    "text-success",
-    "text-warning",
-    "text-error",
-)
+WORDS = ("foreground", *(f"text-{word}" for word in ("primary", "secondary", "accent", "success", "warning", "error")))
 STEPS = 20
 DIM_PERCENTS = range(60, 100, 5)
 """How strong dim words may be, Textual's own strength first."""
@@ -29,11 +21,14 @@ def readable(variables: Mapping[str, str]) -> dict[str, str]:
     grounds = [Color.parse(variables[name]) for name in GROUNDS]
     if any(ground.ansi is not None or ground.a < 1 for ground in grounds):
         return dict(variables)  # the terminal's own colours, of which nothing is known here
-    words = {name: _moved(Color.parse(variables[name]), grounds).hex for name in WORDS}
+    goals = [ground.get_contrast_text(1.0) for ground in grounds]
+    words: dict[str, str] = {}
+    for name in WORDS:
+        shades = [Color.parse(variables[name]).blend(goals[0], step / STEPS) for step in range(STEPS + 1)]
+        words[name] = next((shade for shade in shades if _can_be_read([shade] * 2, grounds)), goals[0]).hex
     foreground = Color.parse(words["foreground"])
-    auto = _dim_percent([ground.get_contrast_text(1.0) for ground in grounds], grounds)
-    dim = foreground.with_alpha(_dim_percent([foreground] * len(grounds), grounds) / 100)
-    return {**variables, **words, "text-muted": f"auto {auto}%", "foreground-muted": dim.hex}
+    dim = foreground.with_alpha(_dim_percent([foreground] * 2, grounds) / 100).hex
+    return {**variables, **words, "text-muted": f"auto {_dim_percent(goals, grounds)}%", "foreground-muted": dim}
 
 
 def contrast(first: Color, second: Color) -> float:
@@ -48,19 +43,13 @@ def _luminance(color: Color) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def _moved(color: Color, grounds: Sequence[Color]) -> Color:
-    goal = grounds[0].get_contrast_text(1.0)
-    shades = [color, *(color.blend(goal, step / STEPS) for step in range(1, STEPS + 1))]
-    return next((shade for shade in shades if _can_be_read(shade, grounds)), goal)
-
-
-def _can_be_read(color: Color, grounds: Sequence[Color]) -> bool:
-    return all(contrast(color, ground) >= CONTRAST for ground in grounds)
+def _can_be_read(words: Sequence[Color], grounds: Sequence[Color]) -> bool:
+    return all(contrast(color, ground) >= CONTRAST for color, ground in zip(words, grounds, strict=True))
 
 
 def _dim_percent(words: Sequence[Color], grounds: Sequence[Color]) -> int:
     for percent in DIM_PERCENTS:
         shades = [ground.blend(color, percent / 100) for color, ground in zip(words, grounds, strict=True)]
-        if all(contrast(shade, ground) >= CONTRAST for shade, ground in zip(shades, grounds, strict=True)):
+        if _can_be_read(shades, grounds):
             return percent
     return 100

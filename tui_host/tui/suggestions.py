@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.visible import line
-from tui_host.llm.probe import presets_with_keys
 from tui_host.settings.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -47,7 +46,9 @@ class Offers(NamedTuple):
 
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     """Return the content of an empty chat, with the model servers that answered on this machine."""
-    keys = [f"{PRESETS[name].key_variable} is set ({name})" for name in presets_with_keys(settings.environment)]
+    variables = {name: preset.key_variable or "" for name, preset in PRESETS.items()}
+    found = {name: key for name, key in variables.items() if settings.environment.get(key, "").strip()}
+    keys = [f"{key} is set ({name})" for name, key in found.items()]
     servers = [_server(server) for server in local]
     lines = [HOW]
     if keys or servers:

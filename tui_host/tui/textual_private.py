@@ -6,10 +6,8 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
 from queue import Full
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual._compositor import Compositor, CompositorUpdate
 from textual._xterm_parser import XTermParser
@@ -107,12 +105,17 @@ def keep_pastes_text() -> None:
     setattr(linux_driver, "XTermParser", Parser)  # noqa: B010 - a name of its own imports
 
 
-def writes_waiting(node: DOMNode) -> int:
-    """Return how many writes wait because the terminal does not read."""
+def _writer_of(node: DOMNode) -> WriterThread | None:
+    """Return the thread that writes to the terminal; tests have none."""
     driver = getattr(node.app, "_driver", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     writer = getattr(driver, "_writer_thread", None)
-    queue = getattr(writer, "_queue", None)
-    return 0 if queue is None else int(queue.qsize())
+    return writer if isinstance(writer, WriterThread) else None
+
+
+def writes_waiting(node: DOMNode) -> int:
+    """Return how many writes wait because the terminal does not read."""
+    writer = _writer_of(node)
+    return 0 if writer is None else writer._queue.qsize()
 
 
 def remove_equal_messages(app: App[int], notification: Notification) -> None:
@@ -141,9 +144,17 @@ def first_exception(app: App[int]) -> Exception | None:
 
 def bound_the_end(app: App[int]) -> None:
     """Let the app end although its terminal does not read: Textual would wait for ever."""
-    writer = getattr(app._driver, "_writer_thread", None)
-    if isinstance(writer, WriterThread):
-        setattr(writer, "stop", partial(_stop_writer, writer))  # noqa: B010 - a method is replaced, on this one object
+    writer = _writer_of(app)
+    if writer is None:
+        return
+
+    def stop() -> None:
+        end = time.monotonic() + PATIENCE
+        with suppress(Full):  # then it will not end in time either, and is left behind
+            writer._queue.put(None, timeout=PATIENCE)
+        writer.join(max(end - time.monotonic(), 0))
+
+    setattr(writer, "stop", stop)  # noqa: B010 - a method is replaced, on this one object
 
 
 def let_go(app: App[int]) -> None:
@@ -156,15 +167,8 @@ def let_go(app: App[int]) -> None:
 
 def is_stuck(app: App[int]) -> bool:
     """Whether something is still to be written to the terminal though the app has ended."""
-    writer = getattr(app._driver, "_writer_thread", None)
-    return isinstance(writer, WriterThread) and writer.is_alive()
-
-
-def _stop_writer(writer: WriterThread) -> None:
-    end = time.monotonic() + PATIENCE
-    with suppress(Full):  # then it will not end in time either, and is left behind
-        writer._queue.put(None, timeout=PATIENCE)
-    writer.join(max(end - time.monotonic(), 0))
+    writer = _writer_of(app)
+    return writer is not None and writer.is_alive()
 
 
 class ExactUpdate(CompositorUpdate):
@@ -178,8 +182,7 @@ class ExactUpdate(CompositorUpdate):
         return "".join(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}" for x, y, strip in self.placed)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """A part of a screen line that no other widget covers."""
 
     first: int  # the first column
