@@ -284,7 +284,8 @@ class TreePage:
         if entry.figures or entry.mark:
             figures = (*entry.figures, *("",) * len(self._columns))
             right.append(("".join(f" {figures[at]:>{width}}" for at, width in enumerate(self._columns)), "figure"))
-            right.append((padded(f" {entry.mark}", self._marks + 1) if self._marks else "", "new"))
+            style = "note" if entry.mark.endswith("never called") else "new"  # what did not happen is no news
+            right.append((padded(f" {entry.mark}", self._marks + 1) if self._marks else "", style))
         left = room - sum(cell_len(text) for text, _ in right)
         return (left, right) if left >= 8 or not right else (room, [])
 
