@@ -74,7 +74,7 @@ class ExportScreen(SaveScreen):
     def __init__(
         self, store: Store, session: str, parts: Sequence[ExportPart], saved: Callable[[Path], None], form: str
     ) -> None:
-        super().__init__("", "", b"", saved, "Export")
+        super().__init__("", "", b"", saved)
         self._store, self._session, self._parts = store, session, parts
         self._part, self._form = 0, FORMS.index(form)
         self._suggested = self._warned = ""

@@ -28,7 +28,6 @@ from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.form import FormView, TextField
 from tui_host.tui.questions.panel import AskButton
 from tui_host.tui.screens.page_screen import PageScreen
-from tui_host.tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
@@ -187,12 +186,12 @@ def configured(settings: Settings, session: Session, name: str) -> tuple[JSON, s
 class SaveScreen(FieldScreen):
     """Asks for a file's name, suggesting one, and saves a content to it. An existing file is replaced only by a second enter."""
 
-    def __init__(
-        self, name: str, words: str, data: bytes, saved: Callable[[Path], None], heading: str = "Save"
-    ) -> None:
+    HEADING = "Save"
+
+    def __init__(self, name: str, words: str, data: bytes, saved: Callable[[Path], None]) -> None:
         size = size_words(len(data))
         about = f"{line(words, 200)}\n{size} go to this file. A name without a folder is in {Path.cwd()}."
-        super().__init__(heading, about, self._save, name, kind="name")
+        super().__init__("", about, self._save, name, kind="name")
         self._data, self._saved = data, saved
         self._replaced = ""  # the file that a second enter replaces
 
@@ -227,7 +226,6 @@ class FillScreen(PageScreen):
     FillScreen {
         & > Static { height: auto; max-height: 6; padding: 0 1; color: $text-muted; }
         & > .page-body { padding: 0 1; }
-        & > ChoiceList { height: auto; max-height: 6; }
         & Horizontal { height: 1; }
     }
     """
@@ -238,10 +236,9 @@ class FillScreen(PageScreen):
         super().__init__(form.title)
         self._host, self._form, self._filled = host, form, filled
         self._editor = FormView(form.fields, form.given, as_json=as_json)
-        self._choices = ChoiceList()
-        self._choices.can_focus = self._choices.display = False
         self._typed: tuple[str, str] | None = None  # what suggestions were asked for
         self._suggested: Sequence[str] = ()
+        self._taken = -1  # the number of the suggestion that was taken
 
     @override
     def body(self) -> Sequence[Widget]:
@@ -251,7 +248,7 @@ class FillScreen(PageScreen):
         if isinstance(self._form.item, Tool):
             buttons.append(AskButton("As a form" if self._editor.is_whole else "As JSON", self._flip))
         editor = VerticalScroll(self._editor, Horizontal(*buttons), can_focus=False, classes="page-body")
-        return [*about, editor, self._choices]
+        return [*about, editor]
 
     def _here(self) -> tuple[str, str] | None:
         """Return the field that has the focus, and its text."""
@@ -262,7 +259,7 @@ class FillScreen(PageScreen):
         typed = self._here()
         if typed != self._typed and self._form.completes is not None:
             self._typed = typed
-            self._suggest(())
+            self._suggest()
             if typed is not None:
                 self.start(self._complete(*typed), group="completion", exclusive=True)
 
@@ -283,12 +280,11 @@ class FillScreen(PageScreen):
             self.note(f"no completion: {line(str(error), 300)}")
             return
         if self._here() == (name, text):
-            self._suggest([value for value in values if value != text])
+            self._suggest(*(value for value in values if value != text))
 
-    def _suggest(self, values: Sequence[str]) -> None:
-        self._suggested, self._choices.display = values, bool(values)
-        self._choices.show([Choice(words=value) for value in values], current=0)
-        self._choices.cursor = None  # nothing is chosen yet
+    def _suggest(self, *values: str, taken: int = -1) -> None:
+        self._suggested, self._taken = values, taken
+        self.note("   ".join(f"{'> ' * (at == taken)}{line(value, 100)}" for at, value in enumerate(values)))
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
@@ -296,10 +292,9 @@ class FillScreen(PageScreen):
         return action != "suggest" or bool(self._suggested)
 
     def action_suggest(self, step: int) -> None:
-        field, at = self.focused, self._choices.cursor
-        number = 0 if at is None else at + step
+        field, number = self.focused, self._taken + step
         if isinstance(field, TextField) and 0 <= number < len(self._suggested):
-            self._choices.move_cursor(number)
+            self._suggest(*self._suggested, taken=number)
             field.load_text(self._suggested[number])
             field.move_cursor(field.document.end)
             self._typed = self._here()  # nothing new is suggested for it

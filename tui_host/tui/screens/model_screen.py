@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Provider
     from tui_host.tui.screens.main_screen import MainScreen
 
+Entry: TypeAlias = "tuple[Choice, Callable[[], object]]"
 _HUB = "three tools in place of all"
 PROTOCOL_WORDS = {
     "native": "tools in the API's own field; nothing is added to the prompt",
@@ -38,18 +38,13 @@ PROTOCOL_WORDS = {
     "react": "Thought, Action, Observation: in lines, up to the Final Answer",
     "hermes": "<tool_call> with JSON: what open-weight models are trained on",
     "hub": f"{_HUB}: list, inspect, invoke",
-}
+} | {name: f"{_HUB}; asked for as in {name.removeprefix('hub+')}" for name in PROTOCOLS if "+" in name}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """What can be chosen."""
-
-    name: str
-    take: Callable[[], object]  # called when it is chosen
-    words: str = ""  # a description
-    value: str = ""  # a figure at the end of the line
-    is_used: bool | None = None  # whether it is in use or set; None where that says nothing
+def entry(name: str, words: str, take: Callable[[], object], *, is_used: bool | None = None, value: str = "") -> Entry:
+    """Return what can be chosen, and what is done then. Whether it is in use or set has a mark, unless that says nothing."""
+    mark = " " if is_used is None else "○●"[is_used]
+    return Choice(words=name, mark=mark, note=words, right=(value,) if value else ()), take
 
 
 class ModelScreen(Browse):
@@ -101,44 +96,41 @@ class ModelScreen(Browse):
 
     @override
     def items(self) -> Sequence[tuple[str, Choice]]:
-        words, (provider, _, name) = self.typed.casefold(), self.typed.partition("/")
-        typed = str(ModelRef(provider=provider, model=name))
+        words = self.typed.casefold()
         self.empty = "No model has this name. Type PROVIDER/MODEL in full, with a configured provider."
         if words == "profile":
             self.empty = "No profile is configured. Write [profiles.NAME] into config.toml."
-        lines: list[tuple[str, Choice]] = []
+        used, lines = self._session.protocol, list[tuple[str, Choice]]()
+        protocols = [
+            entry(name, PROTOCOL_WORDS[name], partial(self._choose, name), is_used=name == used) for name in PROTOCOLS
+        ]
         self._entries = {}
         for heading, entries in (
             ("Model", self._models()),
             ("Profile", self._profiles()),
-            ("Tool protocol", self._protocols()),
+            ("Tool protocol", protocols),
             ("Options", self._options()),
             ("Providers", self._providers()),
             ("Keys", self._stored_keys()),
         ):
-            matching = [entry for entry in entries if words == heading.casefold() or words in entry.name.casefold()]
-            if heading == "Model" and name and provider in self._host.settings.providers:
-                named = [ModelRef(provider=provider, model=name)] * all(entry.name != typed for entry in matching)
-                matching += [self._model(model, "as typed") for model in named]
-            if matching:
-                lines.append(("", Choice(words=heading, heading=True)))
-            for entry in matching:
-                self._entries[f"{heading} {entry.name}"] = entry
-                mark = " " if entry.is_used is None else "○●"[entry.is_used]
-                right = (entry.value,) if entry.value else ()
-                choice = Choice(words=entry.name, mark=mark, note=entry.words, right=right)
-                lines.append((f"{heading} {entry.name}", choice))
+            keys = {
+                f"{heading} {choice.words}": (choice, take)
+                for choice, take in entries
+                if words == heading.casefold() or words in choice.words.casefold()
+            }
+            self._entries |= keys
+            lines += [("", Choice(words=heading, heading=True))] * bool(keys)
+            lines += [(key, choice) for key, (choice, _) in keys.items()]
         return lines
 
     @override
     def look(self) -> None:
         """Say below the list what the current entry is, in full."""
         super().look()
-        entry, settings = self._entries.get(self.current), self._host.settings
-        if entry is None:
+        if not self.current:
             return
-        named = " ".join(filter(None, (entry.name, entry.value, "(in use)" * bool(entry.is_used))))
-        words = f"{named}: {entry.words}"
+        settings, (choice, _) = self._host.settings, self._entries[self.current]
+        words = f"{' '.join((choice.words, *choice.right, *['(in use)'] * (choice.mark == '●')))}: {choice.note}"
         fixed = [name for name in ("model", "protocol", "profile") if name in settings.fixed]
         if fixed and settings.config_file is not None:
             file = line(settings.config_file.name, 40)
@@ -154,7 +146,7 @@ class ModelScreen(Browse):
         if headings:
             begin = headings[(sum(at <= here for at in headings) - 1 + step) % len(headings)]
             end = min((at for at in headings if at > begin), default=len(keys))
-            used = (at for at in range(begin + 1, end) if self._entries[keys[at]].is_used)
+            used = (at for at in range(begin + 1, end) if self._entries[keys[at]][0].mark == "●")
             self.choices.show_line(begin, top=True)
             self.choices.move_cursor(next(used, begin + 1))
 
@@ -162,7 +154,7 @@ class ModelScreen(Browse):
 
     @override
     def opened(self, key: str) -> None:
-        self._entries[key].take()
+        self._entries[key][1]()
 
     def _write(self, text: str) -> None:
         field = self.query_one(Input)
@@ -201,37 +193,33 @@ class ModelScreen(Browse):
         """Whether a provider's key is missing, as far as the keyring was asked."""
         return provider.name not in self._host.keys.stored and lacks_key(provider, self._host.settings.environment)
 
-    def _with_key(self, model: ModelRef | None, take: Callable[[], object]) -> None:
-        """Apply a choice once the model's provider has a key."""
-        provider = self._host.settings.providers.get(model.provider) if model is not None else None
-        if provider is not None and self._lacks(provider):
-            self.start(partial(self._find_key, provider, take), exclusive=True, group="key")
-        else:
-            take()
-
-    async def _find_key(self, provider: Provider, take: Callable[[], object]) -> None:
-        """Take a provider's key from the keyring, else ask for it; without a keyring, name the environment variable."""
+    def _with_key(self, name: str, take: Callable[[], object]) -> None:
+        """Apply a choice once its provider has a key: from the keyring, or from the person; else say how to give one."""
         from tui_host.host.keyring_status import in_thread
 
-        with self.telling(severity="warning"):
-            await self._host.with_key(provider)
-        if not self._lacks(provider):
+        provider = self._host.settings.providers.get(name)
+        if provider is None or not self._lacks(provider):
             take()
             return
-        keyring, why = "", "This system has no keyring, and keys are never written to a file."
-        try:
-            keyring = await in_thread(keyring_name)
-        except TuiHostError as error:
-            why = f"{error.what}."
-        if keyring and self.is_active:
-            self.app.push_screen(key_screen(self._host, provider, keyring, take))  # pyright: ignore[reportUnknownMemberType]
-        elif not keyring:
-            how = f"Set the environment variable {provider.key_variable}, then start tui-host again."
-            self.note(f"{line(why, 300)}\n{how}")
 
-    def _show_models(self, provider: Provider) -> None:
-        self._write(f"{provider.name}/")
-        self.start(self._ask_providers(provider.name))
+        async def find_key() -> None:
+            with self.telling(severity="warning"):
+                await self._host.with_key(provider)
+            if not self._lacks(provider):
+                take()
+                return
+            keyring, why = "", "This system has no keyring, and keys are never written to a file."
+            try:
+                keyring = await in_thread(keyring_name)
+            except TuiHostError as error:
+                why = f"{error.what}."
+            if keyring and self.is_active:
+                self.app.push_screen(key_screen(self._host, provider, keyring, take))  # pyright: ignore[reportUnknownMemberType]
+            elif not keyring:
+                how = f"Set the environment variable {provider.key_variable}, then start tui-host again."
+                self.note(f"{line(why, 300)}\n{how}")
+
+        self.start(find_key, exclusive=True, group="key")
 
     # The entries.
 
@@ -243,13 +231,14 @@ class ModelScreen(Browse):
                 names = (provider.default_model, *provider.models, *(answer.models if answer is not None else ()))
                 words = "no key" if self._lacks(provider) else origin
                 origins |= {ModelRef(provider=provider.name, model=name): words for name in names if name}
+        name, _, typed = self.typed.partition("/")
         if self._session.model not in origins:
             origins = {self._session.model: "chosen by name"} | origins
-        return (self._model(model, origin) for model, origin in origins.items())
-
-    def _model(self, model: ModelRef, origin: str) -> Entry:
-        take = partial(self._with_key, model, partial(self._choose, model))
-        return Entry(name=str(model), words=origin, take=take, is_used=model == self._session.model)
+        if typed and name in self._host.settings.providers:
+            origins.setdefault(ModelRef(provider=name, model=typed), "as typed")
+        for model, words in origins.items():
+            take = partial(self._with_key, model.provider, partial(self._choose, model))
+            yield entry(str(model), words, take, is_used=model == self._session.model)
 
     def _origin(self, provider: Provider) -> str:
         """Return where a provider is known from; empty for an unusable one."""
@@ -270,18 +259,12 @@ class ModelScreen(Browse):
             for what, names in (("servers", profile.servers), ("tools", profile.tools)):
                 parts += [] if names is None else [f"{what} {', '.join(names) or 'none'}"]
             parts += [] if profile.system is None else [line(profile.system.text.strip(), 80)]
-            take = partial(self._with_key, profile.model, partial(self._choose, name, is_profile=True))
-            yield Entry(name=name, words=" · ".join(parts), take=take, is_used=name == used)
+            of = "" if profile.model is None else profile.model.provider
+            take = partial(self._with_key, of, partial(self._choose, name, is_profile=True))
+            yield entry(name, " · ".join(parts), take, is_used=name == used)
         if profiles:
             take = partial(self._choose, "", is_profile=True)
-            yield Entry(name="no profile", words="all tools, no system prompt", take=take, is_used=used not in profiles)
-
-    def _protocols(self) -> Iterator[Entry]:
-        for name in PROTOCOLS:
-            words = PROTOCOL_WORDS.get(name) or f"{_HUB}; asked for as in {name.removeprefix('hub+')}"
-            yield Entry(
-                name=name, words=words, take=partial(self._choose, name), is_used=name == self._session.protocol
-            )
+            yield entry("no profile", "all tools, no system prompt", take, is_used=used not in profiles)
 
     def _options(self) -> Iterator[Entry]:
         """Yield the options of the session's model with the values that are sent, or why they are not."""
@@ -309,7 +292,7 @@ class ModelScreen(Browse):
             elif name in reasons:
                 words = f"not sent: {reasons[name]}"
             value = mask_of(self._host)(text_of(on_wire))[:24]
-            yield Entry(name=name, words=words, value=value, take=partial(change, name), is_used=bool(value))
+            yield entry(name, words, partial(change, name), is_used=bool(value), value=value)
 
     def _providers(self) -> Iterator[Entry]:
         """Yield the providers, those that can be used first: whether there is a key, and whether the provider answers."""
@@ -319,15 +302,18 @@ class ModelScreen(Browse):
             answer, take = self._host.reported.get(provider.name), partial(self._write, name)
             if self._lacks(provider):
                 words = f"{provider.label}: {provider.key_variable} is not set; press enter to type the key"
-                find = partial(self._find_key, provider, partial(self._show_models, provider))
-                take = partial(self.start, find, exclusive=True, group="key")
-                keyless.append(Entry(name=name, words=words, take=take))
+
+                def show_models(name: str = provider.name) -> None:
+                    self._write(f"{name}/")
+                    self.start(self._ask_providers(name))
+
+                keyless.append(entry(name, words, partial(self._with_key, provider.name, show_models)))
             elif words and answer is not None and (error := answer.error) is not None:
                 why = f"{error.remedy}; {error.what}" if error.remedy else error.what
-                yield Entry(name=name, words=mask_of(self._host)(f"does not answer: {why}"), take=take)
+                yield entry(name, mask_of(self._host)(f"does not answer: {why}"), take)
             elif words:
                 has_models = provider.default_model or provider.models or (answer is not None and answer.models)
-                yield Entry(name=name, words=words if has_models else f"{words}; type the name of a model", take=take)
+                yield entry(name, words if has_models else f"{words}; type the name of a model", take)
         yield from keyless
 
     def _stored_keys(self) -> Iterator[Entry]:
@@ -338,5 +324,6 @@ class ModelScreen(Browse):
                 self.notify(f"the key of {name} was deleted", markup=False)
 
         for name in sorted(self._host.keys.stored):
-            take = partial(self.start, partial(forget, name))
-            yield Entry(name=f"delete the key of {name}", words="in the system's keyring", take=take)
+            yield entry(
+                f"delete the key of {name}", "in the system's keyring", partial(self.start, partial(forget, name))
+            )

@@ -50,9 +50,8 @@ _NO_SESSIONS = (
 
 
 def moment(time_ns: int) -> str:
-    """Return date and time; without the year in the present year."""
-    then, now = time.localtime(time_ns / 1_000_000_000), time.localtime()
-    return time.strftime("%m-%d %H:%M" if then.tm_year == now.tm_year else "%Y-%m-%d %H:%M", then)
+    """Return date and time."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1_000_000_000))
 
 
 def counted(number: int, what: str) -> str:
@@ -76,10 +75,6 @@ class Listed:
     @property
     def ids(self) -> list[str]:
         return [self.info.id] if self.story is None else [tap.id for tap in self.story.taps]
-
-    @property
-    def can_be_joined(self) -> bool:
-        return self.story is not None and not self.whole and not self.info.imported
 
 
 def lines_of(sessions: Sequence[SessionInfo], words: str, matches: Mapping[str, Found]) -> Iterator[Listed]:
@@ -115,14 +110,7 @@ class SessionsScreen(Browse):
         Binding("tab", "app.focus_next", tooltip="go to the preview to scroll it, and back"),
         Binding("ctrl+s", "export", "export", tooltip="export the session to a file, in one of several formats"),
         Binding("ctrl+l", "link", "join, part", tooltip="join a tap to the story above, or part it from its story"),
-        Binding(
-            "delete",
-            "delete",
-            "remove",
-            key_display="delete, twice",
-            priority=True,
-            tooltip="remove the session for good; any other key after the first delete keeps it",
-        ),
+        Binding("delete", "delete", "remove", key_display="delete, twice", priority=True, tooltip="remove it for good"),
     ]
     DEFAULT_CSS = """
     SessionsScreen {
@@ -230,7 +218,6 @@ class SessionsScreen(Browse):
         count = sum(not listed.whole for listed in lines.values())
         found = f"{count:,}{' found' * bool(self._words)}" if count else ""
         self.say("   ".join(filter(None, (self.HEADING, found, self._progress))))
-        width = max((len(moment(listed.info.updated_ns)) for listed in lines.values()), default=0)
         choices: list[tuple[str, Choice]] = []
         for key, listed in lines.items():
             info, story, rows = listed.info, listed.story, listed.found.rows
@@ -240,7 +227,7 @@ class SessionsScreen(Browse):
             source, (model, protocol) = "" if listed.whole else info.listed_source, info.asked
             choice = Choice(
                 words=self._title(listed),
-                before=" " * (width + 4) if listed.whole else f"{moment(info.updated_ns):>{width}}  ",
+                before=" " * 20 if listed.whole else f"{moment(info.updated_ns)}  ",
                 note=f"{counted(rows, 'row')}: {listed.found.excerpt}" if rows else listed.found.excerpt,
                 right=(source, state, size, line(model, 40), protocol),
             )
@@ -287,15 +274,18 @@ class SessionsScreen(Browse):
         store, listed = self._host.store, self._lines.get(self.current)
         if store is None or listed is None:
             return
-        lines = list(self._lines.values())
-        above = [other.info.id for other in lines[: lines.index(listed)] if other.can_be_joined]
-        if not listed.whole and not (above and listed.can_be_joined):
+        lines, whole = list(self._lines.values()), listed.whole
+        joinable = [own for own in lines if own.story is not None and not own.whole and not own.info.imported]
+        above = (
+            [own.info.id for own in joinable if lines.index(own) < lines.index(listed)] if listed in joinable else []
+        )
+        if not whole and not above:
             words = "There is no story of a tap above this one. Only what a tap recorded here can be joined."
             self.notify(words, severity="warning", markup=False)
             return
         with self.telling():
             async with self._looking:
-                stories, name, whole = Stories(store), listed.info.id, listed.whole
+                stories, name = Stories(store), listed.info.id
                 change = partial(stories.part, name, whole) if whole else partial(stories.join, name, above[-1])
                 story = await asyncio.to_thread(change)
             await self._read(self._words)
@@ -306,8 +296,6 @@ class SessionsScreen(Browse):
             from tui_host.tui.screens.export_screen import ExportPart, ask_for_export
 
             ask_for_export(self, self._host, self.current, (ExportPart(),))
-
-    # Deleting.
 
     def _keep(self) -> None:
         """Keep the session that waits for a second `delete`."""
@@ -361,18 +349,17 @@ class SessionsScreen(Browse):
 
     @override
     def opened(self, key: str) -> None:
-        self.start(partial(self._open, self._lines[key].info), group="open", exclusive=True)
+        info, sessions = self._lines[key].info, self._host.sessions
 
-    async def _open(self, info: SessionInfo) -> None:
-        sessions = self._host.sessions
-        with self.telling():
-            if info.is_foreign:
-                session = await asyncio.to_thread(sessions.foreign, info)
-            else:
-                session = await asyncio.to_thread(sessions.open, info.id)
-            if self.is_active:  # else the person has gone on meanwhile
-                self.post_message(self.Chosen(session))
-                self.action_leave()
+        async def open_it() -> None:
+            with self.telling():
+                read = partial(sessions.foreign, info) if info.is_foreign else partial(sessions.open, info.id)
+                session = await asyncio.to_thread(read)
+                if self.is_active:  # else the person has gone on meanwhile
+                    self.post_message(self.Chosen(session))
+                    self.action_leave()
+
+        self.start(open_it, group="open", exclusive=True)
 
 
 def preview_lines(store: Store, listed: Listed) -> Iterator[str]:

@@ -22,18 +22,13 @@ RECALLED = 1000  # messages of an opened session that `up` can bring back
 
 
 class Submissions:
-    """What the prompt may send into which session, what its commands name, and the drafts.
-
-    Args:
-        host: The host that runs the turns.
-        begin: Returns the first session; called when something is sent, or once chat and inspector exist.
-        prompt: The prompt.
-    """
+    """What the prompt may send into which session, what its commands name, and the drafts."""
 
     def __init__(self, host: Host, begin: Callable[[], Session], prompt: Prompt) -> None:
         self.shown: Session | None = None  # the session on screen; None before there is one
         self.is_draft_unsaved = False  # whether the prompt was edited since the draft was saved
-        self._host, self._begin, self._prompt = host, begin, prompt
+        self._host, self._prompt = host, prompt
+        self._begin = begin  # makes the first session when something is sent, or once chat and inspector exist
         self._saved_at = 0.0
 
     @property

@@ -42,9 +42,9 @@ class ValuesScreen(Browse):
 
     async def _read(self) -> None:
         await self._source.caught_up()
-        self._origins = await asyncio.wrap_future(in_thread(self._origins_of_answer))
+        self._origins = await asyncio.wrap_future(in_thread(self.origins))
 
-    def _origins_of_answer(self) -> Sequence[ValueOrigin]:
+    def origins(self) -> Sequence[ValueOrigin]:
         """Return the values of the last recorded answer of the step, those from nowhere first."""
         rows, answer = self._source.ladder.rows, None
         turn, step = self._item.turn, self._item.step
