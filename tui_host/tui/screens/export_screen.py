@@ -64,7 +64,6 @@ class ExportScreen(SaveScreen):
     HEADING = "Export"
     DEFAULT_CSS = "ExportScreen > #field-words { text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "", "export", tooltip="write the file; a second enter replaces an existing one"),
         Binding("down", "choose(1, 0)", "format", key_display="up down", tooltip="choose the format"),
         Binding("up", "choose(-1, 0)"),
         Binding("tab", "choose(0, 1)", "part", tooltip="choose the call, the row, the turn or the session"),

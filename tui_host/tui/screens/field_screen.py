@@ -187,6 +187,9 @@ class SaveScreen(FieldScreen):
     """Asks for a file's name, suggesting one, and saves a content to it. An existing file is replaced only by a second enter."""
 
     HEADING = "Save"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "", "save", tooltip="write the file; a second enter replaces an existing one"),
+    ]
 
     def __init__(self, name: str, words: str, data: bytes, saved: Callable[[Path], None]) -> None:
         size = size_words(len(data))

@@ -63,18 +63,14 @@ def counted(number: int, what: str) -> str:
 class Listed:
     """A line of the list."""
 
-    info: SessionInfo  # for a story or a tap, its summary in the form of a session
-    found: Found  # what matched
+    info: SessionInfo  # of a session, a story, or a tap that stands below its story
+    found: Found | None = None  # what matched
     whole: str = ""  # for a tap that stands below its story the id of that story
 
-    @property
-    def story(self) -> TapStory | None:
-        """The story or the single tap; None for other sessions."""
-        return self.info if isinstance(self.info, TapStory) else None
 
-    @property
-    def ids(self) -> list[str]:
-        return [self.info.id] if self.story is None else [tap.id for tap in self.story.taps]
+def ids_of(info: SessionInfo) -> list[str]:
+    """Return the sessions that a line stands for."""
+    return [tap.id for tap in info.taps] if isinstance(info, TapStory) else [info.id]
 
 
 def lines_of(sessions: Sequence[SessionInfo], words: str, matches: Mapping[str, Found]) -> Iterator[Listed]:
@@ -82,16 +78,11 @@ def lines_of(sessions: Sequence[SessionInfo], words: str, matches: Mapping[str, 
     texts = [text.casefold() for text in read_filter(words).whole_texts]
     last: list[Listed] = []
     for info in sessions:
-        whole = Listed(info=info, found=Found(session=info))
-        match = next((matches[own] for own in whole.ids if own in matches), None)
-        is_first = not words or (match is not None and not match.in_records)
-        if whole.story is None:
-            lines = [Listed(info=info, found=match or whole.found)]
-        else:
-            is_first |= bool(texts) and all(text in info.title.casefold() for text in texts)
-            halves = whole.story.halves
-            lines = [whole, *(Listed(info=half, found=Found(session=half), whole=info.id) for half in halves)]
-        if is_first:
+        match = next((matches[own] for own in ids_of(info) if own in matches), None)
+        halves = info.halves if isinstance(info, TapStory) else ()
+        lines = [Listed(info=info, found=match), *(Listed(info=half, whole=info.id) for half in halves)]
+        is_titled = isinstance(info, TapStory) and texts and all(text in info.title.casefold() for text in texts)
+        if not words or is_titled or (match is not None and not match.in_records):
             yield from lines
         elif match is not None:
             last += lines
@@ -220,22 +211,24 @@ class SessionsScreen(Browse):
         self.say("   ".join(filter(None, (self.HEADING, found, self._progress))))
         choices: list[tuple[str, Choice]] = []
         for key, listed in lines.items():
-            info, story, rows = listed.info, listed.story, listed.found.rows
-            state, size = self._state(info), counted(info.turns, "turn")
-            if story is not None:
-                state, size = "live" * story.live, "" if listed.whole else story.size
-            source, (model, protocol) = "" if listed.whole else info.listed_source, info.asked
+            info, match, is_half = listed.info, listed.found, bool(listed.whole)
+            state, size, note = self._state(info), counted(info.turns, "turn"), ""
+            if isinstance(info, TapStory):
+                state, size = "live" * info.live, info.size * (not is_half)
+            if match is not None:
+                note = f"{counted(match.rows, 'row')}: {match.excerpt}" if match.rows else match.excerpt
             choice = Choice(
                 words=self._title(listed),
-                before=" " * 20 if listed.whole else f"{moment(info.updated_ns)}  ",
-                note=f"{counted(rows, 'row')}: {listed.found.excerpt}" if rows else listed.found.excerpt,
-                right=(source, state, size, line(model, 40), protocol),
+                before=" " * 20 if is_half else f"{moment(info.updated_ns)}  ",
+                note=note,
+                right=(info.listed_source * (not is_half), state, size, line(info.asked[0], 40), info.asked[1]),
             )
             choices.append((key, choice))
         return choices
 
     def _title(self, listed: Listed) -> str:
-        words = listed.story.label if listed.story is not None and listed.whole else listed.info.title
+        info = listed.info
+        words = info.label if isinstance(info, TapStory) and listed.whole else info.title
         return mask_of(self._host).marks(line(words, 200)) or "untitled"
 
     def _state(self, info: SessionInfo) -> str:
@@ -264,7 +257,7 @@ class SessionsScreen(Browse):
         store, mask = self._host.store, mask_of(self._host)
         if store is not None:
             try:
-                lines = await asyncio.to_thread(lambda: [*preview_lines(store, listed)])
+                lines = await asyncio.to_thread(lambda: [*preview_lines(store, listed.info)])
             except StoreError as error:
                 lines = [str(error)]
             self.view.show(TextPage("session", mask("\n".join(line(words, 300) for words in lines)), form="plain"))
@@ -275,7 +268,8 @@ class SessionsScreen(Browse):
         if store is None or listed is None:
             return
         lines, whole = list(self._lines.values()), listed.whole
-        joinable = [own for own in lines if own.story is not None and not own.whole and not own.info.imported]
+        stories = [own for own in lines if isinstance(own.info, TapStory) and not own.whole]
+        joinable = [own for own in stories if not own.info.imported]
         above = (
             [own.info.id for own in joinable if lines.index(own) < lines.index(listed)] if listed in joinable else []
         )
@@ -325,7 +319,7 @@ class SessionsScreen(Browse):
         info, title = listed.info, line(self._title(listed), 80)
         here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
         reason = ""
-        if shown is not None and shown.id in {info.id, listed.whole, *listed.ids}:
+        if shown is not None and shown.id in {info.id, listed.whole, *ids_of(info)}:
             reason = "This session is on the screen. Show another one first, then delete it here."
         elif here is not None and (here.busy or here.open_questions()):
             reason = "A turn of this session is running. Delete the session when the turn has ended."
@@ -342,7 +336,7 @@ class SessionsScreen(Browse):
             self.notify(reason, severity="warning", markup=False)
             return
         with self.telling():
-            for name in listed.ids:
+            for name in ids_of(info):
                 await asyncio.to_thread(delete_session, store, name)
             self.notify(f"removed «{title}»", markup=False)
         await self._read(self._words)
@@ -362,12 +356,11 @@ class SessionsScreen(Browse):
         self.start(open_it, group="open", exclusive=True)
 
 
-def preview_lines(store: Store, listed: Listed) -> Iterator[str]:
+def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:
     """Yield dates, size, models, servers and the first prompts or the taps of a session. Blocks on the disk."""
-    info, story = listed.info, listed.story
-    traffic = [row for name in listed.ids for row in store.sessions.traffic(name)]
+    traffic = [row for name in ids_of(info) for row in store.sessions.traffic(name)]
     dates = " to ".join(dict.fromkeys((moment(info.created_ns), moment(info.updated_ns))))
-    turns = [] if story is not None else [counted(info.turns, "turn")]
+    turns = [] if isinstance(info, TapStory) else [counted(info.turns, "turn")]
     yield f"session  {' · '.join((info.id, dates, *turns, short_size(sum(row.size for row in traffic))))} on the disk"
     models = () if info.is_direct else store.sessions.models(info.id) or [f"{info.model} {info.protocol}"]
     requests, frames = sum(row.requests for row in traffic), sum(row.frames for row in traffic)
@@ -375,8 +368,8 @@ def preview_lines(store: Store, listed: Listed) -> Iterator[str]:
     yield f"models   {' · '.join(filter(None, (named, counted(requests, 'request'))))}"
     servers = ", ".join(dict.fromkeys(row.peer for row in traffic if row.frames))
     yield f"servers  {servers} · {counted(frames, 'frame')}" if servers else "servers  none"
-    if story is not None:
-        yield from (f"tap      {moment(half.created_ns)}  {half.label}" for half in story.halves or (story,))
+    if isinstance(info, TapStory):
+        yield from (f"tap      {moment(half.created_ns)}  {half.label}" for half in info.halves or (info,))
         return
     for number, text in enumerate(store.sessions.item_texts(info.id, beginning=SAID, most=_PROMPTS), 1):
         item = item_from_text(text)
