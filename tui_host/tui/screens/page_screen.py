@@ -116,11 +116,7 @@ class PageScreen(Screen[None]):
         self.query_one("#page-keys", Static).update(Content("\n").join(lines))
 
     def start(self, work: Work | Callable[[], Work], *, group: str = "default", exclusive: bool = False) -> None:
-        """Run a worker, which ends without a crash if the widgets it writes to are gone with the screen.
-
-        Args:
-            work: What is done; a function that begins it, where the next of its group may come before it has begun.
-        """
+        """Run a worker, which ends without a crash if the widgets it writes to are gone with the screen."""
 
         async def until_left() -> None:
             try:
@@ -155,7 +151,7 @@ class Browse(PageScreen):
     FILTER_FIRST: ClassVar[bool] = False  # the field keeps the focus; else `/` opens it, and `escape` closes it
     HAS_SHEET: ClassVar[bool] = True
     EMPTY: ClassVar[str] = ""  # stands for an empty list
-    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (76, "-beside"), (110, "-wide")]  # noqa: RUF012
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (76, "-beside")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move('line', -1)", "choose", tooltip="move in the list"),
         Binding("down", "move('line', 1)"),
@@ -167,17 +163,14 @@ class Browse(PageScreen):
         & .page-body { layout: horizontal; }
         & Input { margin: 0 1; }
         & Input:disabled { display: none; }
-        & #list { width: 32; }
-        &.-wide #list { width: 44; }
-        & .-alone #list { width: 1fr; }
+        & #list { width: 40%; max-width: 44; }
+        & .-alone #list { width: 1fr; max-width: 100%; }
         & .browse-sheet { width: 1fr; border-left: solid $panel; }
         & PageLines { width: 1fr; height: 1fr; }
         &.-below .page-body { layout: vertical; }
-        &.-below #list { width: 1fr; height: auto; max-height: 40%; }
+        &.-below #list { width: 1fr; max-width: 100%; height: auto; max-height: 40%; }
         &.-below .-alone #list { max-height: 100%; }
-        &.-below.-low #list { max-height: 50%; }
         &.-below .browse-sheet { height: 1fr; border-left: none; border-top: solid $panel; }
-        &.-below.-low .browse-sheet { border-top: none; }
     }
     """
 
@@ -187,7 +180,6 @@ class Browse(PageScreen):
         self._keys: list[str] = []
         self._listed: tuple[list[Choice], str] | None = None
         self._revision: object = None
-        self._is_at_first = False  # whether the cursor stays on the first line, until the person moves it
         self._seen: tuple[str, object] | None = None
         self._flipped: dict[str, set[str]] = {}
 
@@ -277,18 +269,14 @@ class Browse(PageScreen):
         if listed == self._listed and not wanted:
             return
         key, place = wanted or self.current, choices.cursor
-        self._is_at_first &= not wanted
         self._keys, self._listed = [key for key, _ in items], listed
-        if self._is_at_first:
-            place = 0
-        elif key in self._keys:
+        if key in self._keys:
             place = self._keys.index(key)
         choices.show(listed[0], empty=self.empty, current=place)
 
     def on_line_view_cursor_moved(self, event: LineView.CursorMoved) -> None:
         event.stop()
         if event.view is self.choices:
-            self._is_at_first = False
             self.look()
 
     def on_line_view_opened(self, event: LineView.Opened) -> None:
@@ -308,7 +296,6 @@ class Browse(PageScreen):
             self.opened(self.current)
 
     def action_move(self, distance: str, step: int) -> None:
-        self._is_at_first = False
         (self.choices.action_line if distance == "line" else self.choices.action_page)(step)
 
     def action_filter(self) -> None:

@@ -119,7 +119,6 @@ class SessionsScreen(Browse):
     def __init__(self, main: MainScreen) -> None:
         super().__init__()
         self._main, self._host = main, main.host
-        self._is_at_first = True
         self._sessions: Sequence[SessionInfo] = ()  # all sessions and stories, the last changed first
         self._words = ""  # what was searched, in titles and messages at once, in records one session after the other
         self._matches: Mapping[str, Found] = {}
@@ -315,7 +314,6 @@ class SessionsScreen(Browse):
         is_held, self._delete_pressed_at = now - self._delete_pressed_at < HELD_SECONDS, now
         if listed is None or store is None or is_held:
             return
-        self._is_at_first = False  # what the person means stays under the cursor
         info, title = listed.info, line(self._title(listed), 80)
         here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
         reason = ""
