@@ -27,7 +27,7 @@ def answer(app: Running) -> AnswerItem:
 
 
 async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_everywhere(app: Running) -> None:
-    assert app.lines[2].startswith(f" 1  {SUM}")
+    await app.until(lambda: app.lines[2].startswith(f" 1  {SUM}"))
     await app.press("1")
     await app.until_asked()
     assert "Approve 1 call?" in app.text

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from rich.segment import Segment
 
-from tui_host.capture.visible import hidden
 from tui_host.tui.markdown.page import NO_INKS
-from tui_host.tui.text_width import break_lines, cut, fill, fold, joint
+from tui_host.tui.text_width import fill, fold, joint
 from tui_host.tui.widgets.lines.selection import cells_in, stretch_at
 from tui_host.tui.widgets.transcript.blocks import Blocks, ItemPart
 
@@ -48,68 +46,39 @@ def document(source: str, width: int = 30, *, final: bool = True) -> Document:
     return made
 
 
+def lines(source: str, width: int = 40) -> list[str]:
+    return document(source, width).lines()
+
+
 RECORDS = "| Server | When |\n|---|---|\n| weather | 12:00:01 |\n| math | noon |"
 """A table that is told record by record where its words would break."""
 MATHEMATICS = r"\( a_1 * b * c \), $x*y*z$, \[ \frac{1}{2} \] cost $5 and $10"
 
 
-def lines(source: str, width: int = 40) -> list[str]:
-    return document(source, width).lines()
-
-
 @pytest.mark.parametrize(
     ("width", "source", "drawn"),
     [
-        (
-            40,
-            "# Title\n\nSome *words* and `code`\nin two lines.\n\n## ItemPart\n\nEnd.",
-            "Title\n─────\n\nSome words and code in two lines.\n\nItemPart\n\nEnd.",
-        ),
-        (
-            24,
-            "- one\n- two words that do not fit on a line\n  1. first\n     - deep\n- [ ] task\n\n3. three\n4. four",
-            "• one\n• two words that do not\n  fit on a line\n  1. first\n     ‣ deep\n• [ ] task\n\n3. three\n4. four",
-        ),
-        (
-            20,
-            "> a quote that is longer than a line\n>\n> > nested",
-            "│ a quote that is\n│ longer than a line\n│\n│ │ nested",
-        ),
-        (
-            40,
-            "| Name | Price |\n|:-----|------:|\n| apple | 1 |\n| 苹果 | 23 |\n",
-            "Name  │ Price\n──────┼──────\napple │     1\n苹果  │    23",
-        ),
+        (40, "# Title\n\nSome *words* and `code`\nin two lines.\n\n## Part\n\nEnd.", "Title\n─────\n\nSome words and code in two lines.\n\nPart\n\nEnd."),
+        (24, "- one\n- two words that do not fit on a line\n  1. first\n     - deep\n- [ ] task\n\n3. three\n4. four",
+         "• one\n• two words that do not\n  fit on a line\n  1. first\n     ‣ deep\n• [ ] task\n\n3. three\n4. four"),
+        (20, "> a quote that is longer than a line\n>\n> > nested", "│ a quote that is\n│ longer than a line\n│\n│ │ nested"),
+        (40, "| Name | Price |\n|:-----|------:|\n| apple | 1 |\n| 苹果 | 23 |\n", "Name  │ Price\n──────┼──────\napple │     1\n苹果  │    23"),
         (18, RECORDS, "Server  │ When\n────────┼─────────\nweather │ 12:00:01\nmath    │ noon"),
         (17, RECORDS, "Server: weather\nWhen: 12:00:01\n\nServer: math\nWhen: noon"),
-        (
-            90,
-            "[docs](http://a.example/x) <http://b.example> ![cat](http://c.example/cat.png)",
-            "docs (http://a.example/x) http://b.example [image: cat] (http://c.example/cat.png)",
-        ),
-        (90, "see [the page][p]\n\n[p]: http://a.example", "see the page (http://a.example)"),
+        (90, "[docs](http://a.example/x) <http://b.example> ![cat](http://c.example/cat.png)",
+         "docs (http://a.example/x) http://b.example [image: cat] (http://c.example/cat.png)"),
         (40, "one<br>two <BR/> three", "one\ntwo\n three"),
         (40, "| a | b |\n|---|---|\n| 1<br>2 | 3 |", "a │ b\n──┼──\n1 │ 3\n2 │"),
         (40, "`<br>` and &lt;br&gt; and <b>", "<br> and <br> and <b>"),
-        (40, "See[^1].\n\n[^1]: word", "See[^1].\n\n[^1]: word"),
+        (40, "See[^1] [p].\n\n[^1]: word\n\n[p]: http://a.example", "See[^1] [p].\n\n[^1]: word\n\n[p]: http://a.example"),
         (70, r"\( a_1 * b * c \), $x*y*z$, \[ \frac{1}{2} \] cost $5 and *$10*", MATHEMATICS),
         (40, "$$\na \\\\\n= b\n$$", "$$\na \\\\\n= b\n$$"),
+        (20, "```python\ndef f():\n    return 'x'\n```\n", "  python\n  def f():\n      return 'x'"),
+        (30, "\x1b[2J &#27;[2J \x9b2J \u202e [a](http://b/\x1b]52;c;x)", "␛[2J \ufffd[2J ⟨9b⟩2J ⟨202e⟩\n[a](http://b/␛]52;c;x)"),
     ],
-)
+)  # fmt: skip
 def test_each_construct_has_its_look(width: int, source: str, drawn: str) -> None:
     assert lines(source, width) == drawn.split("\n")
-
-
-def test_fences_name_their_language_and_keep_their_spaces() -> None:
-    made = document("```python\ndef f():\n    return 'x'\n```\n", 20)
-    assert made.lines() == ["  python", "  def f():", "      return 'x'"]
-    assert [row.line and row.line.strip.cell_length for row in made.blocks.rows(0, 3)] == [20] * 3
-
-
-def test_nothing_that_a_terminal_obeys_is_drawn() -> None:
-    coded = "\x1b[2J &#27;[2J \x9b2J \u202egnirts [a](http://b/\x1b]52;c;x)"
-    for hostile in (coded, "```\n\x1b]0;x\x07\n```", "| a\x1b |\n|--|\n| \x07 |"):
-        assert not any(hidden(line) for line in lines(hostile, 30))
 
 
 SOURCE = """# Title
@@ -193,12 +162,6 @@ def test_lines_break_between_words_and_chinese_characters_and_never_before_a_clo
     assert (joint("中", "文"), joint("a", "b"), joint("中", "b")) == ("", " ", " ")
 
 
-def test_what_is_cut_keeps_its_styles_and_controls_become_pictures() -> None:
-    rows = break_lines([Segment("one\x1b[2J\ntwo"), Segment("\n\x9bthree\tx")])
-    assert [[segment.text for segment in row] for row in rows] == [["one␛[2J"], ["two"], ["⟨9b⟩three␉x"]]
-    assert [segment.text for segment in cut([Segment("abc"), Segment("def")], 2, 5)] == ["c", "de"]
-
-
 @given(TEXTS, st.integers(min_value=2, max_value=30))
 @example("\u200d\u200da、", 2)
 def test_lines_fit_and_lose_nothing_but_spaces_between_words(text: str, width: int) -> None:
@@ -227,13 +190,6 @@ def test_any_markup_can_be_drawn_streamed_and_selected(source: str, width: int, 
             made.blocks.copied(start, end)
 
 
-def test_all_that_is_selected_is_the_source() -> None:
-    for source in (SOURCE, LONG_FENCE, LONG_TABLE, LONG_LIST):
-        blocks = document(source).blocks
-        first, last = blocks.letters(0)[0].spot(0), blocks.letters(blocks.heights.total - 1)[-1].spot(-1)
-        assert blocks.copied(first, last)[1] == source.rstrip("\n")
-
-
 @pytest.mark.parametrize(
     ("source", "first", "last", "copy"),
     [
@@ -247,6 +203,10 @@ def test_all_that_is_selected_is_the_source() -> None:
         ("```\na\n  b\n```\n\nz", "a", "  b", "a\n  b"),
         ("```\na\n  b\n```\n\nz", "  b", "z", "  b\n\nz"),
         (LONG_FENCE, "x30", "= 32", "x30 = 30\nx31 = 31\nx32 = 32"),
+        *(
+            (source, first, last, source)
+            for source, first, last in ((SOURCE.strip(), "Title", "See [docs]."), (LONG_TABLE, "n", "After."))
+        ),
     ],
 )
 def test_whole_blocks_are_copied_as_markdown_and_parts_as_they_are_drawn(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -43,13 +43,12 @@ class Cutter:
 
     def __init__(self, *, is_plain: bool) -> None:
         self.position = 0  # everything before is cut
-        self.references: dict[str, object] = {}  # definitions of links, as far as cut
         self._is_plain = is_plain  # no Markdown
         self._next = SourcePiece(gap=False)  # its source: the first lines of what goes on
 
     def rest(self, source: str) -> Sequence[SourcePiece]:
         """Cut the rest, which may still grow, into temporary pieces."""
-        cutter, pieces = deepcopy(self), list[SourcePiece]()
+        cutter, pieces = copy(self), list[SourcePiece]()
         while (more := cutter.step(source, final=True)) is not None:
             pieces += more
         return pieces
@@ -110,13 +109,8 @@ class Cutter:
             begun = replace(self._next, source=text[starts[first] : starts[last]].removesuffix("\n"))
             pieces.append(replace(begun, start=max(self.position, shift + starts[first])))
             self._next = _NEXT
-        self._advance(text, len(text) if len(closed) == len(blocks) else starts[_span(blocks[-1])[0]], shift)
+        self.position = shift + (len(text) if len(closed) == len(blocks) else starts[_span(blocks[-1])[0]])
         return pieces
-
-    def _advance(self, text: str, reach: int, shift: int) -> None:
-        if "]:" in text[:reach]:
-            parse_blocks(text[:reach], self.references)
-        self.position = shift + reach
 
     def _cut_open(
         self, text: str, block: Sequence[Token], starts: Sequence[int], *, complete: bool
@@ -134,7 +128,7 @@ class Cutter:
             following = replace(_NEXT, gap=False)
             reach = text.rfind("\n", len(text) // 2) + 1 or text.rfind(" ", len(text) // 2) + 1 or len(text)
         piece = replace(self._next, source=text[:reach].rstrip("\n"), start=self.position)
-        self._advance(text, reach, self.position - len(self._next.source))
+        self.position += reach
         self._next = following
         return [piece]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
@@ -25,12 +24,11 @@ HEADINGS = (PLAIN, UNDERLINED, PLAIN, Style(italic=True), Style(bold=False, ital
 _WHOLE = SourcePiece()
 
 
-def draw_piece(page: MarkdownPage, piece: SourcePiece, references: Mapping[str, object]) -> None:
+def draw_piece(page: MarkdownPage, piece: SourcePiece) -> None:
     """Draw a piece of Markdown."""
     if piece.gap:
         page.raw()
-    # A copy: what an open end seems to define must not outlive it.
-    _draw_blocks(page, parse(piece.source, deepcopy(dict(references))), piece)
+    _draw_blocks(page, parse(piece.source), piece)
 
 
 def _draw_blocks(
@@ -82,8 +80,6 @@ def _draw_list(page: MarkdownPage, block: Sequence[Token], ordinal: int | None) 
         if place and not tight:
             page.raw()
         mark = f"{number + place}. " if ordered else f"{bullet} "
-        if len(mark) * 2 > page.room:
-            mark = mark[:1]  # a list too deep for the width: it goes on without its indentation
         with page.inside(Segment(mark, page.inks["accent"])):
             if len(item) == 2:
                 page.raw()

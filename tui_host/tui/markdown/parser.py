@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.rules_block import StateBlock
     from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
@@ -23,16 +22,10 @@ _MATH = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\
 def _parsers() -> tuple[MarkdownIt, MarkdownIt]:
     """Make the parser of everything, and the one that finds where blocks begin and end."""
     from markdown_it import MarkdownIt
-    from markdown_it.rules_block import reference
-
-    def definition(state: StateBlock, first: int, last: int, silent: bool) -> bool:
-        """Read a link definition, but no footnote: its text would vanish."""
-        start = state.bMarks[first] + state.tShift[first]
-        return not state.src.startswith("[^", start) and reference(state, first, last, silent)
 
     whole, blocks = (MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable("table") for _ in range(2))
     for parser in (whole, blocks):
-        parser.block.ruler.at("reference", definition)
+        parser.disable("reference")  # definitions of links and footnotes stay as written: what they end may come late
     whole.enable("strikethrough")
     whole.inline.ruler.before("escape", "math", _math)
     whole.core.ruler.disable("text_join")  # an escape or an entity keeps what it was written as
@@ -56,14 +49,14 @@ def load() -> None:
     parse_blocks("a")
 
 
-def parse(source: str, references: MutableMapping[str, object] | None = None) -> Sequence[Token]:
-    """Return all tokens of a source, given the link definitions found by `parse_blocks`."""
-    return _parsers()[0].parse(source, {} if references is None else references)
+def parse(source: str) -> Sequence[Token]:
+    """Return all tokens of a source."""
+    return _parsers()[0].parse(source)
 
 
-def parse_blocks(source: str, references: MutableMapping[str, object] | None = None) -> Sequence[Token]:
-    """Return only the block tokens, to find where blocks begin and end. Link definitions are added to `references`."""
-    return _parsers()[1].parse(source, {} if references is None else references)
+def parse_blocks(source: str) -> Sequence[Token]:
+    """Return only the block tokens, to find where blocks begin and end."""
+    return _parsers()[1].parse(source)
 
 
 def top_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:

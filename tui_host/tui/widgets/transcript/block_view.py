@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from time import perf_counter
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from typing_extensions import override
 
 from tui_host.tui.markdown.page import COMPONENTS, CSS, inks_of
 from tui_host.tui.widgets.lines.selection import SelectingView
-from tui_host.tui.widgets.transcript.blocks import END, BlockRow, Blocks
+from tui_host.tui.widgets.transcript.blocks import AT_ONCE, END, BlockRow, Blocks
 
 EMPTY = Strip([])
 SCREEN_SECONDS, SPARE_SECONDS = 0.02, 0.004
@@ -18,7 +19,7 @@ SCREEN_SECONDS, SPARE_SECONDS = 0.02, 0.004
 
 
 class BlockView(SelectingView):
-    """Draws blocks. Whoever changes them calls `hold` before, and `work` after."""
+    """Draws blocks."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
     AROUND: ClassVar[int] = 1  # the heights of the screen that are laid out above what is seen, and half of those below
@@ -31,22 +32,27 @@ class BlockView(SelectingView):
         self._first = 0
         self._is_placing = False
 
-    def hold(self) -> None:
-        """Hold the line on top still, whatever changes until `work`."""
-        if self.blocks.blocks:
-            self.blocks.anchor = self.blocks.heights.find(self.top)
+    def take(self, numbers: Iterable[int] = ()) -> None:
+        """Lay out some items that changed or are new, what is on the screen, and what is near as far as there is time.
 
-    def work(self) -> None:
-        """Lay out what is on the screen, and what is near it as far as there is time: the rest later."""
-        blocks, height, began = self.blocks, max(1, self.view_height), perf_counter()
-        if not blocks.blocks or self.view_width <= 0:
+        The line on top stays where it is, or the end. Another width or other colours are taken in too.
+        """
+        if not self.is_attached or self.view_width <= 0:
             return
+        blocks, height, began = self.blocks, max(1, self.view_height), perf_counter()
+        blocks.anchor = blocks.heights.find(self.top)
+        look = self.view_width, inks_of(self.look_of)
+        if look != (blocks.width, blocks.inks):
+            blocks.fit(*look)
+        for number in numbers:
+            blocks.update(number, began + AT_ONCE)
         follows = self.at_tail and self.FOLLOWS
         if follows:
             blocks.anchor = len(blocks.blocks) - 1, END
         seen, near = ((height, 1), (2 * height, 1)) if follows else ((0, height), (self.AROUND * height,) * 2)
-        blocks.settle(*seen, began + SCREEN_SECONDS)
-        is_done = blocks.settle(near[0], near[1] + seen[1], began + SPARE_SECONDS)
+        now = perf_counter()
+        blocks.settle(*seen, now + SCREEN_SECONDS)
+        is_done = blocks.settle(near[0], near[1] + seen[1], now + SPARE_SECONDS)
         self._is_placing = True
         self.set_height(blocks.heights.total)
         if follows:
@@ -56,11 +62,7 @@ class BlockView(SelectingView):
         self._is_placing = False
         self._look()
         if not is_done:
-            self.call_later(self._go_on)
-
-    def _go_on(self) -> None:
-        self.hold()
-        self.work()
+            self.call_later(self.take)
 
     def _look(self) -> None:
         """Read the lines on the screen anew, and repaint those that changed."""
@@ -98,32 +100,22 @@ class BlockView(SelectingView):
 
     @override
     def width_changed(self) -> None:
-        if self.view_width > 0:
-            self.hold()
-            self.blocks.fit(self.view_width, inks_of(self.look_of))
-            self.work()
+        self.take()
 
     @override
     def on_resize(self) -> None:
         super().on_resize()
-        if self.blocks.width != self.view_width:  # other blocks came while the view was hidden
-            self.width_changed()
-        else:
-            self._go_on()
+        self.take()
 
     @override
     def notify_style_update(self) -> None:
         super().notify_style_update()
         if self.blocks.width:
-            self.call_later(self._restyle)
-
-    def _restyle(self) -> None:
-        if self.is_attached and inks_of(self.look_of) != self.blocks.inks:
-            self.width_changed()
+            self.call_later(self.take)
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if not self._is_placing:
             self._look()
-            self.call_later(self._go_on)
+            self.call_later(self.take)

@@ -109,7 +109,7 @@ class ItemPart:
         if self.is_plain:
             page.say(piece.source.expandtabs(4), self.style)
         else:
-            draw_piece(page, piece, self._cutter.references)
+            draw_piece(page, piece)
         return page
 
 

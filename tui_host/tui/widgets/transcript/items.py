@@ -89,11 +89,6 @@ class Items:
             case _:
                 assert_never(item)
 
-    def opens(self, number: int) -> bool:
-        """Whether an item has details."""
-        item = self.item(number)
-        return isinstance(item, CallItem) or (isinstance(item, AnswerItem) and bool(item.thinking))
-
     def count(self) -> int:
         return max(1, len(self.conversation))
 
@@ -113,18 +108,21 @@ class Items:
         if not items or _is_empty(items[number]):
             return ()
         item, is_open = without_secrets(items[number], self._mask), number in self.opened
-        page = MarkdownPage(width, inks)
         match item:
             case UserItem():
-                parts = _message_parts(item, width, inks)
+                bar = Segment("▌", inks["accent"])
+                parts = [ItemPart(Rank.TEXT, source=item.text, is_plain=True, edge=bar)]
+                if item.origin:
+                    words = f"from the prompt {item.origin}{' · as the model’s words' if item.role else ''}"
+                    parts[:0] = [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks, bar), words, "label"))]
             case AnswerItem():
                 parts = _answer_parts(item, width, inks, is_open=is_open)
             case CallItem():
                 parts = _call_parts(item, width, inks, is_open=is_open)
             case NoteItem():
-                parts = [ItemPart(Rank.LINE, _note(item, page), stands_for_item=True)]
+                parts = [ItemPart(Rank.LINE, _note(item, MarkdownPage(width, inks)), stands_for_item=True)]
             case SummaryItem():
-                parts = [ItemPart(Rank.LINE, _line(page, _figures(item)))]
+                parts = [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks), _figures(item)))]
             case _:
                 assert_never(item)
         above = (items[place] for place in range(number - 1, -1, -1))
@@ -146,32 +144,23 @@ def _line(page: MarkdownPage, words: str, ink: str = "dim") -> Sequence[DrawnLin
     return page.lines
 
 
-def _message_parts(item: UserItem, width: int, inks: Inks) -> list[ItemPart]:
-    bar = Segment("▌", inks["accent"])
-    text = ItemPart(Rank.TEXT, source=item.text, is_plain=True, edge=bar)
-    if not item.origin:
-        return [text]
-    words = f"from the prompt {item.origin}{' · as the model’s words' if item.role else ''}"
-    return [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks, bar), words, "label")), text]
-
-
 def _answer_parts(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) -> list[ItemPart]:
     parts: list[ItemPart] = []
-    is_final = item.state != "streaming"
+    is_final, edge = item.state != "streaming", Segment(" ", PLAIN)
+    has_thought = is_final or bool(item.text)
     if item.thinking:
-        still = "" if is_final or item.text else "…"
-        words = f" thinking{still} · {len(item.thinking):,} characters · enter {'closes' if is_open else 'opens'}"
+        keys = "enter closes" if is_open else "enter opens"
+        words = f" thinking{'' if has_thought else '…'} · {len(item.thinking):,} characters · {keys}"
         parts.append(ItemPart(Rank.LINE, _line(MarkdownPage(width, inks), words)))
-    if item.thinking and is_open:
-        thinking, edge = ItemPart(Rank.THINKING, source=item.thinking, is_plain=True), Segment(" │ ", inks["rule"])
-        thinking.is_final, thinking.edge, thinking.style = is_final or bool(item.text), edge, inks["dim"]
-        parts.append(thinking)
-    if item.thinking and item.text:
-        parts.append(ItemPart(Rank.BETWEEN, _line(MarkdownPage(width, inks), "")))
+        if is_open:
+            bar, style = Segment(" │ ", inks["rule"]), inks["dim"]
+            parts.append(ItemPart(Rank.THINKING, (), item.thinking, has_thought, is_plain=True, edge=bar, style=style))
+        if item.text:
+            parts.append(ItemPart(Rank.BETWEEN, _line(MarkdownPage(width, inks), "")))
     if item.text:
-        parts.append(ItemPart(Rank.TEXT, source=item.text, is_final=is_final, edge=Segment(" ", PLAIN)))
+        parts.append(ItemPart(Rank.TEXT, source=item.text, is_final=is_final, edge=edge))
     if item.options:
-        page = MarkdownPage(width, inks, Segment(" ", PLAIN))
+        page = MarkdownPage(width, inks, edge)
         page.raw()
         for number, text in numbered(item.options.splitlines()).items():
             with page.inside(Segment(f"{number}  ", inks["accent"])):
@@ -211,8 +200,7 @@ def _call(item: CallItem, page: MarkdownPage, *, is_open: bool) -> Sequence[Draw
     """Draw a call's line: arguments and result share it; below it what is to be noted, each cut to a line unless open."""
     glyph, ink, word = MARKS[item.state]
     style = page.inks[ink] if ink else STRONG
-    is_running = item.state == "running"
-    if is_running:
+    if item.state == "running":
         word = item.progress or word
     room = max(4, page.room - 3)
     named = tool_name if item.state == "waiting" else tool_called
@@ -222,12 +210,10 @@ def _call(item: CallItem, page: MarkdownPage, *, is_open: bool) -> Sequence[Draw
     room -= cell_len(name) + 1
     written = item.sent or item.asked
     spare = room - 2 - cell_len(written[:room])  # what short arguments leave
-    tail = clip(tail, room if is_running else max(12, cell_len(word), room // 2, spare))
+    tail = clip(tail, max(12, cell_len(word), room // 2, spare))
     arguments = clip(written, room - cell_len(tail) - 2 * bool(tail))
-    first = [Segment(" ", PLAIN), Segment(f"{glyph} ", style), Segment(name, STRONG), Segment(" ", PLAIN)]
-    first += [Segment(arguments, page.inks["dim"])] * bool(arguments)
-    first += [Segment("  ", PLAIN), Segment(tail, style if word else PLAIN)] * bool(tail)
-    page.raw(first)
+    first = [Segment(f" {glyph} ", style), Segment(f"{name} ", STRONG), Segment(f"{arguments}  ", page.inks["dim"])]
+    page.raw([*first, Segment(tail, style if word else PLAIN)])
     decision, _, by_you = item.words.partition(", by you, after ")
     times = [f"you {duration(item.waited)}"] if by_you and item.waited else []
     if item.milliseconds > 0 and item.state in {"done", "failed", "stopped"}:

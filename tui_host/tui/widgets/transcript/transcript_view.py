@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from time import perf_counter
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -21,7 +20,7 @@ from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parse_blocks
 from tui_host.tui.widgets.transcript.block_view import BlockView
-from tui_host.tui.widgets.transcript.blocks import AT_ONCE, Blocks
+from tui_host.tui.widgets.transcript.blocks import Blocks
 from tui_host.tui.widgets.transcript.items import Items, Rank, numbered
 
 
@@ -105,13 +104,10 @@ class Transcript(BlockView):
         conversation = self._items.conversation
         if not self.blocks.width or conversation.revision == self._revision:
             return  # not laid out yet: `width_changed` takes everything in
-        self.hold()
-        until, before = perf_counter() + AT_ONCE, self.blocks.heights.total
-        for number in conversation.changed_since(self._revision):
-            self.blocks.update(number, until)
+        before = self.blocks.heights.total
+        self.take(conversation.changed_since(self._revision))
         self._new_lines = 0 if self.at_tail else self._new_lines + self.blocks.heights.total - before
         self._revision = conversation.revision
-        self.work()
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection, the current item, or the last item with text; with a word for it."""
@@ -133,11 +129,6 @@ class Transcript(BlockView):
         return self.asked or (numbered(conversation.proposed()) if conversation else {})
 
     # What the bases ask.
-
-    @override
-    def width_changed(self) -> None:
-        self._revision = self._items.conversation.revision if self.view_width > 0 else self._revision
-        super().width_changed()
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
@@ -203,13 +194,12 @@ class Transcript(BlockView):
 
     def toggle(self, number: int) -> None:
         """Open or close an item's details; its first line stays visible."""
-        if not self._items.opens(number):
+        item = self._items.item(number)
+        if not isinstance(item, CallItem) and not (isinstance(item, AnswerItem) and item.thinking):
             return
         self._items.opened ^= {number}
         self.at_tail = False
-        self.hold()
-        self.blocks.update(number, perf_counter() + AT_ONCE)
-        self.work()
+        self.take([number])
         self.show_line(self.blocks.lines_of(number)[0])
         self.at_tail = self.top >= self.max_scroll_y
 
