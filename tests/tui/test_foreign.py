@@ -22,7 +22,6 @@ from tui_host.errors import JSON
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.opening.importing import import_files
 from tui_host.tui.sources import source_of
-from tui_host.tui.sources.tapped import LOADING, NEVER_SAID
 
 END = {"choices": [{"index": 0, "delta": {"content": "hello"}, "finish_reason": "stop"}]}
 
@@ -36,31 +35,6 @@ def brought(folder: Path, *texts: str) -> None:
             import_files(store, [file], Redactor())
     finally:
         store.close()
-
-
-class BeingRead:
-    """A file whose records are written one by one, as another process would."""
-
-    def __init__(self, folder: Path) -> None:
-        self.store = Store.open(folder / "data" / "tui-host.db")
-        self.info = SessionInfo("20261122-101500-abcde", "big.har", "import", created_ns=1, updated_ns=1)
-        self.store.sessions.put_back(replace(self.info, live=True))
-        self.intake = Intake(self.store, self.info.id, Redactor())
-
-    def write(self, way: Direction, value: JSON) -> None:
-        place = Place(session=self.info.id)
-        record = Record(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=place, direction=way)
-        self.intake.append(replace(record, data=json.dumps(value).encode()))
-        self.flush()
-
-    def ask(self, value: JSON) -> None:
-        observer = Observer(self.intake, wire="llm", peer="sums", is_decoded=True)
-        exchange = observer.begin("", "openai:", (), json.dumps(value).encode(), Place(session=self.info.id))
-        exchange.end(MISSING)
-        self.flush()
-
-    def flush(self) -> None:
-        self.intake.close()  # which more may follow
 
 
 async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> None:
@@ -93,22 +67,31 @@ async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are
     tmp_path: Path,
 ) -> None:
     """Another process writes them; here, by hand, what it would."""
-    file = BeingRead(tmp_path)
-    store, info = file.store, file.info
+    store = Store.open(tmp_path / "data" / "tui-host.db")
+    info = SessionInfo("20261122-101500-abcde", "big.har", "import", created_ns=1, updated_ns=1)
+    store.sessions.put_back(replace(info, live=True))
+    intake, place = Intake(store, info.id, Redactor()), Place(session=info.id)
+
+    def frame(way: Direction, value: JSON) -> None:
+        record = Record(wire="mcp", kind="frame", peer="sums", connection="sums#1", place=place, direction=way)
+        intake.append(replace(record, data=json.dumps(value).encode()))
+        intake.close()  # which more may follow
+
     async with running(tmp_path, config=OFF) as app:
-        file.write("out", ASK)
+        frame("out", ASK)
         app.app.show_session(app.host.sessions.foreign(info))
         await app.until_shown("reading big.har …: read only", "#1 tools/call")
         source = app.inspector_source
-        file.write("in", TELL)
+        frame("in", TELL)
         await app.until_shown("#1 result")
-        file.ask(CHAT)
+        observer = Observer(intake, wire="llm", peer="sums", is_decoded=True)
+        observer.begin("", "openai:", (), json.dumps(CHAT).encode(), place).end(MISSING)
+        intake.close()
         await app.until_shown("▾ turn 1 «hi»", "the answer is not in the file")
         assert source.live
         store.sessions.put_back(info)
         await app.until_shown("from a file: read only   sums/m")
-        assert app.inspector_source is source
-        assert not source.live
+        assert (app.inspector_source, source.live) == (source, False)
     store.close()
 
 
@@ -149,10 +132,6 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         assert lanes == [("llm", 1, 1)] * 2 + [("mcp", 1, 1)] * 2 + [("llm", 1, 2)] * 2
         frame = next(row for row in ladder.rows if row.method == "tools/call")
         assert {ladder.rows[number].kind for number in ladder.relatives(frame.number)} >= {"request", "response"}
-        again = source_of(app.host, app.session)
-        assert again.empty == LOADING  # until all is read, nobody knows whether something was said
-        await app.until(lambda: again.look() or again.is_settled)
-        assert again.empty == NEVER_SAID
         store = app.host.store
         assert store is not None
         for tap in store.sessions.list():
@@ -182,57 +161,43 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
         assert list(app.session.conversation.items) == live
 
 
-async def test_a_key_and_a_digit_part_and_join_a_frame_and_a_call(tmp_path: Path) -> None:
+async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp_path: Path) -> None:
     keep_story(tmp_path)
     async with running(tmp_path, config=OFF) as app:
+        store = app.host.store
+        await app.press("f5")
+        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join, part")
+        await app.press("ctrl+l")
+        await app.until_told("There is no story of a tap above this one")
+        await app.press("down", "down", "ctrl+l")
+        await app.until_shown("Sessions   2", "Cline: tap stdio math")
+        assert store is not None
+        assert [len(story.taps) for story in Stories(store).listed() if isinstance(story, TapStory)] == [1, 1]
+        await app.press("home", "pageup", "down", "ctrl+l")
+        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math")
+        await app.press("down", "enter")
+        await app.until_shown("Cline, tapped: read only")
+        assert {row.capture for row in app.inspector_source.ladder.rows} == {app.session.id}
         await app.press("f5")
         await app.until_shown("Cline: what is one and two?")
-        await app.press("enter")
-        await app.until_shown("#1 tools/call", "inferred")
+        await app.press("home", "enter")
+        await app.until(lambda: any(row.method == "tools/call" for row in app.inspector_source.ladder.rows))
 
-        async def chosen(state: str) -> None:
-            ladder = app.inspector.ladder
-            # A choice has the story read anew.
+        async def choose(state: str) -> None:
+            """Join or part by a digit; that has the story read anew."""
             await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.is_stale)
-            ladder.select(next(row.number for row in app.inspector_source.ladder.rows if row.method == "tools/call"))
+            app.inspector.ladder.select(
+                next(row.number for row in app.inspector_source.ladder.rows if row.method == "tools/call")
+            )
             await app.pilot.pause()
-            app.app.set_focus(ladder)
+            app.app.set_focus(app.inspector.ladder)
             await app.press("J")
             await app.until_shown("Join by hand", f'math__add {{"a": 1, "b": 2}} - math #1 add, +0.0 s{state}')
             await app.press("1")
 
-        await chosen(" (joined, value)")
+        await choose(" (joined, value)")
         await app.until_shown("its frame is not known")
         await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.is_stale)
         await app.until(lambda: (row := app.inspector.ladder.selected) is not None and row.method == "tools/call")
-        await chosen("")
+        await choose("")
         await app.until_shown("approved by its host, not here · joined")
-        source = app.inspector_source
-        await app.until(lambda: source.is_settled)
-
-
-async def test_a_key_parts_a_tap_from_its_story_and_joins_it_again(tmp_path: Path) -> None:
-    keep_story(tmp_path)
-    async with running(tmp_path, config=OFF, size=(80, 24)) as app:
-        await app.press("f5")
-        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join or part a tap")
-        await app.press("ctrl+l")
-        await app.until_told("There is no story of a tap above this one.")
-        await app.press("down", "down")
-        await app.until_shown("ctrl+l parts this tap from its story; enter shows this tap alone.")
-        await app.press("ctrl+l")
-        await app.until_shown("Sessions   2", "Cline: tap stdio math")
-        store = app.host.store
-        assert store is not None
-        assert [len(story.taps) for story in Stories(store).listed() if isinstance(story, TapStory)] == [1, 1]
-        await app.press("home", "pageup", "down")
-        await app.until_shown("ctrl+l joins this story to the one above.")
-        await app.press("ctrl+l")
-        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math")
-        (story,) = Stories(store).listed()
-        await app.press("down", "enter")
-        await app.until_shown("Cline, tapped: read only")
-        assert isinstance(story, TapStory)
-        assert app.session.id in {tap.id for tap in story.taps}
-        await app.until(lambda: app.inspector_source.is_settled)
-        assert {row.capture for row in app.inspector_source.ladder.rows} == {app.session.id}

@@ -131,12 +131,15 @@ async def test_a_long_paste_is_a_mark_that_goes_as_one_opens_in_its_place_and_is
     assert app.sent == [f"a{MANY}b{OTHER}few␛[2J⟨9b⟩2J⟨202e⟩"]
 
 
-async def test_history_keeps_a_paste_as_its_mark_and_texts_from_elsewhere_come_whole(app: Writing) -> None:
-    await app.press("a", "space")
+async def test_up_and_down_walk_through_the_history_and_the_draft_and_pastes_as_marks_are_kept(app: Writing) -> None:
+    await app.press(*"draft")
+    seen = [await app.press(*keys.split()) for keys in ("up", "up", "up down", "down", "enter up")]
+    assert seen == ["second\nof two lines", "first", "second\nof two lines", "draft", "draft"]
+    await app.press("ctrl+u", "a", "space")
     await app.paste(MANY + "\n")
     assert await app.press("enter", "up") == "a [pasted: 300 lines, 2.7 kB]"
     await app.press("enter")
-    assert app.sent == [f"a {MANY}"] * 2
+    assert app.sent == ["draft", *[f"a {MANY}"] * 2]
     for draft, shown in ((MANY, MANY), (MANY * 9, "[pasted: 2,692 lines, 24.3 kB]")):
         app.prompt.put(draft)
         assert (app.prompt.text, app.prompt.whole_text()) == (shown, draft)
@@ -146,17 +149,9 @@ async def test_one_key_takes_away_all_that_is_written_and_one_brings_it_back(app
     await app.paste("one\ntwo\nthree")
     await app.press("!", "up")
     assert app.prompt.border_subtitle == "ctrl+u clears"
-    assert await app.press("ctrl+u") == ""
-    assert await app.press("ctrl+z") == "one\ntwo\nthree!"
-    assert app.sent == []
+    assert [await app.press(key) for key in ("ctrl+u", "ctrl+z")] == ["", "one\ntwo\nthree!"]
     app.prompt.load_text("one")
     assert [await app.press("ctrl+k") for _ in range(2)] == ["", ""]  # a line is deleted where none follows
-
-
-async def test_up_and_down_walk_through_the_history_and_the_draft_is_kept(app: Writing) -> None:
-    await app.press(*"draft")
-    seen = [await app.press(*keys.split()) for keys in ("up", "up", "up down", "down", "enter up")]
-    assert seen == ["second\nof two lines", "first", "second\nof two lines", "draft", "draft"]
 
 
 async def test_enter_runs_the_chosen_command_or_a_beginning_or_shows_what_it_may_mean(app: Writing) -> None:
@@ -188,13 +183,10 @@ async def test_what_is_no_command_here_stays_and_is_pointed_to_what_there_is(app
         await app.enter(f" {typed}")  # behind a space it is a text
         await app.enter("/etc/hosts explain")
         assert (app.sent, app.commands) == ([typed, "/etc/hosts explain"], [])
-
-
-async def test_one_key_sends_a_question_or_helps_while_the_prompt_is_empty(app: Writing) -> None:
-    app.prompt.quick = {"1": "what is 6 × 5?"}
+    await app.begin()
+    app.prompt.quick = {"1": "what is 6 × 5?"}  # one key sends a question or helps while the prompt is empty
     await app.press("1", "?", "a", "1", "?", "enter")
-    assert app.sent == ["what is 6 × 5?", "a1?"]
-    assert app.commands == ["help"]
+    assert (app.sent, app.commands) == (["what is 6 × 5?", "a1?"], ["help"])
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(12)
@@ -203,10 +195,6 @@ MARK = "[photo.png: image/png, 20 B]"
 
 async def until_chosen(app: Writing, name: str) -> None:
     await until(app.pilot, lambda: name in [completion.chosen for completion in app.query(Completion)])
-
-
-async def until_written(app: Writing, text: str) -> None:
-    await until(app.pilot, lambda: app.prompt.text == text)
 
 
 @pytest.fixture
@@ -229,7 +217,7 @@ async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(app: Writin
     await app.press("h")
     await until_chosen(app, "photo.png")
     await app.press("tab")
-    await until_written(app, f"see {MARK} ")
+    await until(app.pilot, lambda: app.prompt.text == f"see {MARK} ")
     (folder / "photo.png").unlink()  # what was shown is what is sent
     await app.press("enter")
     await until(app.pilot, lambda: (app.sent, app.attached) == ([f"see {MARK}"], [[MARK[1:-1]]]))
@@ -244,7 +232,7 @@ async def test_folders_are_gone_into_and_what_cannot_be_sent_is_said_and_stays(a
     assert await app.press("tab") == '@"my notes/'
     await until_chosen(app, "my notes/one.md")
     await app.press("tab")
-    await until_written(app, "[one.md: text, 5 B] ")
+    await until(app.pilot, lambda: app.prompt.text == "[one.md: text, 5 B] ")
     await app.press("ctrl+u", "@", "b")
     await until_chosen(app, "blob.bin")
     await app.press("enter")
@@ -252,19 +240,17 @@ async def test_folders_are_gone_into_and_what_cannot_be_sent_is_said_and_stays(a
     assert (app.prompt.text, app.sent) == ("@b", [])
 
 
-async def test_a_dropped_file_is_offered_and_enter_sends_its_path_as_text(app: Writing, folder: Path) -> None:
+async def test_a_dropped_file_is_offered_enter_sends_its_path_and_no_text_from_elsewhere_is_taken_for_a_file(
+    app: Writing, folder: Path
+) -> None:
     path = f"'{folder}/photo.png'"
     for key in ("enter", "tab"):
         await app.paste(path)
         await until_chosen(app, "attach photo.png")
         assert app.prompt.text == path
         await app.press(key)
-    await until_written(app, f"{MARK} ")
+    await until(app.pilot, lambda: app.prompt.text == f"{MARK} ")
     assert (app.sent, app.attached) == ([path], [[]])
-
-
-@pytest.mark.usefixtures("folder")
-async def test_no_text_from_elsewhere_is_ever_taken_for_a_file(app: Writing) -> None:
     await app.begin(f"of earlier {MARK}")
     app.prompt.post_message(events.Paste(f"look at @photo.png and {MARK} "))
     assert await app.press("enter", "up", "up") == "of earlier @photo.png"

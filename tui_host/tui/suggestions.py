@@ -46,13 +46,17 @@ class Offers(NamedTuple):
 
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     """Return the content of an empty chat, with the model servers that answered on this machine."""
-    variables = {name: preset.key_variable or "" for name, preset in PRESETS.items()}
-    found = {name: key for name, key in variables.items() if settings.environment.get(key, "").strip()}
-    keys = [f"{key} is set ({name})" for name, key in found.items()]
-    servers = [_server(server) for server in local]
+    keys = {name: preset.key_variable or "" for name, preset in PRESETS.items()}
+    names = [name for name, key in keys.items() if settings.environment.get(key, "").strip()]
+    present = [f"{keys[name]} is set ({name})" for name in names[:MOST]]
+    for server in local[:MOST]:
+        label, models = PRESETS[server.provider].label, server.models
+        more = f" and {len(models) - 1} more" if len(models) > 1 else ""
+        words = f"with {line(models[0], 40)}{more}" if models else "but has no model"
+        present.append(f"{label} runs here{'' if models else ','} {words}")
     lines = [HOW]
-    if keys or servers:
-        lines += [f"Found: {'; '.join([*keys[:MOST], *servers[:MOST]])}.", "Choose the model with f4."]
+    if present:
+        lines += [f"Found: {'; '.join(present)}.", "Choose the model with f4."]
     elif settings.model is None or settings.model.provider == "demo":
         lines.append(NONE_FOUND)
     off = sum(not spec.enabled for spec in settings.servers.values())
@@ -61,12 +65,3 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     there = {spec.bundled for spec in settings.servers.values() if spec.enabled}
     questions = [*(words for server, words in QUESTIONS.items() if server in there), *ANYWHERE]
     return Offers(tuple(zip("123", questions, strict=False)), tuple(lines))
-
-
-def _server(server: LocalServer) -> str:
-    label = PRESETS[server.provider].label
-    first = next(iter(server.models), "")
-    if not first:
-        return f"{label} runs here, but has no model"
-    more = f" and {len(server.models) - 1} more" if len(server.models) > 1 else ""
-    return f"{label} runs here with {line(first, 40)}{more}"

@@ -37,8 +37,8 @@ from tui_host.tui.widgets.pages.page_lines import PageLines, PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import Page
 
-_PATIENCE = 0.1, 8.0
-"""Seconds before a grown page is made anew, and how many times the seconds that it took."""
+_STEADY = 0.1
+"""Seconds before a grown page is made anew; if it takes long, eight times the seconds that it took."""
 FIRST = 0.02
 """Seconds for which a key waits for its page: most are made sooner, and need no second painting."""
 _SILENT = 0.1
@@ -130,15 +130,11 @@ class Detail(Vertical):
         Binding("left,h", "tab(-1)", "tabs", key_display="left right", tooltip="go to the tab beside; 1 to 9 too"),
         Binding("right,l", "tab(1)"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
-        Binding(
-            "slash", "search", "search", tooltip="search the page for this or the last text; n, N go on, escape ends"
-        ),
+        Binding("slash", "search", "search", tooltip="search the page, at first for the last text; escape ends it"),
         Binding("n", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"),
         Binding("N", "place(-1)"),
         Binding("o", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
-        Binding(
-            "r", "bytes", "bytes", tooltip="show the bytes of the current value as sent; again: in hex; then: back"
-        ),
+        Binding("r", "bytes", "bytes", tooltip="show the current value's bytes as sent; again: in hex; then: back"),
         Binding("p", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
     ]
 
@@ -165,8 +161,9 @@ class Detail(Vertical):
         self._shown: _Wanted | None = None
         self._making: _Making | None = None
         self._due = 0.0  # when a page that grew may be made anew
-        self._chosen: dict[Sequence[str], str] = {}  # the tab, and the one before it, for rows with these tabs
-        self._before: dict[Sequence[str], str] = {}
+        self._chosen: dict[
+            Sequence[str], tuple[str, str]
+        ] = {}  # the tab, and the one before it, for rows with these tabs
         self._flipped: dict[str, set[str]] = {}  # the lines that were opened or closed, by tab
         self._sought: tuple[Sequence[str], int] | None = None
         self._search: PageSearch | None = None
@@ -197,21 +194,21 @@ class Detail(Vertical):
     def tab(self) -> str:
         """The current tab; empty without a row."""
         tabs = tabs_of(self.row)
-        return self._chosen.get(tabs, tabs[0]) if tabs else ""
+        return self._chosen.get(tabs, tabs)[0] if tabs else ""
 
     def choose(self, tab: str) -> None:
         """Show a tab for this and similar rows."""
         tabs = tabs_of(self.row)
         if tab in tabs:
             if tab != self.tab:
-                self._before[tabs], self._chosen[tabs] = self.tab, tab
+                self._chosen[tabs] = tab, self.tab
             self.sync(now=True)
 
     def toggle(self, tab: str) -> bool:
         """Show a tab, or if it is shown the one before; returns whether the row has the tab."""
         tabs = tabs_of(self.row)
         if tab in tabs:
-            self.choose(self._before.get(tabs, tabs[0]) if self.tab == tab else tab)
+            self.choose(self._chosen.get(tabs, ("", tabs[0]))[1] if self.tab == tab else tab)
         return tab in tabs
 
     def action_tab(self, step: int) -> None:
@@ -262,7 +259,7 @@ class Detail(Vertical):
         names.display = row is not None
         self._drop()
         if row is None or source is None:
-            self._present(wanted, TextPage("", self._empty, form="plain"), 0.0)
+            self._present(wanted, TextPage("", self._empty, form="plain"), time.perf_counter())
             return
         self._making = making = _Making(wanted, source, row, self._flipped.setdefault(self.tab, set()))
         making.news.wait(FIRST)
@@ -276,22 +273,21 @@ class Detail(Vertical):
 
     def _take(self, making: _Making) -> None:
         """Show the page if it is made, else its beginning, else after a while that it is being made."""
-        wanted, shown, seconds = making.wanted, self._shown, time.perf_counter() - making.began
+        wanted, shown = making.wanted, self._shown
         if making.future.done():
             self._making = None
-            self._present(wanted, making.future.result(), seconds)
+            self._present(wanted, making.future.result(), making.began)
         elif shown is not None and shown.about == wanted.about:
             return
         elif making.beginning is not None:
             self._shown = _Wanted(wanted.about)
             self.view.show(making.beginning)
-        elif seconds >= _SILENT and shown != _READING:
+        elif time.perf_counter() - making.began >= _SILENT and shown != _READING:
             self._shown = _READING
             self.view.show(TextPage("", "reading …", form="plain"))
 
-    def _present(self, wanted: _Wanted, page: Page, seconds: float) -> None:
+    def _present(self, wanted: _Wanted, page: Page, began: float) -> None:
         """Show a page that was made, and find out how long such a page may stay as it is."""
-        began = time.perf_counter()
         hold = self._shown is not None and self._shown.about == wanted.about
         self.view.show(page, hold=hold)
         self._shown = wanted
@@ -300,9 +296,8 @@ class Detail(Vertical):
         if self._sought is not None:
             self.view.find(*self._sought)
             self._sought = None
-        steady, times = _PATIENCE
-        ended = time.perf_counter()
-        self._due = ended + max(steady, times * (seconds + ended - began))
+        now = time.perf_counter()
+        self._due = now + max(_STEADY, 8 * (now - began))
 
     # Its lines.
 

@@ -44,18 +44,16 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
         if last is None or event.said is None or not event.said.continues(last) or len(runs[-1]) == _LONGEST_RUN:
             runs.append([])
         runs[-1].append(event)
-    notes = [note for record in records if record.kind == "response" and (note := _note(record, len(records)))]
+    notes: list[str] = []
+    for response in (record for record in records if record.kind == "response"):
+        encoding = line(encoding_of((response.head or Head()).headers) or "", 40)
+        if _splitter(response) is None and len(records) > 2:
+            notes.append(f"no event stream: the chunks as received{f', {encoding} decoded' if encoding else ''}")
+        elif _splitter(response) is not None and encoding:
+            notes.append(f"{encoding}, decoded; each event has the time of the chunk that completed it")
     entries = [run[0].entry if len(run) == 1 else _run_entry(run, source.hide) for run in runs]
     sheet = Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
     return TreePage(sheet, flipped)
-
-
-def _note(response: Record, count: int) -> str:
-    encoding = line(encoding_of((response.head or Head()).headers) or "", 40)
-    if _splitter(response) is not None:
-        return f"{encoding}, decoded; each event has the time of the chunk that completed it" if encoding else ""
-    words = f"no event stream: the chunks as received{f', {encoding} decoded' if encoding else ''}"
-    return words if count > 2 else ""
 
 
 def _run_entry(run: Sequence[_Event], hide: Callable[[str], str]) -> SheetLine:

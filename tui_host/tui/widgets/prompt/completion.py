@@ -10,8 +10,7 @@ from typing_extensions import override
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
-_LONGEST = 40
-"""Longest name to show, in cells; a longer one is cut."""
+_LONGEST_CELLS = 40
 
 
 class Completion(ChoiceList, can_focus=False):
@@ -19,12 +18,7 @@ class Completion(ChoiceList, can_focus=False):
 
     DEFAULT_CSS = """
     Completion {
-        display: none;
-        height: auto;
-        max-height: 6;
-        overflow-y: auto;
-        scrollbar-gutter: stable;
-        background: $panel;
+        display: none; height: auto; max-height: 6; overflow-y: auto; scrollbar-gutter: stable; background: $panel;
         & > .line-view--cursor { background: $primary 30%; }
     }
     """
@@ -41,14 +35,13 @@ class Completion(ChoiceList, can_focus=False):
 
     def offer(self, pairs: Sequence[tuple[str, str]], sign: str) -> None:
         """Show suggestions behind their sign; the first is chosen."""
-        choices = [Choice(words=sign + clip(name, _LONGEST), note=words) for name, words in pairs]
-        if self._choices == choices:
-            return
-        self._names = [name for name, _ in pairs]
-        self.display = bool(pairs)
-        self.styles.height = len(choices)
-        self.show(choices, current=0)
-        self.scroll_to(y=0, animate=False)
+        choices = [Choice(words=sign + clip(name, _LONGEST_CELLS), note=words) for name, words in pairs]
+        if self._choices != choices:
+            self._names = [name for name, _ in pairs]
+            self.display = bool(pairs)
+            self.styles.height = len(choices)
+            self.show(choices, current=0)
+            self.scroll_to(y=0, animate=False)
 
     @override
     def on_click(self, event: events.Click) -> None:

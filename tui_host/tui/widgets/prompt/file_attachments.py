@@ -15,14 +15,17 @@ from urllib.parse import unquote, urlsplit
 
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
+from tui_host.tui.widgets.prompt.prompt_marks import before_caret, put_for_word
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from textual.widgets import TextArea
+
     from tui_host.chat.attachments import Attached
     from tui_host.errors import JSON
     from tui_host.servers.catalog import Resource
-    from tui_host.tui.widgets.prompt.prompt_marks import MarkedField
+    from tui_host.tui.widgets.prompt.prompt_marks import Marks
     from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
     Offer: TypeAlias = Callable[[Sequence[tuple[str, str]], "Offered", Callable[[str], None]], None]
@@ -37,9 +40,10 @@ WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
 class Attaching:
     """Attaches to a prompt. Only what the user has chosen is read."""
 
-    def __init__(self, prompt: MarkedField, offer: Offer, offers: ServerOffers | None) -> None:
+    def __init__(self, prompt: TextArea, marks: Marks, offer: Offer, offers: ServerOffers | None) -> None:
         self.reading = 0  # number of files and resources being read
         self._prompt = prompt
+        self._marks = marks
         self._offer = offer
         self._offers = offers
 
@@ -55,19 +59,19 @@ class Attaching:
         begun = match["quoted"] or match["plain"] or ""
         files = await asyncio.to_thread(matching, begun)
         resources = [] if self._offers is None else self._offers.suggestions(begun)
-        if self._prompt.before_caret.endswith(match[0]):
+        if before_caret(self._prompt).endswith(match[0]):
             self._offer([*resources, *files], "files", bind(self._choose, {name for name, _ in resources}))
 
     async def _look_at_paste(self, pasted: str) -> None:
         paths = await asyncio.to_thread(named, pasted)
-        if paths and self._prompt.before_caret.endswith(pasted):
+        if paths and before_caret(self._prompt).endswith(pasted):
             what = paths[0].rpartition("/")[2] if len(paths) == 1 else f"{len(paths)} files"
             way = f"attach {what}", "tab attaches; enter sends the path as text"
             self._offer([way], "drop", lambda _: self._read(paths, pasted))
 
     def _choose(self, resources: set[str], name: str) -> None:
         """Enter the chosen folder or server, read the chosen file, or offer the ways to use the chosen resource."""
-        match = WORD.search(self._prompt.before_caret)  # it may have grown since the look
+        match = WORD.search(before_caret(self._prompt))  # it may have grown since the look
         if match is None:
             return
         server, _, uri = name.partition(":")
@@ -80,7 +84,7 @@ class Attaching:
                 self._offer_ways(offers, server, uri, match[0])
         elif name in resources or name.endswith("/"):
             quote = '"' * any(letter.isspace() for letter in name)
-            self._prompt.put_for_word(match[0], f"@{quote}{name}")
+            put_for_word(self._prompt, match[0], f"@{quote}{name}")
         else:
             self._read((name,), match[0])
 
@@ -106,7 +110,7 @@ class Attaching:
                 return
             if way == UNWATCH:
                 await watches.end(session, server, uri)
-                self._prompt.put_for_word(word, "")
+                put_for_word(self._prompt, word, "")
                 self._prompt.notify(f"The chat tells no more when {line(uri, 120)} changes.", markup=False)
             elif way == LINK:
                 resource = offers.resource(server, uri)
@@ -143,8 +147,8 @@ class Attaching:
     def _put(self, attached: Sequence[Attached], word: str) -> None:
         marks = ""
         for part in attached:
-            marks += self._prompt.marks.add(part.words, part, self._prompt.text + marks) + " "
-        self._prompt.put_for_word(word, marks)
+            marks += self._marks.add(part.words, part, self._prompt.text + marks) + " "
+        put_for_word(self._prompt, word, marks)
 
 
 def matching(partial: str) -> list[tuple[str, str]]:

@@ -12,15 +12,20 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
 from typing_extensions import override
 
 from tui_host.answers.pages import PAGES
 from tui_host.capture.visible import line, visible
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_attachments import Attaching, Offered
-from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, MarkedField
+from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, Marks, before_caret, put_for
 
 if TYPE_CHECKING:
+    from textual.geometry import Region
+    from textual.strip import Strip
+
     from tui_host.chat.attachments import Attached
     from tui_host.tui.widgets.prompt.completion import Completion
     from tui_host.tui.widgets.prompt.server_offers import ServerOffers
@@ -50,29 +55,23 @@ ELSEWHERE: Mapping[str, str] = {
 """Commands of other programs, each with the one that does the same here."""
 
 
-class Prompt(KeysInOrder, MarkedField):
+class Prompt(KeysInOrder, TextArea):
     """The prompt. Posts messages and commands for the screen to handle."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "send", tooltip="send"),
         Binding(
-            "ctrl+j",
-            "new_line",
-            "new line",
-            tooltip="begin a new line (shift+enter too, if the terminal passes it on)",
+            "ctrl+j", "new_line", "new line", tooltip="begin a new line; shift+enter too, if the terminal passes it on"
         ),
         Binding("up,down", "", tooltip="from the first or the last line: bring back earlier messages"),
         Binding(
             "slash",
             "",
             "commands",
-            tooltip="run a command, or a server's prompt by /server:prompt; tab completes. A space before it sends text",
+            tooltip="run a command, or /server:prompt; tab completes; behind a space it is text",
         ),
         Binding(
-            "at",
-            "",
-            "files",
-            tooltip="attach a file, or a server's resource by @server:uri; tab completes. It is read when you choose it",
+            "at", "", "files", tooltip="attach a file, or @server:uri, which is read when you choose it; tab completes"
         ),
         Binding("pageup", "screen.scroll_chat(-1)", tooltip="scroll the chat by a page"),
         Binding("pagedown", "screen.scroll_chat(1)"),
@@ -124,7 +123,9 @@ class Prompt(KeysInOrder, MarkedField):
         may_send: Callable[[], bool] = lambda: True,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        super().__init__(PLACEHOLDER, id=id)
+        super().__init__(id=id, placeholder=Content(PLACEHOLDER), highlight_cursor_line=False)
+        self.cursor_blink = False  # a blinking cursor repaints for ever
+        self.marks = Marks()
         self.quick: Mapping[str, str] = {}  # texts that one key sends while the prompt is empty
         self.own_commands = tuple(commands)
         self._offers = offers
@@ -135,7 +136,7 @@ class Prompt(KeysInOrder, MarkedField):
         )
         self._draft = ""
         self._pasted = ""  # a paste that may name files, until the prompt has changed
-        self._attaching = Attaching(self, self.offer, offers)
+        self._attaching = Attaching(self, self.marks, self.offer, offers)
         self._completion: Completion | None = None  # there once a command was typed
         self._on_chosen: Callable[[str], None] = self._write_command
         self._offered: Offered = "commands"
@@ -159,10 +160,52 @@ class Prompt(KeysInOrder, MarkedField):
         self.load_text(self._from_elsewhere(draft))
         self.move_cursor(self.document.end)
 
+    def whole_text(self) -> str:
+        """Return the text with all pastes unfolded."""
+        return self.marks.whole(self.text)
+
+    @property
+    def attached(self) -> Sequence[Attached]:
+        return self.marks.attached(self.text)
+
     def message(self) -> str:
         """Return the message to send: trimmed, without the space that escapes a command."""
         text = self.whole_text().rstrip()
         return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
+
+    @override
+    def edit(self, edit: Edit) -> EditResult:
+        """Edit the text; marks are deleted whole, and never edited inside."""
+
+        def outside(place: tuple[int, int], *, after: bool) -> tuple[int, int]:
+            row, column = place
+            for mark in self.marks.within(self.document[row]) if row < self.document.line_count else ():
+                if mark.start() < column < mark.end():  # (ctrl+k names a line below the last)
+                    return row, mark.end() if after else mark.start()
+            return place
+
+        first, last = outside(edit.top, after=edit.top == edit.bottom), outside(edit.bottom, after=True)
+        return super().edit(Edit(edit.text, first, last, edit.maintain_selection_offset))
+
+    @override
+    def undo(self) -> None:
+        """Undo, after moving the caret off lines that may vanish: Textual looks for the caret too early."""
+        if self.history.undo_stack:
+            self.move_cursor((0, 0))
+            super().undo()
+
+    @override
+    def redo(self) -> None:
+        if self.history.redo_stack:
+            self.move_cursor((0, 0))
+            super().redo()
+
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        # The real cursor stands at the caret too where only the layout has changed: input methods write there.
+        if self.has_focus:
+            self.app.cursor_position = self.cursor_screen_offset  # pyright: ignore[reportUnknownMemberType] - of any app
+        return super().render_lines(crop)
 
     # Keys.
 
@@ -189,12 +232,12 @@ class Prompt(KeysInOrder, MarkedField):
     def action_new_line(self) -> None:
         """Break the line; an empty prompt has none: `enter` typed before the terminal was ours comes as `ctrl+j`."""
         if self.text:
-            self.put_for(*self.selection, "\n")
+            put_for(self, *self.selection, "\n")
 
     def action_clear_all(self) -> None:
         """Delete the whole text; `ctrl+z` restores it."""
         if self.text:
-            self.put_for((0, 0), self.document.end, "")
+            put_for(self, (0, 0), self.document.end, "")
             self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
 
     def action_open_paste(self) -> None:
@@ -207,7 +250,7 @@ class Prompt(KeysInOrder, MarkedField):
             if len(text) > OPENED or self.marks.within(text):
                 self.notify("This paste is too large to open here. All of it will be sent.", markup=False)
             else:
-                self.put_for((row, mark.start()), (row, mark.end()), text)
+                put_for(self, (row, mark.start()), (row, mark.end()), text)
 
     @override
     def action_cursor_up(self, select: bool = False) -> None:
@@ -251,7 +294,7 @@ class Prompt(KeysInOrder, MarkedField):
         event.stop()
         event.prevent_default()
         self._pasted = self.marks.fold(visible(event.text.replace("\r\n", "\n").replace("\r", "\n")), self.text)
-        self.put_for(*self.selection, self._pasted)
+        put_for(self, *self.selection, self._pasted)
 
     @override
     def action_paste(self) -> None:
@@ -297,7 +340,7 @@ class Prompt(KeysInOrder, MarkedField):
             self.offer(())
         elif text.startswith("/") and " " not in text and "\n" not in text and not pasted:
             self._offer_commands(text[1:])
-        elif not self._attaching.look(self.before_caret, pasted):
+        elif not self._attaching.look(before_caret(self), pasted):
             self.offer(())
 
     def _commands(self) -> dict[str, str]:

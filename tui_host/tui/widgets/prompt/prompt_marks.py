@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from textual.content import Content
 from textual.widgets import TextArea
-from textual.widgets.text_area import Edit, EditResult
-from typing_extensions import override
 
 if TYPE_CHECKING:
-    from textual.geometry import Region
-    from textual.strip import Strip
-
     from tui_host.chat.attachments import Attached
 
 FOLDED_CHARACTERS = 20_000
@@ -71,72 +64,23 @@ class Marks:
         return [value for value in values if not isinstance(value, str)]
 
 
-class MarkedField(TextArea):
-    """A text field with marks, which go as one."""
+def put_for(field: TextArea, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+    """Put a text in the place of another one; `ctrl+z` takes it back alone."""
+    field.history.checkpoint()
+    result = field.replace(text, start, end, maintain_selection_offset=False)
+    field.history.checkpoint()
+    field.move_cursor(result.end_location)
 
-    def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id, placeholder=Content(placeholder), highlight_cursor_line=False)
-        self.marks = Marks()
-        self.cursor_blink = False  # a blinking cursor repaints for ever
 
-    def whole_text(self) -> str:
-        """Return the text with all pastes unfolded."""
-        return self.marks.whole(self.text)
+def before_caret(field: TextArea) -> str:
+    """Return the caret's line up to the caret."""
+    row, column = field.cursor_location
+    return field.document[row][:column]
 
-    @property
-    def attached(self) -> Sequence[Attached]:
-        return self.marks.attached(self.text)
 
-    def put_for(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
-        """Put a text in the place of another one; `ctrl+z` takes it back alone."""
-        self.history.checkpoint()
-        result = self.replace(text, start, end, maintain_selection_offset=False)
-        self.history.checkpoint()
-        self.move_cursor(result.end_location)
-
-    def put_for_word(self, word: str, text: str) -> None:
-        """Replace a word before the caret, or insert at the caret."""
-        row, column = self.cursor_location
-        start = column - len(word) if self.before_caret.endswith(word) else column
-        self.put_for((row, start), (row, column), text)
-        self.focus()
-
-    @property
-    def before_caret(self) -> str:
-        """The caret's line up to the caret."""
-        row, column = self.cursor_location
-        return self.document[row][:column]
-
-    @override
-    def edit(self, edit: Edit) -> EditResult:
-        """Edit the text; marks are deleted whole, and never edited inside."""
-
-        def outside(place: tuple[int, int], *, after: bool) -> tuple[int, int]:
-            row, column = place
-            for mark in self.marks.within(self.document[row]) if row < self.document.line_count else ():
-                if mark.start() < column < mark.end():  # (ctrl+k names a line below the last)
-                    return row, mark.end() if after else mark.start()
-            return place
-
-        first, last = outside(edit.top, after=edit.top == edit.bottom), outside(edit.bottom, after=True)
-        return super().edit(Edit(edit.text, first, last, edit.maintain_selection_offset))
-
-    @override
-    def undo(self) -> None:
-        """Undo, after moving the caret off lines that may vanish: Textual looks for the caret too early."""
-        if self.history.undo_stack:
-            self.move_cursor((0, 0))
-            super().undo()
-
-    @override
-    def redo(self) -> None:
-        if self.history.redo_stack:
-            self.move_cursor((0, 0))
-            super().redo()
-
-    @override
-    def render_lines(self, crop: Region) -> list[Strip]:
-        # The real cursor stands at the caret too where only the layout has changed: input methods write there.
-        if self.has_focus:
-            self.app.cursor_position = self.cursor_screen_offset  # pyright: ignore[reportUnknownMemberType] - of any app
-        return super().render_lines(crop)
+def put_for_word(field: TextArea, word: str, text: str) -> None:
+    """Replace a word before the caret, or insert at the caret."""
+    row, column = field.cursor_location
+    start = column - len(word) if before_caret(field).endswith(word) else column
+    put_for(field, (row, start), (row, column), text)
+    field.focus()

@@ -98,7 +98,12 @@ class ServerOffers:
             ]
         listed, begun = self._listed(server), typed.casefold()
         alike = [resource for resource in listed if begun in f"{resource.uri}\n{resource.name}".casefold()]
-        offered = [(f"{server}:{resource.uri}", _about(resource)) for resource in alike[:MOST]]
+        offered: list[tuple[str, str]] = []
+        for resource in alike[:MOST]:
+            kind = "template: asks for its values" if resource.is_template else ""
+            name = "" if resource.name == resource.uri else resource.name
+            about = ", ".join(filter(None, (kind, name, resource.media_type, _size(resource))))
+            offered.append((f"{server}:{resource.uri}", line(about, _WORDS)))
         if listed and ":" in typed and all(resource.uri != typed for resource in listed):
             offered.append((partial, "not listed by the server"))
         return offered
@@ -113,12 +118,6 @@ class ServerOffers:
         status = self._ready().get(server)
         declared = mapping(mapping(None if status is None else status.capabilities).get("resources"))
         return [*ways, (WATCH, "and tell here when it changes")] if declared.get("subscribe") is True else ways
-
-
-def _about(resource: Resource) -> str:
-    kind = "template: asks for its values" if resource.is_template else ""
-    name = "" if resource.name == resource.uri else resource.name
-    return line(", ".join(filter(None, (kind, name, resource.media_type, _size(resource)))), _WORDS)
 
 
 def _size(resource: Resource) -> str:
