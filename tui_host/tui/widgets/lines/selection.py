@@ -86,7 +86,8 @@ def cells_in(letters: Sequence[Letters], selected: Stretch, width: int) -> tuple
         if run.is_whole:
             return (0, width) if first <= run.spot(0) < last else None
         chosen = [at for at in range(len(run.text)) if first <= run.spot(at) < last]
-        cells += [run.x + cell_len(run.text[:end]) for at in chosen for end in (at, at + 1)]
+        if chosen:
+            cells += [run.x + cell_len(run.text[:at]) for at in (chosen[0], chosen[-1] + 1)]
     return (cells[0], cells[-1]) if cells else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import wait
@@ -27,6 +28,8 @@ FIRST_SLICE = 0.01
 """Time for the first lines of a page, in seconds; they include the first screen."""
 SLICE = 0.006
 """Seconds in one tick for more lines."""
+_LONGEST = 0.04
+"""Seconds at once for the lines up to a place where the reader was, or is to go."""
 MOST = 9_999
 """Places of a search that are collected."""
 
@@ -51,8 +54,6 @@ class PageLines(SelectingView):
         self.page: Page = TextPage("", "")
         # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
         self._below: list[tuple[Page, int, int]] = []
-        self._wanted = (-1, -1)  # the keys that top and cursor are to have, once there are lines for them
-        self._placed: int | None = None  # where the reader is meanwhile, unless a person moves
         self._item: LineItem | None = None  # what is current
         self._fitted = 0
         self._is_whole = False
@@ -97,42 +98,29 @@ class PageLines(SelectingView):
         cursor = -1 if self.cursor is None else self.page.key(self.cursor)
         return self.page.key(self.top) if self.top else -1, cursor
 
-    @property
-    def _place(self) -> int | None:
-        return self.cursor if self.has_cursor else self.top
-
     def _put(self, page: Page, top: int, cursor: int) -> None:
         if type(page) is not type(self.page) or top < 0:
             self.unselect()
         self.page, self.has_cursor = page, page.has_cursor
-        if top < 0:
-            self.scroll_to(y=0, animate=False, force=True)
         self._refit(top, cursor)
 
     def _refit(self, top: int, cursor: int) -> None:
+        """Make the lines for the width, as far as the keys of top and cursor, and go there."""
         self._is_whole, self._fitted = False, self.view_width
         self.page.fit(max(1, self._fitted - self.has_cursor))
         self.page.grow(FIRST_SLICE)
+        self._grow_to(max(top, cursor))
         self.redraw()
-        if not self.has_cursor or not len(self.page):
-            self.cursor = None
-        elif cursor < 0:
-            self.cursor = self.page.line_of(0)
-        self._wanted, self._placed = (top, cursor), self._place
-        self._go_to_wanted()
-
-    def _go_to_wanted(self) -> None:
-        """Put top and cursor on their former lines, as soon as these are made, unless a person has moved."""
-        top, cursor = self._wanted if self._placed == self._place else (-1, -1)
-        if top >= 0:
-            line = self.page.line_of(top)
-            self.show_line(line, top=True)
-            top = -1 if line < len(self.page) - 1 else top
-        if cursor >= 0 and self.has_cursor:
-            self.cursor = line = self.page.line_of(cursor)
-            cursor = -1 if self.page.key(line) >= cursor else cursor
-        self._wanted, self._placed = (top, cursor), self._place
+        self.show_line(self.page.line_of(top), top=True)
+        self.cursor = self.page.line_of(max(0, cursor)) if self.has_cursor and len(self.page) else None
         self._find_item()
+
+    def _grow_to(self, key: int) -> None:
+        """Make lines until one has a key; in a very long page the nearest one has to do."""
+        until = time.perf_counter() + _LONGEST
+        while self.page.line_of(key) >= len(self.page) - 1 and time.perf_counter() < until:
+            if key < 0 or self.page.grow(SLICE) is None:
+                break
 
     def advance(self) -> None:
         """Make more lines of a long page, or all lines for a new width."""
@@ -142,7 +130,7 @@ class PageLines(SelectingView):
         self._is_whole = first is None
         if first is not None:
             self.grew() if first == self.virtual_size.height else self.redraw()
-            self._go_to_wanted()
+            self._find_item()
 
     def _enter(self, below: Below) -> None:
         """Show a page in place of the one that it was opened from."""
@@ -214,6 +202,7 @@ class PageLines(SelectingView):
 
     def go_to(self, match: Match) -> None:
         """Show a place, and make it the current one."""
+        self._grow_to(-1 if match.keys else match.start)
         line = self.page.reveal(match)
         self.redraw()
         if not self.top <= line < self.top + self.view_height:
@@ -222,9 +211,6 @@ class PageLines(SelectingView):
             self.move_cursor(line)
         else:
             self.select_text(((match.start,), (match.end,)))
-        is_made = line < len(self.page) - 1 or match.keys
-        self._wanted = (-1, -1) if is_made else (match.start, match.start)
-        self._placed = self._place
 
     # Lines.
 

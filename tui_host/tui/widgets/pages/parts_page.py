@@ -31,35 +31,28 @@ _PREVIEW = 200
 def parts_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
     """Return the parts of the row's body."""
     dialect = source.dialect(row)
-    if dialect is None:
-        words = "Unknown dialect; see Raw."
-    elif row.kind == "request":
+    if row.kind == "request" and dialect is not None:
         taken = taken_apart(source, row)
         if not isinstance(taken, str):
             return TreePage(_request_sheet(source, row, dialect, *taken), flipped)
         words = taken
-    elif row.missing or row.size > MOST:
+    elif dialect is None or row.missing or row.size > MOST:
         words = missing_words(row) if row.missing else f"{row.size:,} bytes are too many to take apart; see Raw."
+        words = words if dialect is not None else "Unknown dialect; see Raw."
     else:
         body = body_of(source, row)
-        if row.status < 400 and row.method != "GET":
+        if row.status >= 400:
+            head = head_of(source, row)
+            error = dialect.error(row.status, head.headers if head is not None else (), body.data)
+            remedy = f"\nremedy: {error.remedy}" if error.remedy else ""
+            words = f"status: {row.status}\nwhat: {error.what}{remedy}"
+            return TextPage("refusal", masked(words, body.redacted), form="headers")
+        if row.method != "GET":
             return TreePage(_response_sheet(source, row, body, dialect), flipped)
-        words = masked(_other_words(source, row, body, dialect), body.redacted)
-        return TextPage("answer", words, form="headers" if row.status >= 400 else "plain")
+        names = dialect.models(body.data)  # nobody asks a model by GET
+        words = "\n".join((f"models: {len(names):,}\n", *(line(name, 200) for name in names)))
+        words = masked(words, body.redacted) if names else "Neither a model's answer nor a list of models; see Raw."
     return TextPage("parts", words, form="plain")
-
-
-def _other_words(source: SessionSource, row: Row, body: Body, dialect: Dialect) -> str:
-    """Return a refusal or a list of models as a text."""
-    if row.status >= 400:
-        head = head_of(source, row)
-        error = dialect.error(row.status, head.headers if head is not None else (), body.data)
-        remedy = f"\nremedy: {error.remedy}" if error.remedy else ""
-        return f"status: {row.status}\nwhat: {error.what}{remedy}"
-    names = dialect.models(body.data)  # nobody asks a model by GET
-    if not names:
-        return "Neither a model's answer nor a list of models; see Raw."
-    return "\n".join((f"models: {len(names):,}\n", *(line(name, 200) for name in names)))
 
 
 # A request.
@@ -79,7 +72,7 @@ def _request_sheet(source: SessionSource, row: Row, dialect: Dialect, body: Body
     parts = _RequestParts(body, outline, {} if comparison is None else comparison.marks, marks, origins)
     lines = [parts.line(part) for part in outline.parts]
     for part in comparison.removed if comparison is not None else ():
-        key, values = f"gone/{part.key}", _values(part)
+        key, values = f"gone/{part.key}", {"bytes": part.size, "tokens": part.tokens}
         lines.append(
             SheetLine(key=key, label=_label(part), values=values, mark="-", note="no longer sent", style="note")
         )
@@ -137,7 +130,7 @@ class _RequestParts:
         return SheetLine(
             key=part.key,
             label=self._hide(f"{part.label} ({len(part.children)})" if is_group else _label(part)),
-            values=_values(part),
+            values={"bytes": part.size, "tokens": part.tokens},
             mark=change or "adapted" * bool(adapted),
             note=f"from {line(origin, 60)}" if origin and not is_group else "",
             text=None if children else text,
@@ -181,10 +174,6 @@ def _label(part: Part) -> str:
     name = part.name if part.name and part.name != part.label else ""
     label = name if name and part.kind in {"tool", "option"} else f"{part.label} {name}".rstrip()
     return f"{label}  {part.preview}".rstrip()
-
-
-def _values(part: Part) -> Mapping[str, int]:
-    return {"bytes": part.size, "tokens": part.tokens}
 
 
 # A response.
