@@ -98,7 +98,7 @@ def test_an_answer_is_made_visible_on_a_terminal_and_in_a_pipe(place: Desk) -> N
     assert place.ask("hello").out == "␛[2Jclear\n".encode()
 
 
-@pytest.mark.parametrize("words", [["--help"], ["tap", "stdio", "--help"], ["demo-model", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["tap", "stdio", "--help"]])
 def test_help_is_plain_text_also_where_colours_are_asked_for(place: Desk, words: list[str]) -> None:
     """As Python's own from 3.14 on would not be."""
     said = place.program.run(*words, env={"FORCE_COLOR": "1"})

@@ -151,21 +151,17 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     await app.until_shown("changes of the coming request since LLM 1, the request before")
     await app.press("l")
     await app.until_shown("[Bill]", "bill of the coming request")
+    # `w` leaves out a tool, then its server.
+    await app.press("1")
+    await app.until_shown("tools (", "messages (")
 
-
-async def test_w_shows_the_coming_request_without_a_tool_and_without_a_server(app: Running) -> None:
     def offered() -> int:
         screen = app.app.screen
         assert isinstance(screen, RequestScreen)
         assert screen.source is not None
         return next(screen.source.pages_of(screen.source.row))[0].data.count(b'"parameters"')
 
-    app.write("hello")
-    await app.press("ctrl+o")
-    await app.until_shown("Nothing is sent from here", "tools (", "messages (1)")
-    count = offered()
-    screen = app.app.screen
-    view = screen.query_one(Detail).view
+    count, view = offered(), app.app.screen.query_one(Detail).view
     lines = ("".join(text for text, _ in view.page.pieces(number)) for number in range(len(view.page)))
     view.move_cursor(next(number for number, line in enumerate(lines) if "tools (" in line))
     await app.press("enter", "down", "w")
