@@ -40,8 +40,6 @@ def send(app: App[int], what: str, text: str) -> None:
     notice = f"{what}: {len(text):,} characters sent to the terminal's clipboard"
     if count := hidden(text):
         notice += f", {count} hidden ones written as codes"
-    if text.endswith("\n"):
-        notice += ", with a line end"
     if len(data := shown.encode()) <= MUCH:
         app.notify(notice, markup=False, timeout=3)
         return

@@ -23,6 +23,8 @@ from tui_host.capture.json.reading import read_object
 from tui_host.capture.visible import line, tool_called
 from tui_host.chat.result_words import content_bytes, described, suggested_name
 from tui_host.errors import TuiHostError
+from tui_host.guard.file_opener import open_file
+from tui_host.host.image_decoder import Picture, decode_image
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import READ, ContentBlock
 from tui_host.servers.tool_output import read_contents, read_output
@@ -35,7 +37,6 @@ from tui_host.tui.widgets.pages.text_page import TextPage
 
 if TYPE_CHECKING:
     from tui_host.chat.conversation import CallItem
-    from tui_host.host.image_decoder import Picture
     from tui_host.servers.catalog import ToolOutput
     from tui_host.tui.screens.main_screen import MainScreen
 
@@ -145,7 +146,6 @@ class ContentsScreen(Browse):
 
     @override
     def sheet(self, key: str) -> TextPage:
-        """Show the chosen content as text; pictures wait for their key."""
         words, content = self._entries[int(key) - 1]
         self.remove_class("-picture")
         self.note(_ADVICE.get(content.kind, ""))
@@ -162,8 +162,6 @@ class ContentsScreen(Browse):
 
     async def _view(self, entry: tuple[str, ContentBlock]) -> None:
         """Draw a picture, or read the source of the server's page, which is shown as text and never run."""
-        from tui_host.host.image_decoder import decode_image
-
         (_, content), pool, environment = entry, self._host.pool, self._host.settings.environment
         view, size = self.query_one(PictureView), self.query_one(".browse-sheet").size
         red, green, blue = view.background_colors[1].rgb
@@ -202,8 +200,6 @@ class ContentsScreen(Browse):
             self.app.push_screen(SaveScreen(name, words, data, saved))  # pyright: ignore[reportUnknownMemberType]
 
     def action_open(self) -> None:
-        from tui_host.guard.file_opener import open_file
-
         if self._saved is None:
             self.note("Only a saved file is opened: s saves it first.")
             return

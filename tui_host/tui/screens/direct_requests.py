@@ -99,7 +99,6 @@ class DirectRequest:
         )
 
     def _frames(self) -> str:
-        """Return the frames of its connection while it ran, as they were sent and received."""
         count = min(5000, (self.last or self.recorder.reached) - self.first)
         return "\n\n".join(
             f"{'-->' if record.direction == 'out' else '<--'} {masked(decode(record.data), record.redacted)}"

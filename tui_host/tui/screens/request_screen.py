@@ -11,9 +11,12 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.answers.masks import masked
+from tui_host.answers.outlines import taken
 from tui_host.capture.record import Record
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
+from tui_host.host.request_preview import Without, preview_request
+from tui_host.llm.tool_names import NameTable
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.sources.live import SessionSource
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.host.request_preview import Without
     from tui_host.tui.screens.main_screen import MainScreen
 
 COMING = "coming"
@@ -63,8 +65,6 @@ class ComingSource(SessionSource):
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
-        from tui_host.llm.tool_names import NameTable
-
         pool = self._host.pool
         return NameTable.make((tool.server, tool.name) for tool in pool.tools()).known if pool is not None else {}
 
@@ -111,9 +111,6 @@ class RequestScreen(PageScreen):
         self.query_one(Detail).sync()
 
     async def _make(self) -> None:
-        from tui_host.answers.outlines import taken
-        from tui_host.host.request_preview import preview_request
-
         without, pool = self._without, self._host.pool
         words = "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
         if self._unsent:
@@ -150,8 +147,6 @@ class RequestScreen(PageScreen):
 
     def action_without(self) -> None:
         """Show the request without the tool of the current line, then without its server and each next one, then whole."""
-        from tui_host.host.request_preview import Without
-
         if (source := self.source) is None:
             return
         if self._without is None:

@@ -50,7 +50,6 @@ def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, in
 
 
 def _filtered(entry: SheetLine, words: Sequence[str]) -> SheetLine:
-    """Return a list with only the items that have all words in their label or note."""
     searched = [(child, f"{child.label}\n{child.note}".lower()) for child in entry.children]
     children = tuple(child for child, text in searched if all(word in text for word in words))
     label = f"{entry.key} ({len(children):,} of {len(entry.children):,})"
@@ -137,7 +136,6 @@ def _tool(tool: Tool, mask: Mask, tokens: int | None, *, is_off: bool) -> SheetL
 
 
 def _offered(item: Resource | OfferedPrompt, mask: Mask) -> SheetLine:
-    """Return the line of a resource, a template or a prompt, with what is said of it below."""
     words = name_of(item)
     if isinstance(item, Resource):
         facts = {"name": item.name, "description": item.description, "type": item.media_type}

@@ -8,17 +8,21 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from anyio import to_thread
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.answers.request_weights import weigh
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.visible import line
 from tui_host.chat.active_profile import offers
-from tui_host.chat.conversation import NoteItem
+from tui_host.chat.conversation import Conversation, NoteItem
+from tui_host.chat.stored_messages import Messages
 from tui_host.errors import TuiHostError
+from tui_host.host.request_preview import preview_request
 from tui_host.llm.outline import estimate_tokens
 from tui_host.servers.catalog import READ, Resource
 from tui_host.settings.save import save_switches
@@ -27,6 +31,7 @@ from tui_host.tui.questions.overlay import QuestionOverlay
 from tui_host.tui.screens.direct_requests import DirectRequest
 from tui_host.tui.screens.field_screen import FillScreen
 from tui_host.tui.screens.page_screen import Browse
+from tui_host.tui.screens.request_screen import ComingSource
 from tui_host.tui.screens.server_sheet import lists_of, name_of, offers_of, sheet_of
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import Match
@@ -148,14 +153,6 @@ class ServersScreen(Browse):
 
     async def _weigh_request(self) -> None:
         """Weigh a request such as the session's next one, but for its messages, as the Bill weighs what was sent."""
-        from anyio import to_thread
-
-        from tui_host.answers.request_weights import weigh
-        from tui_host.chat.conversation import Conversation
-        from tui_host.chat.stored_messages import Messages
-        from tui_host.host.request_preview import preview_request
-        from tui_host.tui.screens.request_screen import ComingSource
-
         blank = replace(self._session, keeper=None, messages=Messages(), conversation=Conversation())
         tokens: dict[str, dict[str, int]] = {}
         with suppress(TuiHostError):  # such as without a key: then nothing is said of tokens
@@ -171,11 +168,9 @@ class ServersScreen(Browse):
         self.view.focus()
 
     def ignores(self, event: events.Event) -> bool:
-        """Whether a key or click came too early to answer a question."""
         return self._overlay.panel is not None and self._overlay.panel.swallow(event)
 
     def _server(self) -> Server | None:
-        """Return the server under the cursor; there may be none at all."""
         return self._host.pool.server(self.current) if self._host.pool is not None and self.current else None
 
     def _requests(self) -> Sequence[DirectRequest]:
