@@ -47,6 +47,7 @@ async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_tu
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         ladder = app.inspector.ladder
         await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "Signs of the list" in app.text)
+        assert "Signs of the list" in app.lines[app.inspector.details[0].region.y]  # without a row there are no tabs
         request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
         await until(pilot, lambda: ladder.selected == request and "POST chat/completions" in app.text)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.1, direction="out", turn=0)

@@ -129,6 +129,11 @@ async def test_a_long_paste_is_a_mark_that_goes_as_one_opens_in_its_place_and_is
     assert await app.press("ctrl+t") == marks, "what looks like a mark in a paste is none"
     await app.press("enter")
     assert app.sent == [f"a{MANY}b{OTHER}few␛[2J⟨9b⟩2J⟨202e⟩"]
+    await app.press(*"one", "ctrl+j", *"two", "ctrl+j", "!", "up")
+    assert app.prompt.border_subtitle == "ctrl+u clears"
+    assert [await app.press(key) for key in ("ctrl+u", "ctrl+z")] == ["", "one\ntwo\n!"]
+    app.prompt.load_text("one")
+    assert [await app.press("ctrl+k") for _ in range(2)] == ["", ""]  # a line is deleted where none follows
 
 
 async def test_up_and_down_walk_through_the_history_and_the_draft_and_pastes_as_marks_are_kept(app: Writing) -> None:
@@ -143,15 +148,6 @@ async def test_up_and_down_walk_through_the_history_and_the_draft_and_pastes_as_
     for draft, shown in ((MANY, MANY), (MANY * 9, "[pasted: 2,692 lines, 24.3 kB]")):
         app.prompt.put(draft)
         assert (app.prompt.text, app.prompt.whole_text()) == (shown, draft)
-
-
-async def test_one_key_takes_away_all_that_is_written_and_one_brings_it_back(app: Writing) -> None:
-    await app.paste("one\ntwo\nthree")
-    await app.press("!", "up")
-    assert app.prompt.border_subtitle == "ctrl+u clears"
-    assert [await app.press(key) for key in ("ctrl+u", "ctrl+z")] == ["", "one\ntwo\nthree!"]
-    app.prompt.load_text("one")
-    assert [await app.press("ctrl+k") for _ in range(2)] == ["", ""]  # a line is deleted where none follows
 
 
 async def test_enter_runs_the_chosen_command_or_a_beginning_or_shows_what_it_may_mean(app: Writing) -> None:
