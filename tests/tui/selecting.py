@@ -40,14 +40,10 @@ class Chat(App[None]):
         super().__init__()
         self.view = Transcript(conversation)
         self.conversation = conversation
-        self.copied: list[tuple[str, str]] = []
         self.picked: list[str] = []
 
     def on_transcript_picked(self, message: Transcript.Picked) -> None:
         self.picked.append(message.text)
-
-    def on_transcript_copy_asked(self, message: Transcript.CopyAsked) -> None:
-        self.copied.append((message.what, message.text))
 
     @override
     def compose(self) -> ComposeResult:

@@ -133,17 +133,13 @@ async def change(app: Painted, pilot: Pilot[None], step: int) -> None:
     await pilot.pause()
 
 
-async def settled(app: Painted, pilot: Pilot[None]) -> None:
-    for _ in range(6):
-        await pilot.pause()
-    app.updates.clear()
-
-
 async def test_painting_piece_by_piece_paints_what_changed_and_leaves_the_screen_as_painting_it_whole() -> None:
     async with at_work(Painted(), (60, 16)) as (app, pilot):
         panes = app.panes
         panes.over.add_class("-shown")
-        await settled(app, pilot)
+        for _ in range(6):
+            await pilot.pause()
+        app.updates.clear()
         panes.left.changed(panes.left.top + 4)
         panes.header.refresh()
         await pilot.pause()
@@ -160,7 +156,9 @@ async def test_painting_piece_by_piece_paints_what_changed_and_leaves_the_screen
             assert app.cells == whole(app), f"after step {step}"
         assert len(app.updates) > 15
         panes.prompt.focus()
-        await settled(app, pilot)
+        for _ in range(6):
+            await pilot.pause()
+        app.updates.clear()
         panes.left.count += 3
         panes.left.grew()
         panes.prompt.insert("typed")

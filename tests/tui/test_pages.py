@@ -15,8 +15,6 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.kit.bodies import DIALECTS as WRITERS
-from tests.kit.bodies import User
 from tests.llm.protocols.answers import PLAIN
 from tests.tui.inspector_wires import (
     CALL,
@@ -44,8 +42,6 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Head, Place, Record, Redaction
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
-from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.text_protocol import TextProtocol
@@ -315,20 +311,6 @@ def test_every_page_is_as_it_is_kept() -> None:
         assert all(cell_len(line) <= 40 for page in pages_of(name, 40).values() for line in page.splitlines()), name
     text = "\n".join(made.values())
     assert not [words for words in ("hunter", "abcdef123456", "\x1b") if words in text]
-
-
-@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "gemini", "ollama"])
-def test_the_cause_of_a_change_is_told_in_every_dialect(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def spoken(_row: Row) -> Dialect:
-        return DIALECTS[name]
-
-    wires = Wires()
-    monkeypatch.setattr(wires, "dialect", spoken)
-    for number, (system, text) in enumerate((("at 10:31", "x"), ("at 10:32", "x"), ("at 10:32", "y"))):
-        wires.request(WRITERS[name].request([User(text)], system=system), number, exchange=f"x{number}")
-    causes = 'system prompt, changed: "10:31" -> "10:32" (a time', 'text of the user, changed: "x" -> "y"'
-    for row, cause in zip(wires.ladder.rows[1:], causes, strict=True):
-        assert cause in "\n".join(drawn(page_of("Changes", wires, row, set()), 160))
 
 
 @pytest.mark.parametrize("name", PLAIN)

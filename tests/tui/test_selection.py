@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 from typing_extensions import override
 
 from tests.tui.inspector_wires import Inspecting, a_session, a_turn
-from tests.tui.selecting import ANSWER, Chat, a_chat, drag, in_chat, marked, row_of, screen, selected, settled
+from tests.tui.selecting import ANSWER, a_chat, drag, in_chat, marked, row_of, screen, selected, settled
 from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
@@ -70,19 +70,6 @@ async def test_a_selection_stays_on_its_text_while_more_comes_and_the_width_chan
         view.scroll_to(y=0, animate=False)
         await settled(pilot, view)
         assert marked(view) == "two three|four five"
-
-
-async def test_c_copies_the_blocks_of_code_one_after_the_other() -> None:
-    chat = a_chat("One\n\n```sh\nls\n```\n\n- in a list\n\n  ```\n  a\n    b\n  ```\n")
-    async with at_work(Chat(chat), (60, 40)) as (app, pilot):
-        app.view.focus()
-        await settled(pilot, app.view)
-        await pilot.press("c", "c", "c")
-        first = ("code 1 of 2 (sh)", "ls")
-        assert app.copied == [first, ("code 2 of 2", "a\n  b"), first]
-        app.view.current = 0
-        await pilot.press("c")
-        assert len(app.copied) == 3, "the current item has no code"
 
 
 async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
