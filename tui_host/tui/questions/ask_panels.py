@@ -149,7 +149,7 @@ class FormPanel(AskPanel):
             self.say("Correct the field that is marked, then send.")
         elif unseen is not None:
             self.say("This field was not shown yet. Read it, then go on to Send.")
-            unseen.input.focus()
+            unseen.turn_to()
         else:
             self.run_worker(self._check(content))
 

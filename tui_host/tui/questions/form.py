@@ -181,6 +181,11 @@ class FieldRow(Vertical):
         trouble = [Content.styled(line(f"! {words}", 400), "$text-error")] if words else []
         self._words.update(Content("\n").join([*self._head, *trouble]))
 
+    def turn_to(self) -> None:
+        """Give the focus to the field, its label and what is wrong with it in sight."""
+        self.input.focus(scroll_visible=False)
+        self.call_after_refresh(self.scroll_visible, animate=False)
+
 
 class FormView(Vertical):
     """A form: a row for each field, or one row for all values as JSON, also where fields are too many or values have none.
@@ -226,7 +231,7 @@ class FormView(Vertical):
         except TuiHostError as error:
             wrong = next(row for row in self.rows if row.field.name == error.where)
             wrong.complain(error.what)
-            wrong.input.focus()
+            wrong.turn_to()
             return None
         return mapping(values[self.rows[0].field.name]) if self.is_whole else values
 

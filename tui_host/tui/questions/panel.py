@@ -148,11 +148,11 @@ class QuestionPanel(Container, can_focus=True):
 
     def is_again(self, asked: str, words: str) -> bool:
         """Whether something was asked for the second time. The first time say so, and begin a new quiet period."""
-        is_second = self.asked == asked
-        if not is_second:
-            self.say(words, asked)
-            self.look_again()
-        return is_second
+        if self.asked == asked:
+            return True
+        self.say(words, asked)
+        self.look_again()
+        return False
 
     def _show_corner(self) -> None:
         corner = Content(self.corner)
