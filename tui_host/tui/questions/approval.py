@@ -149,7 +149,8 @@ class Approval(QuestionPanel):
     @override
     def appeared(self) -> None:
         super().appeared()
-        if self._armed_at == inf or not self.screen.is_current:
+        # The panel may be gone by now, and another screen may cover it.
+        if self._armed_at == inf or not self.is_attached or not self.screen.is_current:
             return
         self._current.appear()
         # What stands whole in the list, with nothing else to be read before it is approved, was seen there.

@@ -184,7 +184,7 @@ class FieldRow(Vertical):
     def turn_to(self) -> None:
         """Give the focus to the field, its label and what is wrong with it in sight."""
         self.input.focus(scroll_visible=False)
-        self.call_after_refresh(self.scroll_visible, animate=False)
+        self.call_after_refresh(lambda: self.is_attached and self.scroll_visible(animate=False))
 
 
 class FormView(Vertical):

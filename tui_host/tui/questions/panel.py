@@ -178,7 +178,7 @@ class QuestionPanel(Container, can_focus=True):
     @property
     def is_here(self) -> bool:
         """Whether the focus is in the panel; Textual's `has_focus` comes later than the keys that the focus brings."""
-        focused = self.screen.focused
+        focused = self.screen.focused if self.is_attached else None
         return focused is not None and self in focused.ancestors_with_self
 
     @property
