@@ -95,7 +95,7 @@ class Approval(QuestionPanel):
         self._arguments = Arguments(self._seen)
         super().__init__(self._arguments, self._key_rows)
         self._session, self._host, self._source, self._mask = session, host, source, mask_of(host)
-        self._current = session.open_questions()[0]
+        self.current = session.open_questions()[0]
         self._left: Sequence[Question] = ()  # the open questions
         self._room = Size(0, 0)
         self._edits: dict[str, bytes] = {}  # edited arguments by call
@@ -124,23 +124,23 @@ class Approval(QuestionPanel):
             self._left, self._room = left, room
             for name, lines in (("-low", LOW_LINES), ("-tiny", TINY_LINES)):
                 self.set_class(0 < room.height < lines or 0 < room.width < SMALLEST_CELLS, name)
-            self._draw() if self._current.open else self._turn_to_next()
+            self._draw() if self.current.open else self._turn_to_next()
         self._arguments.tell_rest()
         super().look()
 
     def _turn_to_next(self) -> None:
         """Ask about the next open question after the current one, else about the first; the panel goes once none is left."""
         questions, self._left = self._session.questions, self._session.open_questions()
-        start = questions.index(self._current) if self._current in questions else 0
+        start = questions.index(self.current) if self.current in questions else 0
         around = [*questions[start:], *questions[:start]]
-        self._turn_to(next((question for question in around if question.open), self._current))
+        self._turn_to(next((question for question in around if question.open), self.current))
 
     def _turn_to(self, question: Question, words: str = "") -> None:
-        if question is not self._current:
+        if question is not self.current:
             self._shows = ""
         if self._writes:
             self.focus()
-        self._current, self._writes, self.first_field = question, "", self
+        self.current, self._writes, self.first_field = question, "", self
         self.remove_class("-writing")
         self.say(words)
         self._draw()
@@ -152,7 +152,7 @@ class Approval(QuestionPanel):
         # The panel may be gone by now, and another screen may cover it.
         if self._armed_at == inf or not self.is_attached or not self.screen.is_current:
             return
-        self._current.appear()
+        self.current.appear()
         # What stands whole in the list, with nothing else to be read before it is approved, was seen there.
         for waiting in self._listed if len(self._left) > 1 and not self.has_class("-tiny") else ():
             _, is_whole, _ = self._row_of(waiting, self._head.size.width)
@@ -166,7 +166,7 @@ class Approval(QuestionPanel):
     # What is shown.
 
     def _draw(self) -> None:
-        question, left = self._current, self._left
+        question, left = self.current, self._left
         if not question.open:
             return
         count = f"  {left.index(question) + 1} of {len(left)}" if len(left) > 1 else ""
@@ -204,12 +204,12 @@ class Approval(QuestionPanel):
     def _listed(self) -> Sequence[Question]:
         """The calls that stand in the list; the current one is always among them."""
         most = 2 if self.has_class("-low") else 4
-        current = self._left.index(self._current) if self._current in self._left else 0
+        current = self._left.index(self.current) if self.current in self._left else 0
         return self._left[max(0, current - most + 1) :][:most]
 
     def _row_of(self, question: Question, width: int) -> tuple[Content, bool, str]:
         """Return a call's line, whether its arguments stand there whole, and the server's claim if it has no room there."""
-        tool, is_current = question.request.tool, question is self._current
+        tool, is_current = question.request.tool, question is self.current
         name = clip(tool_name(tool.server, tool.name), width - 2)
         room = width - 3 - cell_len(name)
         shown, is_whole = "", room >= 0
@@ -230,8 +230,8 @@ class Approval(QuestionPanel):
         rows = [self._row_of(waiting, width)[0] for waiting in self._listed]
         if self._shows == "description" or self.has_class("-tiny"):
             return rows
-        claim, most = self._row_of(self._current, width)[2], 1 if self.has_class("-low") else 3
-        return [*rows, *paragraphs(self._text_of(self._current, claim, 8 * width), width, most=most)]
+        claim, most = self._row_of(self.current, width)[2], 1 if self.has_class("-low") else 3
+        return [*rows, *paragraphs(self._text_of(self.current, claim, 8 * width), width, most=most)]
 
     def _text_of(self, question: Question, claim: str = "", limit: int | None = None) -> str:
         """Return changes of the definition, a claim that has no room elsewhere, and the server's description, cut to `limit`."""
@@ -251,7 +251,7 @@ class Approval(QuestionPanel):
         if self.has_class("-tiny"):
             return "Too small; n rejects."
         # What is being written may be something else than what the notices are about.
-        notices = () if self._writes else self._notices(self._current)
+        notices = () if self._writes else self._notices(self.current)
         return "\n".join(filter(None, (self.words, *notices)))
 
     def _notices(self, question: Question) -> Iterator[str]:
@@ -285,7 +285,7 @@ class Approval(QuestionPanel):
             if all(widget in own for widget in self.screen.focus_chain):
                 keys["look"] = "f2"  # the inspector is not on the screen
             effects = {} if self.has_class("-low") else dict(EFFECTS)
-            if effects and self._current.later:
+            if effects and self.current.later:
                 effects["all"] = "all of these"
             for group in KEY_GROUPS[1:2] if self.has_class("-tiny") else KEY_GROUPS:
                 groups.append([(keys[name], effects.get(name, name)) for name in group.split() if name in keys])
@@ -302,8 +302,8 @@ class Approval(QuestionPanel):
     # Looking.
 
     def action_step(self, step: int) -> None:
-        if self._current in self._left and len(self._left) > 1:
-            self._turn_to(self._left[(self._left.index(self._current) + step) % len(self._left)])
+        if self.current in self._left and len(self._left) > 1:
+            self._turn_to(self._left[(self._left.index(self.current) + step) % len(self._left)])
 
     def action_show(self, what: Literal["raw", "description"]) -> None:
         self._shows = "" if self._shows == what else what
@@ -313,7 +313,7 @@ class Approval(QuestionPanel):
 
     def action_approve(self, key: Literal["y", "A", "Y"]) -> None:
         """Approve the call, its tool, or all that remain, once the arguments were shown to their end; else show the end."""
-        question, left = self._current, self._left
+        question, left = self.current, self._left
         unseen = [waiting for waiting in left if self._key_of(waiting) not in self._seen]
         name = line(tool_name(question.request.tool.server, question.request.tool.name), 200)
         again = (
@@ -341,17 +341,17 @@ class Approval(QuestionPanel):
             self._turn_to_next()
 
     def action_no(self) -> None:
-        self._current.reject()
+        self.current.reject()
         self._turn_to_next()
 
     def action_back(self) -> None:
         """Go back to the arguments, or take back an asked `A`; else ask once, then reject the call and stop the turn."""
         if self._writes or self.asked == "A":
-            self._turn_to(self._current)
+            self._turn_to(self.current)
         elif self._shows == "description":
             self.action_show("description")
         elif self.is_again("escape", "escape again: reject and stop the turn"):
-            self._current.reject(stop=True)
+            self.current.reject(stop=True)
             self._turn_to_next()
 
     # Writing.
@@ -360,10 +360,10 @@ class Approval(QuestionPanel):
         """Open the field for the arguments, the caret at their first value, or for a reason."""
         text, words = "", "Why not? The model will read this."
         if what == "edit":
-            arguments, words = self._key_of(self._current)[1].decode(), ""
+            arguments, words = self._key_of(self.current)[1].decode(), ""
             if self._mask.found(arguments):
                 told = "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
-                self._turn_to(self._current, told)
+                self._turn_to(self.current, told)
                 return
             text = pretty(json.loads(arguments))
             if visible(text) != text:  # as JSON escapes, which are equal in value
@@ -381,7 +381,7 @@ class Approval(QuestionPanel):
 
     def on_finished(self, event: Finished) -> None:
         event.stop()
-        question, text = self._current, self._field.text
+        question, text = self.current, self._field.text
         if self._writes == "reason":
             question.reject(text.replace("\n", " ").strip())
             self._turn_to_next()
@@ -393,7 +393,7 @@ class Approval(QuestionPanel):
 
     async def _check(self, question: Question, text: str, edited: Mapping[str, JSON]) -> None:
         misfits = await self._host.misfits(question.request.tool.schema, edited)
-        if self._current is not question or self._writes != "edit" or self._field.text != text:
+        if self.current is not question or self._writes != "edit" or self._field.text != text:
             return  # it was left or changed meanwhile
         if misfits:
             self.say(f"! {self._told(misfits)}")

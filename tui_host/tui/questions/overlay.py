@@ -48,6 +48,8 @@ class QuestionOverlay:
         self.login = logins[0] if logins and self._defers_logins else None
         asks = [ask for ask in self._asks.of(session) if ask not in logins or not self._defers_logins]
         is_staying = bool(session.open_questions())
+        if isinstance(self.panel, Approval) and asks:  # a server's question comes before the calls of the next step
+            is_staying = self.panel.current.open
         if isinstance(self.panel, AskPanel):
             panel, ask = self.panel, self.panel.ask
             # One that nobody waits for any more stays if it was written in: keys meant for it must not reach the prompt.
