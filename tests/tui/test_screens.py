@@ -26,9 +26,7 @@ from tui_host.chat.conversation import NoteItem
 from tui_host.settings.paths import documents
 from tui_host.settings.save import STATE_FILE
 from tui_host.tui.keys import ACTIONS
-from tui_host.tui.screens.field_screen import FieldScreen
 from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen, DocumentView, places
-from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.screens.sessions_screen import HELD_SECONDS
@@ -285,14 +283,8 @@ def having(backend: KeyringBackend) -> Generator[None]:
 
 
 async def on_model_screen(app: Running, words: str) -> None:
-    await app.press("f4")
-    await until_on(app, ModelScreen)
+    await opened(app, "f4")
     await app.type(words)
-
-
-async def until_on(app: Running, kind: type[object]) -> None:
-    await app.until(lambda: isinstance(app.app.screen, kind) and app.app.screen.query(Input))
-    await app.pilot.pause()
 
 
 async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgotten(
@@ -314,12 +306,11 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
         await app.until_shown("the system's keyring is locked (KeyringLocked")
         assert KEY not in app.text
     await app.press("escape")
-    await until_on(app, ModelScreen)
+    await app.until_shown("Model, tool protocol", "GROQ_API_KEY is not set")
     with having(keyrings.Kept()):
         app.app.screen.query_one(Input).value = "deepseek/d"
         await app.until_shown("> ○ deepseek/deepseek-chat")
         await app.press("enter")
-        await until_on(app, FieldScreen)
         await app.until_shown("Key of DeepSeek", "under tui-host and deepseek; into no file")
         await app.press("enter")
         await app.until_shown("the field is empty")
@@ -347,13 +338,12 @@ async def test_options_and_profiles_are_set_shown_sent_and_unset(app: Running) -
     await on_model_screen(app, "temp")
     await app.until_shown("Options", "temperature", "not sent: the provider's own default")
     await app.press("enter")
-    await until_on(app, FieldScreen)
+    await app.until_shown("temperature for fast/openai, this session")
     await app.type("warm")
     await app.press("enter")
     await app.until_shown("not a number")
     app.app.screen.query_one(Input).value = "0.25"
     await app.press("enter")
-    await until_on(app, ModelScreen)
     await app.until_shown("for this session", "0.25")
     await app.press("escape")
     await app.send("hello")
@@ -361,7 +351,7 @@ async def test_options_and_profiles_are_set_shown_sent_and_unset(app: Running) -
     assert json.loads(app.bodies("llm", "out")[-1])["temperature"] == 0.25
     await on_model_screen(app, "temp")
     await app.press("enter")
-    await until_on(app, FieldScreen)
+    await app.until_shown("temperature for fast/openai, this session")
     app.app.screen.query_one(Input).value = ""
     await app.press("enter")
     await app.until_shown("not sent: the provider's own default")

@@ -69,20 +69,20 @@ class PageScreen(Screen[None]):
         else:
             super()._forward_event(event)
 
-    def _let_go(self) -> None:
-        held, self._held = self._held, None
-        for event in held or ():
-            (self.focused or self)._forward_event(event)  # noqa: SLF001 - ours too: a screen is a widget
-
     @override
     def compose(self) -> ComposeResult:
+        def let_go() -> None:
+            held, self._held = self._held, None
+            for event in held or ():
+                (self.focused or self)._forward_event(event)  # noqa: SLF001 - ours too: a screen is a widget
+
         heading = StatusLine(id="page-heading")
         heading.say(Content(self._heading))
         yield heading
         yield from self.body()
         yield Static(id="page-note", markup=False)
         yield Static(id="page-keys")
-        self.call_after_refresh(self._let_go)
+        self.call_after_refresh(let_go)
 
     def body(self) -> Sequence[Widget]:
         """Return the widgets between heading and keys. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""

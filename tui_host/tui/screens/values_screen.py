@@ -38,11 +38,11 @@ class ValuesScreen(Browse):
 
     @override
     def on_mount(self) -> None:
-        self.start(self._read)
+        async def read() -> None:
+            await self._source.caught_up()
+            self._origins = await asyncio.wrap_future(in_thread(self.origins))
 
-    async def _read(self) -> None:
-        await self._source.caught_up()
-        self._origins = await asyncio.wrap_future(in_thread(self.origins))
+        self.start(read)
 
     def origins(self) -> Sequence[ValueOrigin]:
         """Return the values of the last recorded answer of the step, those from nowhere first."""
