@@ -8,15 +8,13 @@ from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TypeAlias
 
 from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import UNKNOWN_TIME, Lane, RowTable
 from tui_host.capture.ladder.sections import Sections
+from tui_host.tui.widgets.lines.selection import Spot
 
 SESSION = -1  # the item of the session's own heading, above all others
-Spot: TypeAlias = tuple[int, ...]
-"""Section, time and number of an item: items are in this order, also when lines are added."""
 _BLOCK_ROWS = 256  # rows between two looks at the clock
 
 
@@ -94,6 +92,7 @@ class LadderIndex:
         return self._times[number], number
 
     def spot(self, item: int) -> Spot:
+        """Return section, time and number: items are in this order, also when lines are added."""
         return self.home_of(item), *(self._order(item) if item >= 0 else (-1, -1))
 
     def line_at(self, spot: Spot) -> int:

@@ -29,7 +29,6 @@ from tui_host.tui.widgets.inspector.index import SESSION, heading_of
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.inspector.title import legend
 from tui_host.tui.widgets.key_order import KeysInOrder
-from tui_host.tui.widgets.pages.page_lines import PageLines
 
 NARROW = 40  # width in columns that a detail needs beside another one
 _LOW = 20  # height in lines of an inspector in which two details are not one above the other
@@ -227,17 +226,14 @@ class Inspector(Container):
                 shown[0].view.focus()
 
     def current_source(self) -> tuple[str, str]:
-        """Return the text for `ctrl+c`: of the focused detail, else the selected lines, else the selected row's bytes."""
-        for detail in self.details:
-            if detail.has_focus_within:
-                return detail.view.current_source
+        """Return the text for `ctrl+c`, where no detail has the focus: the selected lines, else the selected row's bytes."""
         row, lines = self.ladder.selected, self.ladder.selected_source()
         if lines is not None or row is None or self._source is None:
             return lines or ("", "")
         return what_of(row), body_of(self._source, row).text
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        self.ladder.following &= not isinstance(event.widget, PageLines)
+        self.ladder.following &= all(event.widget is not detail.view for detail in self.details)
         self.sync()
 
     def action_split(self) -> None:

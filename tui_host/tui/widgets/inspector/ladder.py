@@ -74,9 +74,6 @@ class LadderView(SelectingView):
         self._revision = -1
         self._drawn_with: object = None  # what all lines depend on
 
-    def on_unmount(self) -> None:
-        self.row_filter.is_stopped = True
-
     def on_hide(self, event: events.Hide) -> None:
         """Keep the focus: an empty list is hidden, but its keys still work."""
         event.prevent_default()
@@ -131,11 +128,11 @@ class LadderView(SelectingView):
 
     def filter(self, text: str) -> None:
         """Show only matching rows; an empty filter shows all. A matching selected row stays selected."""
-        source, before, index = self._source, self.row_filter, self._index
+        before, index = self.row_filter, self._index
         seen = index.rows(self.top, self.top + self.view_height)
         first = seen if self.selected is None else [self.selected.number, *seen]
         new = RowFilter(self._facts, text, len(index.homes), first)
-        if source is None or new.reading.query == before.reading.query:  # such as a blank or an unfinished term more
+        if new.reading.query == before.reading.query:  # such as a blank or an unfinished term more
             before.text, before.reading = text, new.reading
             return
         before.is_stopped, self.row_filter = True, new
@@ -145,7 +142,7 @@ class LadderView(SelectingView):
         self._draw_anew()
         if self._work is not None:
             wait((self._work,), _SOON_SECONDS)  # it gives up for this filter
-        self._read(source)
+        self.sync()
 
     def select(self, item: int) -> bool:
         """Select a row, in an open section, or a heading; False where the filter hides it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from tui_host.capture.http.exchange_end import EMPTY
 from tui_host.capture.ladder.row import Row
@@ -78,28 +77,23 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
     return RowFacts(words=words, tokens=answer.token_words, count=answer.tokens, texts=texts)
 
 
-class _Reading(NamedTuple):
-    facts: RowFacts
-    state: tuple[int, str]  # the row's length and links, on which the facts depend
-    due: float  # when a growing body may be read again
-
-
 class FactsReader:
     """Reads the facts of rows in the list's thread, and keeps them; the screen's thread only asks what is known."""
 
     def __init__(self) -> None:
-        self._readings: dict[int, _Reading] = {}
+        # Facts, the row's length and links, on which they depend, and when a growing body may be read again.
+        self._readings: dict[int, tuple[RowFacts, tuple[int, str], float]] = {}
 
     def known(self, row: Row) -> RowFacts:
-        return self._readings[row.number].facts if row.number in self._readings else NOTHING
+        return self._readings[row.number][0] if row.number in self._readings else NOTHING
 
     def is_due(self, row: Row) -> bool:
         """Whether a row is to be read: a growing one not each time that it grows."""
         reading = self._readings.get(row.number)
         if reading is None:
             return _is_of_model(row)
-        is_patient = row.state == "open" and time.perf_counter() < reading.due
-        return not is_patient and reading.state != (row.last_seq, row.words)
+        _, state, due = reading
+        return state != (row.last_seq, row.words) and (row.state != "open" or time.perf_counter() >= due)
 
     def read(self, source: SessionSource, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
         """Read the facts of a row, those for the list once while it stays as it is. Bytes that cannot be read have none."""
@@ -115,7 +109,7 @@ class FactsReader:
         if wanted is None:
             ended = time.perf_counter()
             due = ended + max(_SHORTEST_PAUSE_SECONDS, _PATIENCE * (ended - began))
-            self._readings[row.number] = _Reading(facts, state, due)
+            self._readings[row.number] = facts, state, due
             if len(self._readings) > _REMEMBERED_ROWS:
                 del self._readings[next(iter(self._readings))]
         return facts
