@@ -26,7 +26,7 @@ from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
 from tui_host.tui.widgets.pages.tree_page import Page
 
-CALL_ID = "s.1.1.1"
+CALL_ID, APPROVED = "s.1.1.1", "approved once, by you, after 2.5 s"
 TOOL: JSON = {
     "type": "function",
     "function": {"name": "math__multiply", "description": "Multiply two numbers.", "parameters": {"type": "object"}},
@@ -97,13 +97,9 @@ class Wires(SessionSource):
         self._mask = mask
 
     def append(self, draft: Record, at: float) -> Record:
-        record = replace(
-            draft,
-            capture="c1",
-            seq=len(self.records) + 1,
-            time_ns=1_700_000_000_000_000_000 + round(at * 1e9),
-            mono_ns=5_000_000_000 + round(at * 1e9),
-        )
+        seq, passed_ns = len(self.records) + 1, round(at * 1e9)
+        times = {"time_ns": 1_700_000_000_000_000_000 + passed_ns, "mono_ns": 5_000_000_000 + passed_ns}
+        record = replace(draft, capture="c1", seq=seq, **times)
         self.records.append(record)
         self._feed([record])
         return record
@@ -169,14 +165,7 @@ class Wires(SessionSource):
         data = rpc(method="notifications/message", params={"level": "info", "data": f"n {number}"})
         return self.frame(data, at, direction="in", turn=0)
 
-    def decision(
-        self,
-        at: float,
-        words: str = "approved once, by you, after 2.5 s",
-        *,
-        call: str = CALL_ID,
-        tool: str = "multiply",
-    ) -> Row:
+    def decision(self, at: float, words: str = APPROVED, *, call: str = CALL_ID, tool: str = "multiply") -> Row:
         data: JSON = {"server": "math", "tool": tool, "asked": {"a": 6, "b": 5}, "words": words}
         place = Place(session="s", turn=1, step=1, call=call)
         return self.row(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
