@@ -237,6 +237,7 @@ class Inspector(Container):
         self.sync()
 
     def action_split(self) -> None:
+        self._arrange()  # the tab may have changed just now
         if len(self._shown) == 1:
             self._is_flipped = not self._is_flipped
         else:
