@@ -146,7 +146,8 @@ class SessionsScreen(Browse):
     @override
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        self._doomed, self._progress = "", ""
+        self._progress = ""
+        self._keep()
         self.start(partial(self._search, self.typed), exclusive=True, group="records")
 
     async def _read(self, words: str) -> None:
