@@ -182,16 +182,6 @@ async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(be
     assert all("The exact form is" in texts(at, number)[-1][1] for number in (1, 2, 3))
 
 
-async def test_a_model_that_goes_round_in_circles_is_told_so_and_then_stopped(bench: Make) -> None:
-    async with bench.hearing(says(CALL), yes=True, protocol="cherry") as at:
-        result = await at.ask(ASKED)
-
-    assert (result.stop, result.steps, len(at.pool.sent)) == ("error", 4, 3)
-    assert "3 times in a row" in texts(at, 3)[-1][1]
-    assert result.error is not None
-    assert "4 times in a row" in result.error.what
-
-
 async def test_a_resource_is_asked_for_decided_and_told_as_a_call_is(bench: Make) -> None:
     wanted = "<access_mcp_resource>\n<server_name>math</server_name>\n<uri>math://table</uri>\n</access_mcp_resource>"
     table = Resource(uri="math://table", name="Table", description="a picture")

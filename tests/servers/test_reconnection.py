@@ -33,7 +33,7 @@ async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and
         assert [uri for uri, _ in running.status("sdk").subscriptions] == ["note://one"]
 
 
-@pytest.mark.parametrize("end", [{"exit": 1}, {"exit": 0}, {"close": 1}])
+@pytest.mark.parametrize("end", [{"exit": 1}, {"close": 1}])
 async def test_a_program_that_ends_at_the_probe_is_started_again_with_initialize(end: dict[str, object]) -> None:
     script = {"tools": [tool("echo")], "on": {"server/discover": [end]}}
     async with started(scripted("old", script)) as running:
@@ -63,7 +63,7 @@ async def test_a_program_that_keeps_exiting_is_given_up_and_a_wrong_command_is_t
         assert told[-1] == ("bad", "given up")
 
 
-@pytest.mark.parametrize(("kind", "mode"), [("http", "auto"), ("http", "legacy"), ("sse", "auto")])
+@pytest.mark.parametrize(("kind", "mode"), [("http", "auto"), ("sse", "auto")])
 async def test_a_server_behind_a_url_that_went_away_is_found_again(kind: str, mode: str) -> None:
     port = unused_port()
     with listening(kind, port) as (url, process):

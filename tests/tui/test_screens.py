@@ -112,19 +112,10 @@ async def opened(app: Running, key: str) -> PageScreen:
 
 
 async def choose_server(app: Running, name: str) -> None:
-    await app.press("home")
-    await app.until(lambda: current(app) == "math")
-    while current(app) != name:
-        before = current(app)
-        await app.press("down")
-        await app.until(lambda before=before: current(app) != before)
-    await app.until(lambda: shown(app).query_one(PageLines).page.source[0].startswith(name))
-
-
-def current(app: Running) -> str:
     screen = shown(app)
     assert isinstance(screen, ServersScreen)
-    return screen.current
+    screen.list_again(name)
+    await app.until(lambda: screen.view.page.source[0].startswith(name))
 
 
 async def open_lines(app: Running, label: str) -> None:

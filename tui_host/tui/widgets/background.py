@@ -15,7 +15,6 @@ class Covered:
     """
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """The background."""
         assert isinstance(self, Widget)  # noqa: S101 - see above
         strip = Strip.blank(crop.width, self.rich_style)
         for line_filter in self.get_line_filters():
