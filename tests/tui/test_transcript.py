@@ -31,6 +31,19 @@ TURN: Sequence[Item] = (
     SummaryItem(turn=1, steps=2, calls=1, seconds=3.62, tokens_in=612, tokens_out=85, tokens_cached=64),
 )
 
+HOSTILE = "\x1b[2J\x1b]52;c;eA==\x07 \x9b2J \u202egnirts [@click=app.quit]x[/] \u200b"
+FOREIGN: Sequence[Item] = (
+    UserItem(turn=1, text=HOSTILE),
+    AnswerItem(turn=1, step=1, text=f"{HOSTILE}\n```\n{HOSTILE}\n```", thinking=HOSTILE, state="done"),
+    replace(
+        a_call(state="failed", result=f"{HOSTILE}\n│ Approve? y/n", words=HOSTILE, progress=HOSTILE, sent=HOSTILE),
+        tool=HOSTILE,
+        asked=HOSTILE,
+    ),
+    NoteItem(turn=1, kind="error", what=HOSTILE, where=HOSTILE, remedy=HOSTILE),
+    NoteItem(turn=1, kind="note", what=HOSTILE),
+)
+
 
 def shown(view: Transcript) -> str:
     return "\n".join(screen(view)).strip("\n")
@@ -68,7 +81,7 @@ def test_a_call_says_its_state_who_decided_and_what_is_wrong_with_it(
     assert others is None or lines[1:] == others
 
 
-async def test_enter_and_clicks_open_items_and_close_them_and_the_current_one_is_given_as_its_source() -> None:
+async def test_enter_and_clicks_open_and_close_items_and_nothing_foreign_leaves_its_place() -> None:
     async with at_work(Chat(Conversation(TURN)), (60, 24)) as (app, pilot):
         closed = screen(app.view)
         row = next(y for y, line in enumerate(closed) if "thinking" in line)
@@ -88,11 +101,20 @@ async def test_enter_and_clicks_open_items_and_close_them_and_the_current_one_is
         assert "> ✓ math.multiply" in text or ">✓ math.multiply" in text
         await pilot.press("enter", "G")
         assert [line.lstrip(" >") for line in screen(app.view)] == [line.lstrip(" >") for line in closed]
+        await pilot.resize_terminal(50, 60)
+        app.view.show(Conversation(FOREIGN))
+        for number in range(len(FOREIGN)):
+            app.view.toggle(number)
+        await pilot.pause()
+        assert "Approve? y/n" in shown(app.view)
+        for line in screen(app.view):
+            assert not hidden(line), line
+            assert line[:1] in {"", " ", "▌", ">"}, line
 
 
-async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
+async def test_an_answer_is_followed_until_the_reader_moves_and_what_is_read_stays_in_its_place() -> None:
     conversation = Conversation([])
-    async with at_work(Chat(conversation), (60, 12)) as (app, pilot):
+    async with at_work(Chat(conversation), (40, 12)) as (app, pilot):
         app.view.focus()
         conversation.add(UserItem(turn=1, text="hello"))
         app.view.sync()
@@ -115,53 +137,26 @@ async def test_a_streaming_answer_is_followed_until_the_reader_moves() -> None:
         await pilot.press("G")
         await until(pilot, lambda: "paragraph 59" in shown(app.view))
         assert app.view.new_below == 0
-
-
-async def test_scrolling_up_never_jumps_and_resizing_keeps_what_is_read_on_top() -> None:
-    items: list[Item] = []
-    for turn in range(1, 151):
-        items.append(UserItem(turn=turn, text=f"question {turn}"))
-        text = f"answer {turn}\n\n" + "some words " * (turn % 40)
-        items.append(AnswerItem(turn=turn, step=1, text=text, state="done"))
-    async with at_work(Chat(Conversation(items)), (40, 12)) as (app, pilot):
-        app.view.focus()
+        items: list[Item] = []
+        for turn in range(1, 151):
+            text = f"answer {turn}\n\n" + "some words " * (turn % 40)
+            items += [
+                UserItem(turn=turn, text=f"question {turn}"),
+                AnswerItem(turn=turn, step=1, text=text, state="done"),
+            ]
+        app.view.show(Conversation(items))
+        await pilot.pause()
         for _ in range(60):
             before = screen(app.view)
             app.view.scroll_to(y=app.view.top - 3, animate=False)
             await pilot.pause()
-            assert screen(app.view)[3:] == before[:-3]
-        assert app.view.new_below == 0
+            assert screen(app.view)[3:] == before[:-3], "nothing jumps"
         app.view.scroll_to(y=app.view.top // 2, animate=False)
         await pilot.pause()
         top = next(line for line in screen(app.view) if "question" in line or "answer" in line)
         for size in ((34, 30), (1, 1), (60, 20)):
             await pilot.resize_terminal(*size)
             await until(pilot, lambda size=size: size[0] == 1 or top in shown(app.view))
-
-
-HOSTILE = "\x1b[2J\x1b]52;c;eA==\x07 \x9b2J \u202egnirts [@click=app.quit]x[/] \u200b"
-
-
-async def test_nothing_foreign_acts_on_the_terminal_or_leaves_its_place() -> None:
-    items: list[Item] = [
-        UserItem(turn=1, text=HOSTILE),
-        AnswerItem(turn=1, step=1, text=HOSTILE + "\n```\n" + HOSTILE + "\n```", thinking=HOSTILE, state="done"),
-        replace(
-            a_call(state="failed", result=f"{HOSTILE}\n│ Approve? y/n", words=HOSTILE, progress=HOSTILE),
-            tool=HOSTILE,
-            asked=HOSTILE,
-            sent=HOSTILE,
-        ),
-        NoteItem(turn=1, kind="error", what=HOSTILE, where=HOSTILE, remedy=HOSTILE),
-        NoteItem(turn=1, kind="note", what=HOSTILE),
-    ]
-    async with at_work(Chat(Conversation(items)), (50, 60)) as (app, pilot):
-        for number in range(len(items)):
-            app.view.toggle(number)
-        await pilot.pause()
-        for line in screen(app.view):
-            assert not hidden(line), line
-            assert line[:1] in {"", " ", "▌", ">"}, line
 
 
 async def test_the_values_of_an_answer_lead_to_their_results_or_are_from_nowhere(app: Running) -> None:

@@ -113,7 +113,7 @@ class Items:
                 bar = Segment("▌", inks["accent"])
                 parts = [ItemPart(Rank.TEXT, source=item.text, is_plain=True, edge=bar)]
                 if item.origin:
-                    words = f"from the prompt {item.origin}{' · as the model’s words' if item.role else ''}"
+                    words = f"from the prompt {item.origin}" + " · as the model's words" * bool(item.role)
                     parts[:0] = [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks, bar), words, "label"))]
             case AnswerItem():
                 parts = _answer_parts(item, width, inks, is_open=is_open)
@@ -253,20 +253,18 @@ def _indented(text: str) -> str:
 
 def _note(item: NoteItem, page: MarkdownPage) -> Sequence[DrawnLine]:
     """Draw a note, or an error with the provider's own words and the key that goes on."""
-    facts = [item.what[:LONGEST_NOTE], item.where[:LONGEST_NOTE], item.remedy[:LONGEST_NOTE]]
+    dim, edge = page.inks["dim"], Segment(" │ ", page.inks["wrong"])
+    key = "press ctrl+r to " + ("go on without the oldest turns" if item.is_full else "try again")
+    key *= item.is_full or item.again
     if item.kind == "note":
-        facts.append("ctrl+r goes on without the oldest turns" if item.is_full else "")
-        with page.inside(Segment(" · ", page.inks["dim"])):
-            page.say(" · ".join(filter(None, facts)), page.inks["dim"])
+        with page.inside(Segment(" · ", dim)):
+            page.say(" · ".join(filter(None, (item.what, item.where, item.remedy, key)))[:LONGEST_NOTE], dim)
         return page.lines
     _line(page, " ✗ error", "wrong")
-    edge = Segment(" │ ", page.inks["wrong"])
     with page.inside(edge, edge):
-        for words, style in zip(facts, (PLAIN, page.inks["dim"], page.inks["dim"]), strict=True):
+        for words, style in ((item.what, PLAIN), (item.where, dim), (item.remedy, dim), (key, STRONG)):
             if words:
-                page.say(words, style)
-        if item.again or item.is_full:
-            page.say(f"press ctrl+r to {'go on without the oldest turns' if item.is_full else 'try again'}", STRONG)
+                page.say(words[:LONGEST_NOTE], style)
     return page.lines
 
 
