@@ -216,7 +216,7 @@ async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_quest
     await app.until_asked()
     assert app.focused is app.approval
     await resize(app, NARROW)
-    await app.until_shown("Approve 1 call?", '"b": 2', "all shown", "y/a once", "esc esc stop the turn")
+    await app.until_shown("Approve 1 call?", '"b": 2', "all shown", "y/a once", "esc esc stop")
     await app.decide("y")
     await app.until_idle()
     assert app.focused is app.prompt

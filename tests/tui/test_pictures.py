@@ -35,7 +35,7 @@ def colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-async def test_the_main_view(tmp_path: Path) -> None:
+async def test_the_main_view_and_the_inspector_alone(tmp_path: Path) -> None:
     async with still(tmp_path, size=BIG) as app:
         app.a_whole_turn()
         await app.until_shown("6 × 5 = 30", "+2 messages", "approved once")
@@ -44,6 +44,14 @@ async def test_the_main_view(tmp_path: Path) -> None:
         await app.looks_like("main-80x24")
         await app.resize(*SMALL)
         await app.looks_like("main-60x20")
+        await app.resize(*BIG)
+        await app.until_shown("6 × 5 = **30**", "+2 messages")
+        await app.press("f2", "k")
+        await app.looks_like("inspector-140x45", colours=True)
+        await app.resize(*USUAL)
+        await app.looks_like("inspector-80x24")
+        await app.press("vertical_line")
+        await app.looks_like("inspector-relative-80x24")
 
 
 async def test_the_approval(tmp_path: Path) -> None:
@@ -55,18 +63,6 @@ async def test_the_approval(tmp_path: Path) -> None:
         await app.looks_like("approval-80x24")
         await app.resize(*SMALL)
         await app.looks_like("approval-60x20")
-
-
-async def test_the_inspector(tmp_path: Path) -> None:
-    async with still(tmp_path, size=BIG) as app:
-        app.a_whole_turn()
-        await app.until_shown("6 × 5 = **30**", "+2 messages")
-        await app.press("f2", "k")
-        await app.looks_like("inspector-140x45", colours=True)
-        await app.resize(*USUAL)
-        await app.looks_like("inspector-80x24")
-        await app.press("vertical_line")
-        await app.looks_like("inspector-relative-80x24")
 
 
 async def test_the_servers(tmp_path: Path) -> None:

@@ -52,7 +52,6 @@ PARAMETERS: tuple[tuple[type, str, list[str]], ...] = (
     (App, "panic", ["self", "renderables"]),
     (MessagePump, "_close_messages_no_wait", ["self"]),
     (Screen, "_forward_event", ["self", "event"]),
-    (Screen, "_update_auto_focus", ["self"]),
 )
 """The methods that we call or replace, with their parameters."""
 

@@ -78,14 +78,13 @@ class MainScreen(Covered, Screen[None]):
         & #paper { height: 1fr; layers: below above; }
         & #waiting { height: 1; }
         & QuestionPanel { layer: above; dock: bottom; }
-        & #wires { width: 3fr; layers: below above; }
-        & Inspector, & FirstInspector { border-left: solid $panel; }
+        & #wires { width: 3fr; }
         /* Containers that their children cover need not be drawn. (They have no size of their own then: nobody asks for it.) */
-        & #body, & #paper, & #wires { visibility: hidden; }
-        & #chat, & #paper > *, & #wires > * { visibility: visible; }
+        & #body, & #paper { visibility: hidden; }
+        & #chat, & #wires, & #paper > * { visibility: visible; }
         &.-inspector #chat { display: none; }
         &.-chat #wires { display: none; }
-        &.-inspector Inspector { border-left: none; }
+        &.-inspector #wires { border-left: none; }
     }
     """
 
@@ -125,8 +124,7 @@ class MainScreen(Covered, Screen[None]):
                     yield EmptyChat(self._empty)
                 yield self._waiting
                 yield self._prompt
-            with CoveredContainer(id="wires"):
-                yield FirstInspector(self._reading)
+            yield FirstInspector(self._reading, id="wires")
         yield self._keys
 
     def on_mount(self) -> None:
@@ -143,10 +141,10 @@ class MainScreen(Covered, Screen[None]):
     @property
     def is_whole(self) -> bool:
         """Whether chat and inspector are mounted and drawn."""
-        return self._transcript is not None and not self.query(FirstInspector)
+        return self._transcript is not None and self._is_settled
 
     async def complete(self) -> None:
-        """Mount chat and inspector, the inspector under its placeholder, which goes once it is drawn."""
+        """Mount chat and inspector."""
         if self._transcript is not None:
             return
         from tui_host.tui.questions.overlay import QuestionOverlay
@@ -254,8 +252,6 @@ class MainScreen(Covered, Screen[None]):
         self.submissions.keep_draft(at_times=True)
         self._look_at_lines()
         self._is_settled = inspector.is_settled and (source is None or (source.is_settled and not source.is_stale))
-        if self._is_settled and not self.is_whole:
-            self.call_after_refresh(self.query(FirstInspector).remove)
 
     def _look_at_lines(self) -> None:
         host, session, overlay = self.host, self.submissions.shown, self._overlay
