@@ -66,9 +66,7 @@ ACTIONS = (
     Action("code", "copy_code", "Copy the code of the current or the last answer; again: its next block"),
     Action("palette", "command_palette", "All of these, by name", keys_shown="ctrl+p"),
     Action("theme", "change_theme", "Choose a light or dark theme"),
-    Action(
-        "suspend", "suspend_process", "Go back to the shell until its fg; servers and turns wait, no deadline passes"
-    ),
+    Action("suspend", "suspend_process", "Go back to the shell until its fg; turns wait, but their time limits run on"),
     Action("quit", "quit", "Quit, and end the servers", "ctrl+q"),
 )
 
