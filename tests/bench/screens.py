@@ -8,7 +8,8 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench.measure import HERE, QUICK_SERVER, Goal, Table, at_least, at_most, percentile
@@ -20,7 +21,6 @@ from tui_host.chat.conversation import AnswerItem, Conversation, Item, UserItem
 from tui_host.chat.policy import Policy
 from tui_host.chat.session import Session
 from tui_host.chat.stored_messages import Messages
-from tui_host.errors import JSON
 from tui_host.host.session_storage import StoreKeeper
 from tui_host.llm.messages import Message, Text
 from tui_host.settings.schema import ModelRef
@@ -29,7 +29,7 @@ BARE = (sys.executable, str(HERE / "bare_app.py"))
 PLACEHOLDER = "sk anything"  # the cursor may stand on its first letter
 READY = "● orders"
 """What the header says of the last of the bundled servers once it is connected: the SDK is loaded then."""
-KEY, F3, ESCAPE, END, BACKSPACE = "§", "\x1bOR", "\x1b", "\x1b[F", "\x7f"
+KEY, F3, ESCAPE, END, HOME, BACKSPACE = "§", "\x1bOR", "\x1b", "\x1b[F", "\x1b[H", "\x7f"
 ANSWER = "The **{turn}th** answer says what was asked for, with `code` and a list:\n\n- first,\n- second, 中文.\n\nIt ends.\n"
 
 
@@ -116,13 +116,27 @@ TOOLS = [tool(f"tool_{number:03}", description=DESCRIPTION, inputSchema=SCHEMA) 
 _RECEIVED = re.compile(r"out, ([\d,]+) in")
 
 
-def many_tools(folder: Path) -> str:
+def many_tools(folder: Path, *, is_loud: bool) -> str:
+    """A server's table in a configuration; a loud one writes all its notifications soon after its tools were listed."""
     updated = {"notify": "notifications/resources/updated", "params": {"uri": "x://1"}}
-    steps: list[object] = [{"result": dict[str, JSON]()}, *[{"log": "line"}, updated] * (ANNOUNCED // 2)]
-    script: dict[str, object] = {"name": "many", "tools": TOOLS, "on": {"ping": steps}}
-    file = folder / "many.json"
-    file.write_text(json.dumps(script))
+    news = [{"wait": 2}, *[{"log": "line"}, updated] * (ANNOUNCED // 2)]
+    listed: list[object] = [{"result": {"tools": TOOLS}}, *[{"background": news}] * is_loud]
+    file = folder / f"many-{is_loud}.json"
+    file.write_text(json.dumps({"name": "many", "tools": TOOLS, "on": {"tools/list": listed}}))
     return mcp_server({"file": file}).table("many")
+
+
+@contextmanager
+def servers_screen(folder: Path, *, is_loud: bool) -> Generator[OnPty]:
+    """The app with the filter of the server's tools open."""
+    with running(app(folder, many_tools(folder, is_loud=is_loud)), folder) as program:
+        program.painted_at(PLACEHOLDER, "many")
+        program.watch(0.5)
+        program.type(F3)
+        program.painted_at(f"{len(TOOLS)} tools", f"tools ({len(TOOLS)})")
+        program.type("/")
+        program.watch(0.3)
+        yield program
 
 
 def filtered(program: OnPty, rounds: int) -> list[float]:
@@ -152,27 +166,20 @@ def received(program: OnPty) -> int:
 def catalogs(table: Table) -> None:
     rounds = 5 if table.is_quick else 20
     table.heading("catalogs", f"{len(TOOLS)} tools in f3, and {ANNOUNCED:,} notifications at once")
-    with tempfile.TemporaryDirectory() as name, running(app(Path(name), many_tools(Path(name))), Path(name)) as program:
-        program.painted_at(PLACEHOLDER, "many")
-        program.settle(1.5)
-        program.type(F3)
-        program.painted_at(f"{len(TOOLS)} tools", f"tools ({len(TOOLS)})")
-        program.settle(0.3)
-        program.type("/")
-        program.watch(0.5)
-        times = filtered(program, rounds)
-        told_keys(table, "from a key to the filtered list: 95 %", times, percentile(times, 0.95), at_most(0.050))
-        program.type(ESCAPE)
-        program.settle(0.3)
-        program.type("p")
-        program.type("/")
-        program.watch(0.1)
-        times = filtered(program, max(3, rounds // 4))
-        told_keys(table, "the slowest key while they come", times, max(times), at_most(0.100))
-        program.type(ESCAPE)
-        program.settle(0.3)
-        program.type(END)
-        table.figure("messages counted", received(program), "", at_least(ANNOUNCED))
+    with tempfile.TemporaryDirectory() as name:
+        with servers_screen(Path(name), is_loud=False) as program:
+            program.watch(1.0)
+            times = filtered(program, rounds)
+            told_keys(table, "from a key to the filtered list: 95 %", times, percentile(times, 0.95), at_most(0.050))
+        with servers_screen(Path(name), is_loud=True) as program:
+            times = filtered(program, 8)
+            told_keys(table, "the slowest key while they come", times, max(times), at_most(0.100))
+            program.type(ESCAPE)
+            program.settle(0.3)
+            program.type(END)
+            program.settle(0.3)
+            program.type(HOME)  # where the frames are counted
+            table.figure("messages counted", received(program), "", at_least(ANNOUNCED))
 
 
 def told_keys(table: Table, what: str, times: Sequence[float], figure: float, goal: Goal) -> None:
