@@ -97,6 +97,7 @@ class Transcript(BlockView):
         items = self._items = Items(conversation, self._mask)
         self.blocks = Blocks(items.parts, items.estimate, items.source, items.count)
         self.at_tail = True
+        self._revision = conversation.revision  # each conversation counts its own changes
         self.width_changed()
 
     def sync(self) -> None:
