@@ -24,6 +24,7 @@ from tui_host.errors import JSON
 from tui_host.settings.schema import ModelRef, Price
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
+from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.tree_page import Page
 
 CALL_ID, APPROVED = "s.1.1.1", "approved once, by you, after 2.5 s"
@@ -241,7 +242,7 @@ class Inspecting(App[None]):
     def key_escape(self) -> None:
         self.escapes += 1
 
-    def on_inspector_hinted(self, message: Inspector.Hinted) -> None:
+    def on_line_view_hinted(self, message: LineView.Hinted) -> None:
         self.said.append(message.words)
 
     @property

@@ -18,7 +18,7 @@ from tui_host.tui.screens.model_screen import ModelScreen
 from tui_host.tui.screens.request_screen import RequestScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
 from tui_host.tui.screens.sessions_screen import SessionsScreen
-from tui_host.tui.widgets.details.detail_panel import Detail
+from tui_host.tui.widgets.details.detail_panel import Detail, SearchInput
 
 
 def said(app: Running) -> list[str]:
@@ -120,6 +120,38 @@ async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Runni
     assert app.main.arrangement == "inspector"
     await app.press("z")
     assert app.main.arrangement == "both"
+
+
+async def test_what_is_typed_behind_a_slash_is_in_the_field_and_the_bar_has_the_fields_keys(app: Running) -> None:
+    for start, words in ((app.inspector.ladder, "Tokyo"), (app.transcript, "no/k")):  # the second replaces the first
+        start.focus()
+        await app.press_at_once("slash", *words)
+        await app.until_shown(f"/ {words}" if "/" not in words else words)
+        await app.until(lambda: app.lines[-1].startswith(" enter keep  escape clears  tab completes  f1 help"))
+        await app.press("enter")
+    await app.press("escape")
+    app.inspector.details[0].view.focus()
+    await app.press_at_once("slash", *"a/b")
+    await app.until(lambda: app.lines[-1].startswith(" enter search  escape back  f1 help"))
+    assert [field.value for field in app.inspector.query(SearchInput)] == ["a/b"]
+    await app.press("escape")
+
+
+async def test_a_key_that_does_nothing_here_says_why_in_the_bar(app: Running) -> None:
+    await app.send("hello")
+    await app.until_idle()
+    app.transcript.focus()
+    for key, words in (("v", "No result in this chat holds more"), ("enter", "Only a tool call or thinking opens")):
+        await app.press(key)
+        await app.until(lambda words=words: words in app.lines[-1])
+    await choose(app, rows_of_turn(app)[0])
+    await app.press("enter")
+    app.inspector.details[0].choose("Raw")
+    await app.press("b")
+    await app.until(lambda: "no lines to sort by size" in app.lines[-1])
+    app.inspector.details[0].choose("Headers")
+    await app.press("r")
+    await app.until(lambda: "no value on this line" in app.lines[-1])
 
 
 async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> None:

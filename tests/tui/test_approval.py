@@ -211,7 +211,9 @@ async def test_escape_asks_once_and_goes_back_one_level_and_a_reason_is_told(app
         assert not ask.decided.stop
     async with asking(app, question(), question("add")) as ask:
         await ask.decide("r")
-        await app.press(*"nay", "enter")  # letters in a reason decide nothing
+        await app.press(*"nay")
+        await app.until(lambda: app.lines[-1].startswith(" enter reject with this reason  escape back  f1 help"))
+        await app.press("enter")  # letters in a reason decide nothing
         assert ask.verdicts == ["rejected", ""]
         assert (ask.decided.reason, ask.decided.stop) == ("nay", False)
         await ask.armed()

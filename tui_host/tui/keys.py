@@ -83,6 +83,7 @@ class Key(NamedTuple):
     help: str  # what they do, in a sentence for the help; empty to leave them out there
     action: str  # the action of the first
     command: str  # the `/name` that does the same from the prompt; empty without one
+    works_in_field: bool  # whether it does so while the first class is a text field that has the focus
 
 
 _SIGNS = {"slash": "/", "plus": "+", "minus": "-", "at": "@"}
@@ -116,9 +117,10 @@ def keys_of(*kinds: type, but: frozenset[type] = frozenset()) -> Sequence[Key]:
             if first.tooltip and not taken.issuperset(names):
                 taken.update(names)
                 shown = first.key_display or " ".join(map(_shown, names))
-                keys.append(
-                    Key(frozenset(names), shown, first.description, first.tooltip, first.action, first.id or "")
-                )
+                is_own = base in kinds[0].__mro__
+                in_field = is_own or (first.priority and len(shown) > 1)  # of the others, a letter is text there
+                brief, command = first.description, first.id or ""
+                keys.append(Key(frozenset(names), shown, brief, first.tooltip, first.action, command, in_field))
     return keys
 
 

@@ -52,10 +52,25 @@ EFFECTS = {
     "about": "description",
 }
 """The brief words as they are printed where there is room."""
-WRITING_KEYS = {
-    "edit": (("enter", "show what will be sent"), ("esc", "back"), ("ctrl+j", "new line")),
-    "reason": (("enter", "reject with this reason"), ("esc", "back")),
-}
+
+
+class EditField(TextField):
+    """The field for other arguments."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "", "show what will be sent", tooltip="show what will be sent, which is not approved yet"),
+        Binding("escape", "", "back", tooltip="go back to the call"),
+        Binding("ctrl+j", "", "new line", tooltip="begin a new line"),
+    ]
+
+
+class ReasonField(TextField):
+    """The field for why a call is rejected."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "", "reject with this reason", tooltip="reject the call, and tell the model this"),
+        Binding("escape", "", "back", tooltip="go back to the call"),
+    ]
 
 
 class Approval(QuestionPanel):
@@ -84,7 +99,7 @@ class Approval(QuestionPanel):
         border-title-color: $text-warning;
         &:focus-within { border: round $warning; }
         & > TextField { display: none; max-height: 8; }
-        &.-writing > TextField { display: block; }
+        & > TextField.-written { display: block; }
         &.-low > Arguments { border: none; border-bottom: solid $foreground 40%; padding: 0; }
         &.-tiny > Arguments { display: none; }
     }
@@ -104,11 +119,12 @@ class Approval(QuestionPanel):
         self._shown: tuple[object, ...] = ()  # what the arguments show
         self._writes: Literal["", "edit", "reason"] = ""
         self._head = Rows(self._head_rows)
-        self._field = TextField()
+        self._fields = {"edit": EditField(), "reason": ReasonField()}
+        self._field: TextField = self._fields["edit"]  # the one that is or was written in
 
     @override
     def compose(self) -> ComposeResult:
-        yield from (self._head, self._arguments, self._field, self.foot)
+        yield from (self._head, self._arguments, *self._fields.values(), self.foot)
 
     def on_focus(self) -> None:
         self.first_field.focus()  # what is being written is not decided by a letter
@@ -141,7 +157,7 @@ class Approval(QuestionPanel):
         if self._writes:
             self.focus()
         self.current, self._writes, self.first_field = question, "", self
-        self.remove_class("-writing")
+        self._field.remove_class("-written")
         self.say(words)
         self._draw()
         self.look_again()
@@ -276,7 +292,7 @@ class Approval(QuestionPanel):
     def _key_rows(self, width: int) -> Sequence[Content]:
         groups: list[Sequence[tuple[str, str]]] = []
         if self._writes:
-            groups = [WRITING_KEYS[self._writes]]
+            groups = [[(key.shown, key.brief) for key in keys_of(type(self._field))]]
         else:
             keys = {key.brief: key.shown for key in keys_of(type(self)) if key.brief}
             if len(self._left) < 2:
@@ -368,10 +384,11 @@ class Approval(QuestionPanel):
             text = pretty(json.loads(arguments))
             if visible(text) != text:  # as JSON escapes, which are equal in value
                 text = "".join(part if visible(part) == part else json.dumps(part)[1:-1] for part in text)
-        self._writes, self.first_field = what, self._field
+        self._writes, self._field = what, self._fields[what]
+        self.first_field = self._field
         self.say(words)
         self.look_again()  # the field has the focus only later: what was typed behind the key decides nothing
-        self.add_class("-writing")
+        self._field.add_class("-written")
         self._field.load_text(text)
         value = re.search(r'": "?', text)
         before = text[: value.end() if value is not None else len(text)]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tui_host.tui.screens.direct_requests import DirectRequest
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
+    from tui_host.tui.widgets.lines.line_view import LineView
     from tui_host.tui.widgets.prompt.server_offers import Form
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -66,6 +67,8 @@ class MainScreen(Covered, Screen[None]):
             "close",
             tooltip="close what lies on top, else stop the turn, else go back to the prompt; never quits",
         ),
+        # At once, before the app passes on the next key: what was typed ahead behind it belongs to the field.
+        Binding("slash", "filter", priority=True, tooltip="filter the list, from the chat too"),
     ]
     DEFAULT_CSS = """
     MainScreen {
@@ -284,7 +287,7 @@ class MainScreen(Covered, Screen[None]):
         """Show words in place of the key bar for two seconds."""
         self._keys.hint(words)
 
-    def on_inspector_hinted(self, event: Inspector.Hinted) -> None:
+    def on_line_view_hinted(self, event: LineView.Hinted) -> None:
         self.hint(event.words)
 
     @property
@@ -327,13 +330,15 @@ class MainScreen(Covered, Screen[None]):
 
     # What people do.
 
-    def on_key(self, event: events.Key) -> None:
-        """Open the filter of the list from the chat."""
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Leave the slash to fields, where it is text, and to the details, which search by it."""
         visible = None if self.arrangement == "chat" else self._inspector
-        is_free = self.question is None and event.key not in self.active_bindings
-        if event.key == "slash" and visible is not None and is_free:
-            event.stop()
-            visible.action_filter()
+        return action != "filter" or (visible is not None and self.focused in {self._transcript, visible.ladder})
+
+    def action_filter(self) -> None:
+        if self._inspector is not None:
+            self._inspector.action_filter()
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
         self.host.send(self.submissions.session, event.text, event.attached)

@@ -104,6 +104,9 @@ class PageScreen(Screen[None]):
         keys.update(Content.styled(words, "bold $text-warning") + Content("\n" * (keys.size.height - 1)))
         self.set_timer(HINT_SECONDS, self.on_resize)
 
+    def on_line_view_hinted(self, event: LineView.Hinted) -> None:
+        self.hint(event.words)
+
     def on_resize(self) -> None:
         """Lay out the keys, each beside what it does, in as many lines as they need."""
         lines: list[Content] = []

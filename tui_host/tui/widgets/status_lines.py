@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual.content import Content
-from textual.widgets import Static
+from textual.widgets import Input, Static, TextArea
 
 from tui_host.capture.visible import line, tool_name
 from tui_host.tui.host_mask import mask_of
@@ -280,7 +280,8 @@ def keys(width: int, here: tuple[type, ...], *, here_first: bool) -> Content:
     Where there is little room, the keys that work everywhere give way first if `here_first`, else the others.
     """
     actions = {action.name: action for action in ACTIONS}
-    own = [(key.shown, key.brief) for key in keys_of(*here) if key.brief]
+    writes = issubclass(here[0], Input | TextArea)
+    own = [(key.shown, key.brief) for key in keys_of(*here) if key.brief and (key.works_in_field or not writes)]
     everywhere = [(actions[name].shown, name) for name in IN_BAR]
     *parts, last = (
         Content.assemble("  ", (shown, "bold $foreground"), f" {brief}") for shown, brief in (*own, *everywhere)

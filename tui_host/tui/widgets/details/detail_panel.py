@@ -33,6 +33,7 @@ from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.details import tabs as register
 from tui_host.tui.widgets.details.tabs import tabs_of
 from tui_host.tui.widgets.key_order import KeysInOrder
+from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines, PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import Page
@@ -79,6 +80,11 @@ class TabLine(Widget):
 
 class SearchInput(KeysInOrder, Input):
     """The field, which is there while a text is typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "search", tooltip="search the page for the text"),
+        Binding("escape", "", "back", tooltip="go back to the page"),
+    ]
 
 
 class _Wanted(NamedTuple):
@@ -130,7 +136,14 @@ class Detail(Vertical):
         Binding("left,h", "tab(-1)", "tabs", key_display="left right", tooltip="go to the tab beside; 1 to 9 too"),
         Binding("right,l", "tab(1)"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
-        Binding("slash", "search", "search", tooltip="search the page, at first for the last text; escape ends it"),
+        # At once, as in the main screen: what was typed ahead behind it belongs to the field.
+        Binding(
+            "slash",
+            "search",
+            "search",
+            tooltip="search the page, first for the last text; escape ends it",
+            priority=True,
+        ),
         Binding("n", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"),
         Binding("N", "place(-1)"),
         Binding("o", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
@@ -304,12 +317,15 @@ class Detail(Vertical):
     def action_to_row(self) -> None:
         item = self.view.item
         if item is None or item.target is None:
-            raise SkipAction
-        self.post_message(self.RowAsked(item.target))
+            self.post_message(LineView.Hinted("This line leads to no other row."))
+        else:
+            self.post_message(self.RowAsked(item.target))
 
     def action_path(self) -> None:
         if (item := self.view.item) is not None and (path := item.path()):
             self.post_message(self.PathAsked(path))
+        else:
+            self.post_message(LineView.Hinted("There is no JSON value on this line, so there is no path."))
 
     def action_bytes(self) -> None:
         self.view.action_bytes()
@@ -335,6 +351,10 @@ class Detail(Vertical):
         if (match := search.look(seconds)) is not None:
             self.view.go_to(match)
         self._tab_line.search = f"{search.words}: {line(search.text, 16)}"
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        return action != "search" or not isinstance(self.screen.focused, Input)  # where the slash is text
 
     def action_search(self) -> None:
         if not self.query(SearchInput):

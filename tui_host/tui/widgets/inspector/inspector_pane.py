@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.message import Message
 from textual.widgets import Input, Static
 from typing_extensions import override
 
@@ -29,6 +27,7 @@ from tui_host.tui.widgets.inspector.index import SESSION, heading_of
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.inspector.title import legend
 from tui_host.tui.widgets.key_order import KeysInOrder
+from tui_host.tui.widgets.lines.line_view import LineView
 
 NARROW = 40  # width in columns that a detail needs beside another one
 _LOW = 20  # height in lines of an inspector in which two details are not one above the other
@@ -38,6 +37,12 @@ _PREFERRED = ("mcp", "llm", "host")  # the lanes of relatives, the first best
 
 class FilterInput(KeysInOrder, Input):
     """The field for the filter, with completion. It opens with the filter before, which typing replaces."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "keep", tooltip="keep the filter, and go to the list"),
+        Binding("escape", "", "clears", tooltip="clear the filter, and go to the list"),
+        Binding("tab", "", "completes", tooltip="complete the last term; again: by the next completion"),
+    ]
 
     def __init__(self) -> None:
         super().__init__(placeholder='words, server: tool: size>10k "text in a body", or, not', compact=True)
@@ -102,12 +107,6 @@ class Inspector(Container):
         Binding("1", "tab_at(0)", key_display="1 to 9", tooltip="show that tab of the details"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(2, 10)),
     ]
-
-    @dataclass
-    class Hinted(Message):
-        """Posted to say why a key does nothing here."""
-
-        words: str
 
     def __init__(self, *, reading: str = "") -> None:
         super().__init__()
@@ -265,7 +264,7 @@ class Inspector(Container):
                 detail.show(self._source, self.ladder.selected)
                 detail.seek(texts, step)
         elif looks is None or not self.ladder.to_next_of(looks.numbers, step):
-            self.post_message(self.Hinted("Nothing here needs a look."))
+            self.post_message(LineView.Hinted("Nothing here needs a look."))
         self.sync()
 
     def chosen(self) -> Row | None:
@@ -273,7 +272,7 @@ class Inspector(Container):
         row = self.details[1].row if self.details[1].has_focus_within else self.ladder.selected
         if isinstance(row, Row):
             return row
-        self.post_message(self.Hinted("Marks and notes belong to rows: go to one below."))
+        self.post_message(LineView.Hinted("Marks and notes belong to rows: go to one below."))
         return None
 
     def action_mark(self) -> None:
@@ -288,7 +287,7 @@ class Inspector(Container):
         detail = self.details[self.details[1].has_focus_within]
         self._is_flipped &= detail is self.details[1]
         if not detail.toggle(tab):
-            self.post_message(self.Hinted(words))
+            self.post_message(LineView.Hinted(words))
         self.sync()
 
     def action_changes(self) -> None:

@@ -123,6 +123,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     class Opened(LineMessage):
         """Posted when `enter` or a click has opened the current line."""
 
+    @dataclass
+    class Hinted(Message):
+        """Posted to say why a key does nothing here."""
+
+        words: str
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self._strips: dict[int, Strip] = {}  # drawn lines by number

@@ -155,6 +155,8 @@ class PageLines(SelectingView):
             self._put(*self._below.pop() if page.is_hex else (in_hex, -1, -1))
         elif item is not None and item.data is not None:
             self._enter(Below(BytesPage(item.path() or item.copy()[0], item.data())))
+        else:
+            self.post_message(self.Hinted("There is no value on this line whose bytes could be shown."))
 
     def action_fold(self) -> None:
         opened = self.page.opened(self.cursor) if self.cursor is not None else None
@@ -174,6 +176,8 @@ class PageLines(SelectingView):
         if isinstance(self.page, TreePage):
             self.page.sort_by_size()
             self.show(self.page)
+        else:
+            self.post_message(self.Hinted("This page is one text: it has no lines to sort by size."))
 
     # Searching.
 

@@ -190,19 +190,20 @@ class Transcript(BlockView):
         super().action_last()
 
     def action_open_item(self) -> None:
-        if self.current is not None:
-            self.toggle(self.current)
+        if self.current is None or not self.toggle(self.current):
+            self.post_message(self.Hinted("Only a tool call or thinking opens: go to one with up and down."))
 
-    def toggle(self, number: int) -> None:
-        """Open or close an item's details; its first line stays visible."""
+    def toggle(self, number: int) -> bool:
+        """Open or close an item's details, if it has any; its first line stays visible."""
         item = self._items.item(number)
         if not isinstance(item, CallItem) and not (isinstance(item, AnswerItem) and item.thinking):
-            return
+            return False
         self._items.opened ^= {number}
         self.at_tail = False
         self.take([number])
         self.show_line(self.blocks.lines_of(number)[0])
         self.at_tail = self.top >= self.max_scroll_y
+        return True
 
     @override
     def on_click(self, event: events.Click) -> None:
@@ -250,6 +251,9 @@ class Transcript(BlockView):
             item = next((answer for answer in items if isinstance(answer, AnswerItem) and answer.text), None)
         if isinstance(item, CallItem | AnswerItem):
             self.post_message(self.MoreAsked(item))
+        else:
+            words = "No result in this chat holds more than text." if of_call else "No answer in this chat has text."
+            self.post_message(self.Hinted(words))
 
     def on_key(self, event: events.Key) -> None:
         text = self.quick.get(event.key)
