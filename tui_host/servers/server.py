@@ -1,8 +1,8 @@
 """A configured server, kept connected by one task for as long as it is wanted.
 
-The task makes one `McpConnection` after the other. At once: by another way, such as the older transport, if the failure told of one, and
-anew if the session was lost. After a pause of 1, 2, 4 … 30 s, ten times: if a server that was ready went away, or its URL refuses
-connections, since it may only be starting. Else nothing follows, so that a wrong command does not loop.
+The task makes one `McpConnection` after the other. The next follows at once if the failure told of another way, such as the older
+transport, or if the session was lost. It follows after 1, 2, 4 … 30 s, ten times at most, if a server that was once ready went away, or
+if its URL refuses connections, since it may only be starting. Else none follows, so that a wrong command does not loop.
 
 Light to import, for the first frame: only `run` needs the SDK.
 """
@@ -33,10 +33,10 @@ class Server:
 
     def __init__(self, spec: ServerSpec, shared: Shared) -> None:
         self.spec = spec  # a changed entry holds from the next connection on
-        self.is_wanted = spec.enabled  # False also once it is given up, until somebody reconnects
+        self.is_wanted = spec.enabled  # False also once nothing more is tried, until somebody reconnects
         self.is_removed = False  # from the configuration: nothing connects it again
         self.connection: McpConnection | None = None  # the current one, or the last
-        self.waited_in_vain: McpConnection | None = None  # it did not become ready while somebody waited
+        self.waited_in_vain: McpConnection | None = None  # a turn waited for it to be ready; none will again
         self.tools_off: frozenset[str] = frozenset()
         self.is_instructing = spec.instructions  # they go to the model
         self._shared = shared
@@ -61,7 +61,7 @@ class Server:
             return "connecting"
         if self.connection is None:
             return "connecting" if self.is_wanted else "disabled"
-        # A server that went away is lost until it is back: also while a try is under way, for which no turn waits.
+        # While tries last it counts as lost, also during one, so that no turn waits for it.
         is_tried = self._tries > 0 and self.connection.state in {"connecting", "failed", "lost"}
         return "lost" if is_tried else self.connection.state
 
@@ -137,7 +137,7 @@ class Server:
         self._disconnect()
 
     def stop(self) -> None:
-        self.is_wanted = self._is_restarting = False
+        self.is_wanted = self._is_restarting = self._is_told = False
         self._disconnect()
 
     def _disconnect(self) -> None:

@@ -32,7 +32,7 @@ _THEMES = (
 )
 THEMES = tuple(_THEMES.split())
 DEMO = "demo"
-# A variable's name, and its default: None without one, unlike in `${NAME:-}`.
+# A variable's name and its default: None in `${NAME}`, empty in `${NAME:-}`.
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}")
 SERVER_NAME = r"(?!.*__)[\w-]{1,40}"  # to the model a tool is SERVER__TOOL
 LARGEST_NUMBER = 1e9
@@ -48,7 +48,7 @@ def setting(  # noqa: PLR0913 - each is a part of the rule
     form: str = "",  # the pattern of each text
     names: str = "",  # the pattern of a table's keys
     remedy: str = "use letters, digits and _",  # where a form or a name does not fit
-    only: str = "",  # the key, or one of the keys, that must stand beside it
+    only: str = "",  # the key that it needs beside it; `a or b`: one of them
     unit: Literal["", "duration", "size"] = "",  # how a number is written: `90d`, `5GB`
     is_secret: bool = False,  # better not written out
     apart: bool = False,  # read by a function of its own, which needs more than the table
@@ -146,7 +146,7 @@ class Provider:
     label: str = ""  # a preset's name for people
     embedded: bool = False  # the demo model, whose process the host starts
     file: str = ""
-    in_keyring: bool = False  # where `api_key` was read
+    in_keyring: bool = False  # `api_key` came from the keyring
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ _NEW_VERSION = "2026-10-21"
 _OLD_VERSION = "2023-06-01"
 _THINKING = ("thinking", "redacted_thinking")
 _SCHEMAS = SchemaRules(root=frozenset({"oneOf", "allOf", "anyOf"}), property_name=re.compile(r"[a-zA-Z0-9_.-]{1,64}"))
-_STOPS: Mapping[str, Stop] = {  # all others are ordinary ends
+_STOPS: Mapping[str, Stop] = {  # others: by whether calls came
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
@@ -43,7 +43,7 @@ _OF_CALL = frozenset(("type", "id", "name", "input"))  # the members of a call t
 
 
 class MessagesWriter(RequestWriter):
-    """Writes a request, the conversation as messages of blocks."""
+    """Writes a request, the conversation as messages of blocks. The base class adds messages and tools to `body`."""
 
     dialect = NAME
     path = "messages"
@@ -61,7 +61,7 @@ class MessagesWriter(RequestWriter):
         answers = [message for message in ask.messages if message.role == "assistant"]
         self._last_answer = answers[-1] if answers else None
         echoes = [self.echo(part) for message in answers for part in message.parts]
-        self._ended = {text_or_empty(echo.get("tool_use_id")) for echo in echoes}
+        self._ended_runs = {text_or_empty(echo.get("tool_use_id")) for echo in echoes}
 
     @override
     def body(self) -> dict[str, JSON]:
@@ -119,7 +119,7 @@ class MessagesWriter(RequestWriter):
 
     def _is_abandoned(self, block: Mapping[str, JSON], message: Message) -> bool:
         """Tell whether a run of the vendor's own tool has no end, and can no longer get one."""
-        if block.get("type") != "server_tool_use" or block.get("id") in self._ended:
+        if block.get("type") != "server_tool_use" or block.get("id") in self._ended_runs:
             return False
         # Only the answer to this request may end it: where the last one paused, or waits for results of our tools.
         return message is not self._last_answer or message.stop not in {"paused", "tools"}
@@ -160,9 +160,9 @@ class _Block:
     value: dict[str, JSON]  # as it began; signature and input are added
     kind: str
     call: int | None = None  # the number of the call
-    first_text: str = ""  # with which it began, until the first piece came
+    first_text: str = ""  # what it began with, until the first piece came
     pieces: list[str] = field(default_factory=list[str])  # of the input as JSON text
-    given: str = ""  # the whole input, in the event that began the block
+    given: str = ""  # the whole input, as the event that began the block had it
     has_ended: bool = False
 
 
@@ -177,7 +177,7 @@ class MessagesReader(AnswerReader):
         self._blocks: dict[int, _Block] = {}
         self._last_block: _Block | None = None
         self._counts: dict[str, JSON] = {}
-        self._begins_again = False  # a second message_start came: the next block tells whether it is known
+        self._begins_again = False  # a second message_start came: a known block next is a restart
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
