@@ -244,6 +244,18 @@ async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_r
     await app.until_idle()
     assert json.loads(app.bodies("llm", "out")[-1])["model"] == "alpha"
     assert read_state(app)["model"] == "mine/alpha"
+    # Only what differs from the last request is said, once; the header keeps the sums of the turn.
+    await app.pilot.resize_terminal(200, 24)
+    words = "the model is mine/{} from here on; it was mine/alpha"
+    for name in ("alpha-2", "alpha-3", "alpha", "alpha-2", "alpha"):
+        await on_model_screen(app, f"mine/{name}")
+        await app.until_shown(f"> ○ mine/{name} ")  # a whole listed name wins over one in use that begins so
+        await app.press("enter")
+        await app.until_shown(f"mine/{name} · native")
+        await app.until(lambda: "turn 1 · " in app.lines[0])
+        assert [note.what for note in app.items(NoteItem)[1:]] == ["" if name == "alpha" else words.format(name)]
+        await app.until(lambda name=name: (words.format(name) in app.text) == (name != "alpha"))
+    await app.pilot.resize_terminal(*SMALL)
     await app.press("ctrl+n")
     assert (app.session.turn, str(app.session.model)) == (0, "mine/alpha")
     await on_model_screen(app, "bare")

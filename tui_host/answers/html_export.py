@@ -141,7 +141,7 @@ def _chat(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[
                     yield f'<div class="say md">{_MARKDOWN.render(visible(keyless(words["text"])))}</div>\n'
             case "call":
                 yield from _call(words, rows.get(words["call"]))
-            case "note":
+            case "note" if words["what"]:
                 note = " · ".join(words[name] for name in ("where", "what", "remedy") if words[name])
                 yield f'<p class="m">{_text(note)}</p>\n'
             case _:

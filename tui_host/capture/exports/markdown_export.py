@@ -117,7 +117,7 @@ def _item(texts: Mapping[str, str], user: str) -> Iterator[str]:
                 if is_shown and (value := texts.get(name)):
                     yield heading
                     yield quote(value) if language is None else fence(value, language)
-        case "note":
+        case "note" if texts.get("what"):
             yield "**Host**"
             yield quote(_joined(texts, "where", "what", "remedy"))
         case _:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
@@ -11,6 +13,7 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from tui_host.capture.visible import line
+from tui_host.chat.conversation import NoteItem
 from tui_host.errors import TuiHostError
 from tui_host.settings.environment_references import lacks_key
 from tui_host.settings.model_options import SETTABLE, text_of, value_of
@@ -23,11 +26,13 @@ from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
+    from tui_host.chat.session import Session
     from tui_host.host.host import Reported
     from tui_host.settings.schema import Provider
     from tui_host.tui.screens.main_screen import MainScreen
 
 Entry: TypeAlias = "tuple[Choice, Callable[[], object]]"
+_TYPED = "as typed"
 _HUB = "three tools in place of all"
 PROTOCOL_WORDS = {
     "native": "tools in the API's own field; nothing is added to the prompt",
@@ -45,6 +50,21 @@ def entry(name: str, words: str, take: Callable[[], object], *, is_used: bool | 
     """Return what can be chosen, and what is done then. Whether it is in use or set has a mark, unless that says nothing."""
     mark = " " if is_used is None else "○●"[is_used]
     return Choice(words=name, mark=mark, note=words, right=(value,) if value else ()), take
+
+
+def _note_change(session: Session, what: str, chosen: str, before: str) -> None:
+    """Say what holds from here on, in place of the last item if that says the same: nothing was sent since."""
+    items, words = session.conversation, f"the {what} is {chosen} from here on; it was "
+    last = items[-1] if items else None
+    # A running turn may have sent a request that no item tells of yet; a profile changes more than its line says.
+    if isinstance(last, NoteItem) and last.kind == "note" and not session.busy and what != "profile":
+        # An empty note, which is not shown, stands where a change was taken back.
+        change = re.fullmatch(f"(the {what} is .+ from here on; it was (.+))?", last.what)
+        if change is not None:
+            before = change[2] or before
+            items.put(len(items) - 1, replace(last, what="" if chosen == before else words + before))
+            return
+    session.note(words + before)
 
 
 class ModelScreen(Browse):
@@ -139,6 +159,17 @@ class ModelScreen(Browse):
             self._told = words
             self.note(words)
 
+    @override
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Go to the entry whose whole name was typed: the one in use may only begin so."""
+        event.stop()
+        self.look()
+        # A provider, and a model listed because it was typed, may be only the beginning of what is meant.
+        for key, (choice, _) in self._entries.items():
+            if choice.words == self.typed and choice.mark != " " and choice.note != _TYPED:
+                self.choices.move_cursor(self._keys.index(key))
+                break
+
     def action_group(self, step: int) -> None:
         """Go to the next or the former group: to its entry in use, else to its first."""
         keys, here = self._keys, self.choices.cursor or 0
@@ -149,8 +180,6 @@ class ModelScreen(Browse):
             used = (at for at in range(begin + 1, end) if self._entries[keys[at]][0].mark == "●")
             self.choices.show_line(begin, top=True)
             self.choices.move_cursor(next(used, begin + 1))
-
-    # What is chosen.
 
     @override
     def opened(self, key: str) -> None:
@@ -181,13 +210,11 @@ class ModelScreen(Browse):
             choices = {"protocol": chosen}
         if session.turn:
             if chosen != before:
-                session.note(f"the {what} is {chosen or 'none'} from here on; it was {before or 'none'}")
+                _note_change(session, what, str(chosen) or "none", str(before) or "none")
             session.save()
         with self.telling("used until the program ends, but not saved: ", "warning"):
             save_state(settings, choices)
         self.action_leave()
-
-    # Keys.
 
     def _lacks(self, provider: Provider) -> bool:
         """Whether a provider's key is missing, as far as the keyring was asked."""
@@ -221,8 +248,6 @@ class ModelScreen(Browse):
 
         self.start(find_key, exclusive=True, group="key")
 
-    # The entries.
-
     def _models(self) -> Iterator[Entry]:
         origins: dict[ModelRef, str] = {}
         for provider in self._host.settings.providers.values():
@@ -235,7 +260,7 @@ class ModelScreen(Browse):
         if self._session.model not in origins:
             origins = {self._session.model: "chosen by name"} | origins
         if typed and name in self._host.settings.providers:
-            origins.setdefault(ModelRef(provider=name, model=typed), "as typed")
+            origins.setdefault(ModelRef(provider=name, model=typed), _TYPED)
         for model, words in origins.items():
             take = partial(self._with_key, model.provider, partial(self._choose, model))
             yield entry(str(model), words, take, is_used=model == self._session.model)

@@ -36,7 +36,7 @@ from tui_host.tui.screens.server_sheet import lists_of, name_of, offers_of, shee
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import Match
 from tui_host.tui.widgets.prompt.server_offers import Form, form_of
-from tui_host.tui.widgets.status_lines import mark_of
+from tui_host.tui.widgets.status_lines import MARKS
 
 if TYPE_CHECKING:
     from tui_host.servers.catalog import ServerStatus, State
@@ -269,7 +269,7 @@ def _choice(status: ServerStatus) -> Choice:
     count, is_ready = len(status.tools), status.state == "ready"
     return Choice(
         words=status.name,
-        mark=mark_of(status.state),
+        mark=MARKS[status.state][0],
         style=_STYLES.get(status.state, "note"),
         mark_style="string" if is_ready else "",
         right=(status.state, f"{count:,} tool{'s' * (count != 1)}" if is_ready else ""),

@@ -26,14 +26,10 @@ if TYPE_CHECKING:
     from tui_host.servers.catalog import ServerStatus, State
 
 HINT_SECONDS = 2.0
-MOST_NAMED = 2
-"""Servers that are named while they are waited for: more would hide the key that ends the wait."""
-SHORTEST_TITLE = 12
-"""Cells below which a title says nothing."""
-NAMED = 20
-"""Cells for whose a session is where its model would have no room beside that."""
-DIM = "$foreground-muted"
-"""Dim text inside a content: an automatic colour such as `$text-muted` would not know its background there."""
+MOST_NAMED = 2  # servers that are named while they are waited for: more would hide the key that ends the wait
+SHORTEST_TITLE = 12  # cells below which a title says nothing
+NAMED = 20  # cells for whose a session is where its model would have no room beside that
+DIM = "$foreground-muted"  # inside a content an automatic colour such as `$text-muted` would not know its background
 ALERT = "bold $text-warning"
 MARKS: dict[State, tuple[str, str]] = {
     "ready": ("●", "$text-success"),
@@ -74,9 +70,6 @@ class StatusLine(Static):
     def _end_hint(self) -> None:
         self._hinting = None
         self.update(self._words)
-
-
-# The header.
 
 
 def header_state(host: Host, session: Session | None) -> tuple[object, ...]:
@@ -192,27 +185,20 @@ def _reason(status: ServerStatus) -> str:
     return f"{line(detail, 300)}{f': {last}' if last and last not in detail else ''}"
 
 
-def mark_of(state: State) -> str:
-    """The mark of a server's state."""
-    return MARKS[state][0]
-
-
 def _figures(session: Session | None) -> list[str]:
     if session is None or not session.turn:
         return []
-    from tui_host.chat.conversation import SummaryItem
+    from tui_host.chat.conversation import NoteItem, SummaryItem
     from tui_host.tui.widgets.transcript.items import duration
 
     words = [f"turn {session.turn}"]
-    last = session.conversation[-1] if len(session.conversation) else None
+    # Notes come between turns too: of another model, of a server.
+    last = next((item for item in reversed(session.conversation) if not isinstance(item, NoteItem)), None)
     if isinstance(last, SummaryItem):
         if last.tokens_in is not None:
             words.append(f"{last.tokens_in:,}→{last.tokens_out or 0:,} tok")
         words.append(duration(last.seconds))
     return words
-
-
-# The waiting line.
 
 
 def waiting(host: Host, session: Session) -> Content:
@@ -228,8 +214,11 @@ def waiting(host: Host, session: Session) -> Content:
     now = session.clock()
     seconds = max(0.0, (activity.until or now) - now) if activity.waits == "retry" else now - activity.since
     count = len(session.open_questions())
+    names = [line(status.name, 20) for status in _statuses(host) if status.state == "connecting"]
+    few = " and ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} servers"  # the header names them all
+    there = "the program to start" if host.pool is None else f"{few or 'servers'} to connect"
     words = {
-        "servers": f"waiting for {_connecting(host)}",
+        "servers": f"waiting for {there}",
         "demo model": f"waiting for {line(str(session.model), 60)} to start",
         "model": f"waiting for {line(activity.detail, 60) or 'the model'}",
         "retry": "retrying in",  # why, the note above says
@@ -248,14 +237,6 @@ def limit_answers(limit: StepLimit) -> dict[str, str]:
     return {"1": f"continue {limit.more} more", "2": "stop"}
 
 
-def _connecting(host: Host) -> str:
-    if host.pool is None:
-        return "the program to start"
-    names = [line(status.name, 20) for status in host.pool.statuses() if status.state == "connecting"]
-    few = " and ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} servers"  # the header names them all
-    return f"{few or 'servers'} to connect"
-
-
 def _running(host: Host, session: Session) -> str:
     from tui_host.chat.conversation import CallItem
 
@@ -268,9 +249,6 @@ def _running(host: Host, session: Session) -> str:
             progress = f" {line(mask.marks(item.progress), 40)}" if item.progress else ""
             names.append(f"{line(tool_name(item.server, item.tool), 40)}{progress}")
     return ", ".join(reversed(names)) or "tools"
-
-
-# The key bar.
 
 
 @lru_cache(8)
