@@ -63,7 +63,7 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
         ("cut", b" It is 3."),
     ]
     assert (asked.place, asked.state) == (
-        "events 2-3, 12 characters",
+        "events 2-3, 12 characters of text",
         "8 characters after the call cut by the tool protocol",
     )
 

@@ -42,7 +42,7 @@ def test_retries_refusals_and_broken_prefixes_deserve_a_look_and_an_appended_mes
         'messages[0], system prompt, changed: "You are helpful" -> "It is 12:01"; also messages[2], text of the user'
     )
     assert reasons(wires) == [
-        "LLM 1  1 of 1 offered tools were never called: ~128 tokens",
+        "LLM 1  1 of 1 tools of the session were never called: ~128 tokens",
         "LLM 1  it was refused with 429",
         "LLM 2  the request was sent again after LLM 1 had failed",
         f"LLM 4  the cached beginning breaks: {cause}",

@@ -195,6 +195,15 @@ async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is
     app.session.turn = 1  # as in a chat that has begun
     await opened(app, "f3")
     await app.until_shown("> ● math", "next request: 4 tools, ~")
+    view = shown(app).query_one(PageLines)
+    lines = (view.draw(number).text for number in range(view.line_count()))
+    figures = next(text for text in lines if "tools (4)" in text).split()[-2:]
+    await app.press("escape", "ctrl+o")
+    await app.until_shown("[Parts]", "tools (4)")
+    await app.press("d", "l")
+    await app.until_shown("bill of the coming request", "math (4)")
+    assert f"math (4) {' '.join(figures)} " in " ".join(app.text.split())
+    await app.press("escape", "f3")
     await open_lines(app, "multiply")
     await app.press("o")
     await app.until_shown("multiply  off", "next request: 3 tools, ~")

@@ -344,11 +344,12 @@ class _Chain:
                 states.append(f"{left_out:,} characters after the call cut by the tool protocol")
         if self._arguments is None and self._written:
             self._arguments = parsed(self._written)
-        size = sum(len(piece.text) for piece in read)
+        size = len(self._written) or sum(len(piece.text) for piece in read if piece.part != "name")
+        counted = f"{size:,} characters{' of text' * (not self._written)}" * bool(size)
         pieces = [replace(each, text=self._text(each.text.encode("utf-8", "replace"), body)) for each in (*read, *cut)]
         return CallStep(
             happened="asked",
-            place=_events(body.data, ranges, size) if ranges else "",
+            place=_events(body.data, ranges, counted) if ranges else "",
             value=masked((self._written or link.words)[:400], body.redacted),
             state=" · ".join(states),
             pieces=tuple(pieces) or self._pieces(body.data, ranges, body),
@@ -422,8 +423,7 @@ class _Chain:
     def _told(self, row: Row) -> CallStep | None:
         links = self._links(row, "told")
         if not links:
-            asks = CallStep(happened="during", value="the server asks the model")
-            return asks if self._sent is not None else None
+            return CallStep(happened="during", value="the server asks the model") if self._sent is not None else None
         body = body_of(self._wires, row)
         ranges, dialect = _ranges(links, body.data), self._wires.dialect(row)
         outline = None
@@ -505,9 +505,9 @@ def _ranges(links: Iterable[Link], data: bytes) -> Sequence[Range]:
     return list(dict.fromkeys(piece for ranges in whole for piece in ranges))
 
 
-def _events(data: bytes, ranges: Sequence[Range], characters: int) -> str:
+def _events(data: bytes, ranges: Sequence[Range], counted: str) -> str:
     """Return where pieces stand in a response: the events by number, and how much was read of them."""
-    words = f"{characters:,} characters" if characters else f"{sum(end - start for start, end in ranges):,} bytes"
+    words = counted or f"{sum(end - start for start, end in ranges):,} bytes"
     between = b"\n"  # of a stream of JSON lines
     if data.lstrip()[:6] in {b"data: ", b"event:"}:
         between = b"\r\n\r\n" if b"\r\n" in data[:2000] else b"\n\n"

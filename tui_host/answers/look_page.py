@@ -244,7 +244,7 @@ class Looks:
             first = min(number for number, *_ in kept.offered.values())
             most = max(count for *_, count in kept.offered.values())
             tokens = sum(tokens for _, tokens, _ in unused)
-            words = f"{len(unused)} of {len(kept.offered)} offered tools were never called: ~{tokens:,} tokens"
+            words = f"{len(unused)} of {len(kept.offered)} tools of the session were never called: ~{tokens:,} tokens"
             self._later(first, words if unused and most >= _OFTEN else "")
 
     def _later(self, number: int, words: str) -> None:

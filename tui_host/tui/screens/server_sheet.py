@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_host.answers.sheet import Form, Sheet, SheetLine, Style
+from tui_host.answers.sheet import Form, Sheet, SheetLine, Style, Value
 from tui_host.capture.visible import line
 from tui_host.servers.catalog import Resource, Tool
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
+    from tui_host.answers.request_weights import ToolWeight
     from tui_host.errors import JSON
     from tui_host.servers.catalog import Hints, OfferedPrompt, ServerStatus
 
@@ -93,20 +94,22 @@ def offers_of(status: ServerStatus) -> Mapping[str, Sequence[Tool | Resource | O
     }
 
 
-def lists_of(status: ServerStatus, mask: Mask, off: frozenset[str], tokens: Mapping[str, int]) -> Sequence[SheetLine]:
-    """Return the tools, and the other lists that have items; `tokens` are those of the coming request, `off` is switched off."""
+def lists_of(
+    status: ServerStatus, mask: Mask, off: frozenset[str], weights: Mapping[str, ToolWeight]
+) -> Sequence[SheetLine]:
+    """Return the tools, and the other lists that have items; `weights` are those in the coming request, `off` is switched off."""
     lists: list[SheetLine] = []
     for name, items in offers_of(status).items():
         if items or name == "tools":
             tools = [item for item in items if isinstance(item, Tool)]
-            sent = sum(tokens.get(tool.name, 0) for tool in tools) or None
-            lines = [_tool(tool, mask, tokens.get(tool.name), is_off=tool.name in off) for tool in tools]
+            sent = [weights[tool.name] for tool in tools if tool.name in weights]
+            lines = [_tool(tool, mask, weights.get(tool.name), is_off=tool.name in off) for tool in tools]
             lines += [_offered(item, mask) for item in items if not isinstance(item, Tool)]
             lists.append(
                 SheetLine(
                     key=name,
                     label=f"{name} ({len(items):,})",
-                    values={"bytes": sum(tool.size for tool in tools), "tokens": sent} if tools else {},
+                    values=_figures(sent),
                     children=tuple(lines),
                     opened=name == "tools",
                     style="what",
@@ -115,7 +118,12 @@ def lists_of(status: ServerStatus, mask: Mask, off: frozenset[str], tokens: Mapp
     return lists
 
 
-def _tool(tool: Tool, mask: Mask, tokens: int | None, *, is_off: bool) -> SheetLine:
+def _figures(sent: Sequence[ToolWeight]) -> Mapping[str, Value]:
+    size, tokens = sum(weight.size for weight in sent), sum(weight.tokens for weight in sent)
+    return {"bytes": size, "tokens": tokens} if sent else {}
+
+
+def _tool(tool: Tool, mask: Mask, weight: ToolWeight | None, *, is_off: bool) -> SheetLine:
     about = mask(tool.description)
     parts = [_text("description", about or "(no description)")]
     if tool.annotations:
@@ -128,7 +136,7 @@ def _tool(tool: Tool, mask: Mask, tokens: int | None, *, is_off: bool) -> SheetL
     return SheetLine(
         key=tool.name,
         label=f"{mask(tool.name)}{problem}{'  off' * is_off}",
-        values={"bytes": tool.size, "tokens": tokens},
+        values=_figures([weight] if weight is not None else []),
         note=line(mask(tool.title) or about, _LABEL_CHARACTERS),
         children=tuple(parts),
         style="failed" if problem else style,

@@ -39,6 +39,7 @@ from tui_host.tui.widgets.prompt.server_offers import Form, form_of
 from tui_host.tui.widgets.status_lines import MARKS
 
 if TYPE_CHECKING:
+    from tui_host.answers.request_weights import ToolWeight
     from tui_host.servers.catalog import ServerStatus, State
     from tui_host.servers.server import Server
     from tui_host.tui.screens.main_screen import MainScreen
@@ -80,8 +81,8 @@ class ServersScreen(Browse):
         self._host, self._asks, self._direct = main.host, main.asks, main.direct
         self._session, self._mask = main.submissions.session, mask_of(main.host)
         self._statuses: Mapping[str, ServerStatus] = {}
-        self._weighed: object = ()  # the tools whose tokens were estimated
-        self._tokens: Mapping[str, Mapping[str, int]] = {}  # by server and tool, in the coming request
+        self._weighed: object = ()  # the tools that were weighed
+        self._weights: Mapping[str, Mapping[str, ToolWeight]] = {}  # by server and tool, in the coming request
         self._basis: object = ()  # what the lists below were made from
         self._lists: Sequence[SheetLine] = ()  # made once per listing: there may be thousands of tools
 
@@ -114,16 +115,16 @@ class ServersScreen(Browse):
     def facts(self, key: str) -> object:
         server, states = self._server(), [request.state for request in self._requests()]
         switches = None if server is None else (server.tools_off, server.is_instructing)
-        return self._statuses[key], switches, self._tokens.get(key), self.typed, states
+        return self._statuses[key], switches, self._weights.get(key), self.typed, states
 
     @override
     def sheet(self, key: str) -> Sheet | None:
         status, server, requests = self._statuses[key], self._server(), self._requests()
         if server is None:
             return None
-        off, tokens = server.tools_off, self._tokens.get(key, {})
-        if self._basis != (basis := (key, off, tokens, offers_of(status))):
-            self._basis, self._lists = basis, lists_of(status, self._mask, off, tokens)
+        off, weights = server.tools_off, self._weights.get(key, {})
+        if self._basis != (basis := (key, off, weights, offers_of(status))):
+            self._basis, self._lists = basis, lists_of(status, self._mask, off, weights)
         instructed = "not sent; i sends them"
         if server.is_instructing and self._session.protocol in {"native", "hub"}:
             size = estimate_tokens(status.instructions.encode("utf-8", "replace"))
@@ -148,18 +149,18 @@ class ServersScreen(Browse):
             self._weighed = tools
             self.start(self._weigh_request(), group="weigh", exclusive=True)
         behind = " behind the hub" if self._session.protocol.partition("+")[0] == "hub" else ""
-        tokens = sum(sum(weights.values()) for weights in self._tokens.values())
+        tokens = sum(weight.tokens for weights in self._weights.values() for weight in weights.values())
         return f"{len(tools):,} tool{'s' * (len(tools) != 1)}{behind}{f', ~{tokens:,} tok' if tokens else ''}"
 
     async def _weigh_request(self) -> None:
         """Weigh a request such as the session's next one, but for its messages, as the Bill weighs what was sent."""
         blank = replace(self._session, keeper=None, messages=Messages(), conversation=Conversation())
-        tokens: dict[str, dict[str, int]] = {}
+        weights: dict[str, dict[str, ToolWeight]] = {}
         with suppress(TuiHostError):  # such as without a key: then nothing is said of tokens
             source = ComingSource(self._host, blank, await preview_request(self._host, blank, ""), None)
             for tool in (await to_thread.run_sync(lambda: weigh(source, [source.row])))[0].tools:
-                tokens.setdefault(tool.server, {})[tool.tool] = tool.tokens
-        self._tokens = tokens
+                weights.setdefault(tool.server, {})[tool.tool] = tool
+        self._weights = weights
 
     # What a person does.
 

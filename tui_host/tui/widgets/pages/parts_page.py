@@ -129,10 +129,9 @@ class _RequestParts:
             change = f"+{new}"
         return SheetLine(
             key=part.key,
-            label=self._hide(f"{part.label} ({len(part.children)})" if is_group else _label(part)),
+            label=self._hide(f"{part.label} ({len(part.children)})" if is_group else _label(part, origin)),
             values={"bytes": part.size, "tokens": part.tokens},
             mark=change or "adapted" * bool(adapted),
-            note=f"from {line(origin, 60)}" if origin and not is_group else "",
             text=None if children else text,
             place=place,
             children=(*adapted, *children),
@@ -170,10 +169,11 @@ class _RequestParts:
         return self._hide(decoded(text) if text.startswith('"') else text)
 
 
-def _label(part: Part) -> str:
+def _label(part: Part, origin: str = "") -> str:
     name = part.name if part.name and part.name != part.label else ""
     label = name if name and part.kind in {"tool", "option"} else f"{part.label} {name}".rstrip()
-    return f"{label}  {part.preview}".rstrip()
+    source = f"from {line(origin, 60)}" if origin else ""  # before the text, which is cut where the line ends
+    return "  ".join(filter(None, (label, source, part.preview.rstrip())))
 
 
 # A response.
