@@ -111,7 +111,7 @@ async def test_b_sorts_a_tree_d_shows_the_changes_and_a_mark_says_since_when() -
         await until(pilot, lambda: "+1 message" in app.text)
 
         def order() -> str:
-            places = sorted((app.text.find(f"user  {text[:3]}"), text[0]) for text in texts)
+            places = sorted((app.text.find(f"user  from you  {text[:3]}"), text[0]) for text in texts)
             return "".join(letter for _, letter in places)
 
         await pilot.press("enter", "b")
