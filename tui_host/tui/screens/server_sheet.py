@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_host.answers.sheet import Form, Sheet, SheetLine, Style, Value
+from tui_host.answers.sheet import Form, Sheet, SheetLine, Style
 from tui_host.capture.visible import line
 from tui_host.servers.catalog import Resource, Tool
 
@@ -96,31 +96,27 @@ def offers_of(status: ServerStatus) -> Mapping[str, Sequence[Tool | Resource | O
 
 def lists_of(
     status: ServerStatus, mask: Mask, off: frozenset[str], weights: Mapping[str, ToolWeight]
-) -> Sequence[SheetLine]:
+) -> list[SheetLine]:
     """Return the tools, and the other lists that have items; `weights` are those in the coming request, `off` is switched off."""
     lists: list[SheetLine] = []
     for name, items in offers_of(status).items():
         if items or name == "tools":
             tools = [item for item in items if isinstance(item, Tool)]
             sent = [weights[tool.name] for tool in tools if tool.name in weights]
+            figures = {"bytes": sum(tool.size for tool in sent), "tokens": sum(tool.tokens for tool in sent)}
             lines = [_tool(tool, mask, weights.get(tool.name), is_off=tool.name in off) for tool in tools]
             lines += [_offered(item, mask) for item in items if not isinstance(item, Tool)]
             lists.append(
                 SheetLine(
                     key=name,
                     label=f"{name} ({len(items):,})",
-                    values=_figures(sent),
+                    values=figures if sent else {},
                     children=tuple(lines),
                     opened=name == "tools",
                     style="what",
                 )
             )
     return lists
-
-
-def _figures(sent: Sequence[ToolWeight]) -> Mapping[str, Value]:
-    size, tokens = sum(weight.size for weight in sent), sum(weight.tokens for weight in sent)
-    return {"bytes": size, "tokens": tokens} if sent else {}
 
 
 def _tool(tool: Tool, mask: Mask, weight: ToolWeight | None, *, is_off: bool) -> SheetLine:
@@ -136,7 +132,7 @@ def _tool(tool: Tool, mask: Mask, weight: ToolWeight | None, *, is_off: bool) ->
     return SheetLine(
         key=tool.name,
         label=f"{mask(tool.name)}{problem}{'  off' * is_off}",
-        values=_figures([weight] if weight is not None else []),
+        values={} if weight is None else {"bytes": weight.size, "tokens": weight.tokens},
         note=line(mask(tool.title) or about, _LABEL_CHARACTERS),
         children=tuple(parts),
         style="failed" if problem else style,

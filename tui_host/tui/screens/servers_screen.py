@@ -15,7 +15,7 @@ from textual.containers import Container
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.answers.request_weights import weigh
+from tui_host.answers.request_weights import ToolWeight, weigh
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.capture.visible import line
 from tui_host.chat.active_profile import offers
@@ -39,7 +39,6 @@ from tui_host.tui.widgets.prompt.server_offers import Form, form_of
 from tui_host.tui.widgets.status_lines import MARKS
 
 if TYPE_CHECKING:
-    from tui_host.answers.request_weights import ToolWeight
     from tui_host.servers.catalog import ServerStatus, State
     from tui_host.servers.server import Server
     from tui_host.tui.screens.main_screen import MainScreen
