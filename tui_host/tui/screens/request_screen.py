@@ -25,7 +25,6 @@ from tui_host.tui.widgets.details.detail_panel import Detail
 if TYPE_CHECKING:
     from tui_host.answers.wires import TakenRequest
     from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.screens.main_screen import MainScreen

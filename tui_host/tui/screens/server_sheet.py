@@ -30,10 +30,7 @@ def name_of(item: Tool | Resource | OfferedPrompt) -> str:
 
 
 def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, instructed: str, wanted: str) -> Sheet:
-    """Return all that is known of a server; with words to filter by, only the lists.
-
-    Text is masked before it is cut, so that no part of a secret is shown.
-    """
+    """Return all that is known of a server, masked before it is cut; with words to filter by, only the lists."""
     reason = f"{status.state}{f': {line(mask(status.detail), 600)}' if status.detail else ''}"
     notes = [_REMEDIES.get(status.state, ""), *(f"notice: {line(mask(notice), 400)}" for notice in status.notices)]
     if wanted:
@@ -106,16 +103,15 @@ def lists_of(
             figures = {"bytes": sum(tool.size for tool in sent), "tokens": sum(tool.tokens for tool in sent)}
             lines = [_tool(tool, mask, weights.get(tool.name), is_off=tool.name in off) for tool in tools]
             lines += [_offered(item, mask) for item in items if not isinstance(item, Tool)]
-            lists.append(
-                SheetLine(
-                    key=name,
-                    label=f"{name} ({len(items):,})",
-                    values=figures if sent else {},
-                    children=tuple(lines),
-                    opened=name == "tools",
-                    style="what",
-                )
+            entry = SheetLine(
+                key=name,
+                label=f"{name} ({len(items):,})",
+                values=figures if sent else {},
+                children=tuple(lines),
+                opened=name == "tools",
+                style="what",
             )
+            lists.append(entry)
     return lists
 
 

@@ -73,9 +73,8 @@ def _request_sheet(source: SessionSource, row: Row, dialect: Dialect, body: Body
     lines = [parts.line(part) for part in outline.parts]
     for part in comparison.removed if comparison is not None else ():
         key, values = f"gone/{part.key}", {"bytes": part.size, "tokens": part.tokens}
-        lines.append(
-            SheetLine(key=key, label=_label(part), values=values, mark="-", note="no longer sent", style="note")
-        )
+        gone = SheetLine(key=key, label=_label(part), values=values, mark="-", note="no longer sent", style="note")
+        lines.append(gone)
     size = f"{len(body.data):,} bytes, about {estimate_tokens(body.data):,} tokens (~ is an estimate)"
     return Sheet(what=f"request of {size}", lines=lines, notes=[since, *put_in(marks)])
 
