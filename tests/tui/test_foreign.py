@@ -164,9 +164,9 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
 async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp_path: Path) -> None:
     keep_story(tmp_path)
     async with running(tmp_path, config=OFF) as app:
-        store = app.host.store
         await app.press("f5")
         await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join, part")
+        store = app.host.store
         await app.press("ctrl+l")
         await app.until_told("There is no story of a tap above this one")
         await app.press("down", "down", "ctrl+l")

@@ -91,7 +91,13 @@ class PageLines(SelectingView):
             self._below[0] = page, *self._below[0][1:]
         else:
             self._below.clear()
-            self._put(page, *(self._keys() if hold else (-1, -1)))
+            keys = self._keys() if hold else (-1, -1)
+            paths = [before.path(key) for key in keys] if isinstance(before, TreePage) else []
+            self._put(page, *keys)
+            if hold and isinstance(page, TreePage) and paths:  # entries may have come above
+                moved = [page.key_at(path, key) for path, key in zip(paths, keys, strict=True)]
+                if moved != [*keys]:
+                    self._refit(*moved)
 
     def _keys(self) -> tuple[int, int]:
         """Return the keys of the first line and of the cursor; below 0 for the beginning."""

@@ -161,6 +161,13 @@ class TreePage:
     def line_of(self, key: int) -> int:
         return 0 if key < 0 or not self._firsts else len(self._notes) + self._firsts[min(key, len(self._firsts) - 1)]
 
+    def path(self, key: int) -> tuple[str, ...]:
+        return self._lines[self._firsts[key]].branch.keys if 0 <= key < len(self._firsts) else ()
+
+    def key_at(self, path: tuple[str, ...], key: int) -> int:
+        """Return the key of the entry at a path; the given one if it has gone."""
+        return next((number for number in range(len(self._firsts)) if self.path(number) == path), key)
+
     def item(self, number: int) -> LineItem | None:
         if (at := self._at(number)) is None:
             return None
