@@ -146,6 +146,11 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
         assert view.current_source == ("part of parts", 'model  8\ntools\n{"x":1,"y":[2]}\nend')
         await drag(pilot, view, row_of(view, '"x"'), row_of(view, '"y"'))
         assert selected(view) == '"x":1,"y":['
+        view.move_cursor(row_of(view, "end")[1])
+        entries.insert(0, SheetLine(key="new", label="above"))
+        view.show(TreePage(Sheet(what="parts", lines=entries), set()), hold=True)
+        assert view.cursor is not None
+        assert "end" in view.draw(view.cursor).text
 
 
 async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
