@@ -191,7 +191,7 @@ class Browse(PageScreen):
         return None
 
     def items(self) -> Sequence[tuple[str, Choice]]:
-        """Return the lines, each with a key that names it while the list changes; headings have none."""
+        """Return the lines, each with a key that names it while the list changes; headings have none. Abstract, as `body` is."""
         raise NotImplementedError
 
     def sheet(self, key: str) -> Sheet | Page | None:  # noqa: ARG002 - for subclasses

@@ -166,6 +166,8 @@ class TreePage:
 
     def key_at(self, path: tuple[str, ...], key: int) -> int:
         """Return the key of the entry at a path; the given one if it has gone."""
+        if self.path(key) == path:  # nearly always: a sheet is made anew at each change
+            return key
         return next((number for number in range(len(self._firsts)) if self.path(number) == path), key)
 
     def item(self, number: int) -> LineItem | None:
