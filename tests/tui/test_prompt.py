@@ -9,6 +9,7 @@ import pytest
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
+from textual.geometry import Region
 from textual.pilot import Pilot
 from textual.widgets import Static
 from typing_extensions import override
@@ -98,6 +99,12 @@ async def test_enter_sends_what_keys_wrote_in_their_order_and_nothing_of_an_empt
     assert app.prompt.text == "c中"
     assert app.cursor_position == app.prompt.cursor_screen_offset
     assert app.cursor_position.x == app.prompt.content_region.x + 3
+
+
+async def test_a_prompt_that_is_removed_is_still_drawn_where_the_screen_asks_for_it(app: Writing) -> None:
+    await app.press("a")
+    await app.prompt.remove()
+    assert [strip.text for strip in app.prompt.render_lines(Region(0, 0, 2, 1))] == ["  "]
 
 
 async def test_new_lines_send_nothing_and_it_grows_from_one_line_to_eight(app: Writing) -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.binding import BindingsMap
-from textual.widget import Widget
+from textual.geometry import Region
+from textual.strip import Strip
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from textual.widget import Widget as Field
+else:
+    Field = object
+    """No widget at run time: Textual takes component classes from the first base that is one."""
 
 
-class KeysInOrder:
+class KeysInOrder(Field):
     """Mixin before `TextArea` or `Input`: runs the field's key bindings at once, like letters.
 
     Textual inserts a letter at once, but runs a binding only after the key has bubbled to the app. If `a backspace b`
@@ -18,7 +27,6 @@ class KeysInOrder:
 
     async def on_key(self, event: events.Key) -> None:
         """Run the field's binding for a key, unless the field has a key method."""
-        assert isinstance(self, Widget)  # noqa: S101 - no widget itself: Textual takes component classes from the first base that is one
         if hasattr(self, f"key_{event.name}"):
             return
         for binding in _bindings_of(type(self)).key_to_bindings.get(event.key, ()):
@@ -27,8 +35,13 @@ class KeysInOrder:
                 event.prevent_default()
                 return
 
+    @override
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw the field, or nothing once it is removed: its styles are gone, and the screen may still ask for it."""
+        return super().render_lines(crop) if self.is_attached else [Strip.blank(crop.width)] * crop.height
+
 
 @cache
-def _bindings_of(kind: type[Widget]) -> BindingsMap:
+def _bindings_of(kind: type[Field]) -> BindingsMap:
     """Return the bindings of a class and its bases, own bindings first."""
     return BindingsMap(binding for base in kind.__mro__ for binding in vars(base).get("BINDINGS", ()))
