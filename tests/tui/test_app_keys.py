@@ -144,6 +144,7 @@ async def test_a_key_that_does_nothing_here_says_why_in_the_bar(app: Running) ->
     for key, words in (("v", "No result in this chat holds more"), ("enter", "Only a tool call or thinking opens")):
         await app.press(key)
         await app.until(lambda words=words: words in app.lines[-1])
+    await app.until(lambda: len(rows_of_turn(app)) > 0)
     await choose(app, rows_of_turn(app)[0])
     await app.press("enter")
     app.inspector.details[0].choose("Raw")
