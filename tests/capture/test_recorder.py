@@ -65,7 +65,7 @@ def test_a_clock_that_is_turned_back_changes_no_order_and_no_duration(
     recorder = Recorder(store, Redactor(), capture="c1", clock=clock)
     for wall in walls:
         recorder.append(frame(b"%d" % wall))
-    assert recorder.flush(5)
+        assert recorder.flush(5)  # what is written together shares one look at the wall clock
 
     records = list(store.records(capture="c1"))
 

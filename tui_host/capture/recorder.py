@@ -97,9 +97,10 @@ class Recorder(Recording):
         with self._lock:
             self.reached = seq = self.reached + 1
             mono_ns = self._mono_ns()
-            drift_ns = self._wall_ns() - mono_ns - self._ahead_ns
-            if not -DRIFT_NS < drift_ns < DRIFT_NS:
-                self._ahead_ns += drift_ns
+            if not self._is_announced:  # those that are written together share the distance of the clocks
+                drift_ns = self._wall_ns() - mono_ns - self._ahead_ns
+                if not -DRIFT_NS < drift_ns < DRIFT_NS:
+                    self._ahead_ns += drift_ns
             if at_ns is not None:
                 mono_ns = at_ns
             slot = Slot(record, seq, mono_ns + self._ahead_ns, mono_ns)

@@ -69,8 +69,9 @@ class Recording(ABC):
 
 def redact(slots: Sequence[Slot], redactor: Redactor) -> None:
     """Remove the secrets from records, in one search where there are none: it takes longer than a caller may wait."""
-    is_little = sum([slot.size for slot in slots]) <= SEARCHED_AT_ONCE
-    is_clean = is_little and not redactor.bytes(b"\0".join([slot.record.data for slot in slots]))[1]
+    data = [slot.record.data for slot in slots]
+    is_little = sum(map(len, data)) <= SEARCHED_AT_ONCE
+    is_clean = is_little and not redactor.bytes(b"\0".join(data))[1]
     for slot in slots:
         record = slot.record
         if not is_clean or record.head is not None or record.malformed is not None:
