@@ -89,10 +89,6 @@ class Key(NamedTuple):
 _SIGNS = {"slash": "/", "plus": "+", "minus": "-", "at": "@"}
 
 
-def _shown(name: str) -> str:
-    return _SIGNS.get(name) or (key_to_character(name) if "_" in name else None) or name
-
-
 @lru_cache(100)
 def keys_of(*kinds: type, but: frozenset[type] = frozenset()) -> Sequence[Key]:
     """Return the keys that classes and their bases bind, each once, the first class's first.
@@ -116,7 +112,8 @@ def keys_of(*kinds: type, but: frozenset[type] = frozenset()) -> Sequence[Key]:
             first = group[0]
             if first.tooltip and not taken.issuperset(names):
                 taken.update(names)
-                shown = first.key_display or " ".join(map(_shown, names))
+                signs = (_SIGNS.get(name) or ("_" in name and key_to_character(name)) or name for name in names)
+                shown = first.key_display or " ".join(signs)
                 is_own = base in kinds[0].__mro__
                 in_field = is_own or (first.priority and len(shown) > 1)  # of the others, a letter is text there
                 brief, command = first.description, first.id or ""

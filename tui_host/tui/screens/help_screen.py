@@ -19,7 +19,6 @@ from tui_host.capture.ladder.row_filter import FIELDS
 from tui_host.settings.paths import documents
 from tui_host.tui import screens
 from tui_host.tui.keys import ACTIONS, Key, keys_of
-from tui_host.tui.markdown.page import Inks
 from tui_host.tui.questions.approval import Approval
 from tui_host.tui.questions.ask_panels import AskPanel
 from tui_host.tui.screens.main_screen import MainScreen
@@ -133,11 +132,9 @@ class DocumentView(BlockView):
 
     def __init__(self, source: str) -> None:
         self._source = source
-        blocks = Blocks(self._parts, lambda _, width: estimate(source, width), lambda _: source)
+        part = ItemPart(0, source=source, edge=Segment(" ", Style.null()))
+        blocks = Blocks(lambda *_: [part], lambda _, width: estimate(source, width), lambda _: source)
         super().__init__(blocks, classes="page-body")
-
-    def _parts(self, _number: int, _width: int, _inks: Inks) -> list[ItemPart]:
-        return [ItemPart(0, source=self._source, edge=Segment(" ", Style.null()))]
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection, or else the whole source, and what it is."""
