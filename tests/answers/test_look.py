@@ -49,7 +49,7 @@ def test_retries_refusals_and_broken_prefixes_deserve_a_look_and_an_appended_mes
     ]
 
 
-def test_a_call_that_nobody_read_deserves_a_look_and_an_explanation_does_not() -> None:
+def test_a_call_that_nobody_read_deserves_a_look_once_its_answer_is_whole_and_an_explanation_does_not() -> None:
     wires = Wires()
     for number, text in enumerate(
         (
@@ -58,7 +58,9 @@ def test_a_call_that_nobody_read_deserves_a_look_and_an_explanation_does_not() -
         )
     ):
         request = wires.request(request_body(MESSAGES), 1.0 + number, exchange=f"x{number}", step=number + 1)
-        wires.end(wires.response(request, 1.1 + number, *events_of({"content": text})), 1.2 + number)
+        response = wires.response(request, 1.1 + number, *events_of({"content": text}))
+        assert len(reasons(wires)) == number  # with each piece of a long answer it would be read anew
+        wires.end(response, 1.2 + number)
     what = (
         "the model called a tool, but its call stands unread in the text, in the form of Qwen's or Hermes' <tool_call>"
     )

@@ -126,6 +126,8 @@ class Looks:
 
     def _reason(self, row: Row) -> str:
         if row.lane == "llm" and row.kind == "response":
+            if row.state == "open":  # else a long answer would be read anew with each piece of it
+                return ""
             return self._made_up(row) or self._unread(row)
         if row.lane == "llm" and row.kind == "request" and row.method != "GET":
             return self._sent_again(row)
