@@ -94,7 +94,7 @@ class Looks:
             if kept.revision != ladder.revision:
                 kept.pending = sorted({*kept.pending, *ladder.changed_since(kept.revision)}, reverse=True)
                 kept.revision = ladder.revision
-            while kept.pending:
+            while kept.pending and time.perf_counter() < until:
                 row = ladder.rows[kept.pending.pop()]
                 try:
                     reason = _broken(row) or self._reason(row)
@@ -103,11 +103,9 @@ class Looks:
                 except TuiHostError as error:  # what cannot be read deserves a look too
                     kept.own[row.number] = line(str(error), 80)
                 self._set(row.number)
-                if time.perf_counter() >= until:
-                    return not kept.pending
         finally:
             kept.lock.release()
-        return True
+        return not kept.pending
 
     def look(self, row: Row) -> tuple[str, str]:
         """Return how a row is called, and why it deserves a look; no reason if it does not."""
@@ -126,8 +124,6 @@ class Looks:
 
     def _reason(self, row: Row) -> str:
         if row.lane == "llm" and row.kind == "response":
-            if row.state == "open":  # else a long answer would be read anew with each piece of it
-                return ""
             return self._made_up(row) or self._unread(row)
         if row.lane == "llm" and row.kind == "request" and row.method != "GET":
             return self._sent_again(row)
@@ -160,7 +156,8 @@ class Looks:
     def _unread(self, row: Row) -> str:
         """Return in which form a response holds a call that nobody read; empty where text may be the agreed form."""
         request, dialect = self._wires.ladder.partner_of(row), self._wires.dialect(row)
-        if row.calls or request is None or dialect is None or row.missing or row.size > MOST:
+        is_growing = row.state == "open"  # it would be read anew with each piece
+        if is_growing or row.calls or request is None or dialect is None or row.missing or row.size > MOST:
             return ""
         body = body_of(self._wires, row)
         if _MARKERS.search(body.data) is None or b'"tools"' not in body_of(self._wires, request).data:

@@ -15,6 +15,7 @@ from tui_host.capture.ladder.sections import Sections
 from tui_host.tui.widgets.lines.selection import Spot
 
 SESSION = -1  # the item of the session's own heading, above all others
+_WHOLE = -1  # its section, which has no rows of its own
 _BLOCK_ROWS = 256  # rows between two looks at the clock
 
 
@@ -36,7 +37,6 @@ class LadderIndex:
         self.counts = Counter[tuple[str, int, str]]()  # captured rows by clock, turn and lane, hidden ones included
         self.homes = array("q")  # the section of each row, as it is laid out
         self._times = array("q")
-        self._latest: dict[int, int] = {}  # the last time that a section's rows told
         self.lay_out((), folds_starts=False)
 
     def lay_out(self, numbers: Iterable[int], *, folds_starts: bool) -> None:
@@ -44,14 +44,14 @@ class LadderIndex:
         self.folds_starts = folds_starts  # whether connections before the first turn are folded
         self.kept = 0  # the number of matching rows, those of folded sections included
         self._turned = set[int]()  # the sections that a person folded or opened
-        self._newest_of_turns: int | None = None  # the newest captured row of a turn
-        self._kept: dict[int, array[int]] = {}  # the matching rows of each section, in order
-        self._shown = array("q")  # the sections with matching rows, in order
-        self._starts = array("q", [1])  # the lines of their headings and of the end, as far as they were counted
+        self._newest_of_turns = SESSION  # the newest captured row of a turn; the session's heading without one
+        self._kept = {_WHOLE: array("q")}  # the matching rows of each section, in order
+        self._shown = array("q", [_WHOLE])  # the sections with matching rows, in order
+        self._starts = array("q", [0])  # the lines of their headings and of the end, as far as they were counted
         self.extend(numbers)
 
     def __len__(self) -> int:
-        return self._counted()[-1] if self._shown else 0
+        return self._counted()[-1] if self.kept else 0
 
     def _counted(self) -> array[int]:
         for home in self._shown[len(self._starts) - 1 :]:
@@ -60,8 +60,6 @@ class LadderIndex:
 
     def item_at(self, line: int) -> int:
         place = bisect_right(self._counted(), line) - 1
-        if place < 0:
-            return SESSION
         home, offset = self._shown[place], line - self._starts[place]
         return self._kept[home][offset - 1] if offset else heading_of(home)
 
@@ -75,14 +73,13 @@ class LadderIndex:
 
     def line_of(self, item: int) -> int | None:
         """Return the line of a row or heading; None if hidden."""
-        if item == SESSION:
-            return 0 if self._shown else None
-        place = self._place(item) if item >= 0 else -1
-        if place is None or (home := self.home_of(item)) not in self._kept or (item >= 0 and self._is_folded(home)):
+        place = self.place(item) if item >= 0 else -1
+        home = _WHOLE if place is None else self.home_of(item)
+        if place is None or not self.kept or home not in self._kept or (item >= 0 and self._is_folded(home)):
             return None
         return self._counted()[bisect_left(self._shown, home)] + 1 + place
 
-    def _place(self, number: int) -> int | None:
+    def place(self, number: int) -> int | None:
         """Return the place of a row in its section; None if the filter does not keep it."""
         kept = self._kept.get(self.homes[number]) if number < len(self.homes) else None
         place = 0 if kept is None else bisect_left(kept, self._order(number), key=self._order)
@@ -102,7 +99,7 @@ class LadderIndex:
     def line_near(self, item: int) -> int | None:
         """Return the line of an item, of the heading that hides it, or else the nearest row's; None without lines."""
         line = self.line_of(item)
-        if line is None and self._shown:
+        if line is None and self.kept:
             line = max(0, self.line_at(self.spot(item)) - 1)
             if self.item_at(line) < 0 and self.hidden(self.item_at(line)) is None:
                 line = min(line + 1, len(self) - 1)
@@ -110,21 +107,9 @@ class LadderIndex:
 
     def newest_line(self, selected: int | None) -> int:
         """Return the line that following selects: the newest row of the turns, or the last line."""
-        line = None if self._newest_of_turns is None else self.line_of(self._newest_of_turns)
+        line = None if self._newest_of_turns == SESSION else self.line_of(self._newest_of_turns)
         at = None if selected is None else self.line_of(selected)
         return len(self) - 1 if line is None or (at is not None and at > line) else line
-
-    def next_line(self, line: int, step: int, *, is_heading: bool) -> int | None:
-        """Return the nearest line above (-1) or below (1) that is a heading, or a row."""
-        lines = range(line + step, len(self) if step > 0 else -1, step)
-        return next((line for line in lines if (self.item_at(line) < 0) == is_heading), None)
-
-    def next_of(self, numbers: Iterable[int], item: int | None, step: int) -> int | None:
-        """Return the next (1) or previous (-1) of some rows behind an item, round the ends; None if the filter keeps none."""
-        kept = sorted((n for n in numbers if self._place(n) is not None), key=self.spot)
-        here = (-1,) if item is None else self.spot(item)
-        beyond = [number for number in kept if (self.spot(number) > here if step > 0 else self.spot(number) < here)]
-        return next(iter((beyond or kept)[::step]), None)
 
     def section(self, heading: int) -> Section:
         if heading == SESSION:
@@ -143,10 +128,8 @@ class LadderIndex:
             self.homes.extend(self._sections.homes[block])
             # A column is read, since making a `Row` of each of a million rows takes ten times as long.
             for number, mono_ns in enumerate(columns["mono_ns"][block], first):
-                latest = self._latest.get(self.homes[number], 0)
-                time_ns = latest if mono_ns == UNKNOWN_TIME else max(mono_ns, 0)
-                self._latest[self.homes[number]] = max(latest, time_ns)
-                self._times.append(time_ns)
+                before = self._times[-1] if number else 0
+                self._times.append(before if mono_ns == UNKNOWN_TIME else max(mono_ns, 0))
                 self._tally(number, 1)
             if time.perf_counter() >= until:
                 break
@@ -180,7 +163,7 @@ class LadderIndex:
 
     def drop(self, number: int) -> bool:
         """Remove the line of a row, and the heading of a section without rows; returns whether there was one."""
-        offset, home = self._place(number), self.homes[number]
+        offset, home = self.place(number), self.homes[number]
         if offset is None:
             return False
         place = bisect_left(self._shown, home)
@@ -194,12 +177,10 @@ class LadderIndex:
         """Add lines for rows that were counted; returns whether all lines that were there stay where they are."""
         is_at_end, turns = True, self._rows.columns["turn"]
         for home, group in groupby(numbers, self.homes.__getitem__):
-            rows = sorted(group)
+            rows = sorted(sorted(group), key=self._times.__getitem__)
             self.kept += len(rows)
-            newest = next((number for number in reversed(rows) if turns[number] and self._is_captured(number)), None)
-            if newest is not None:
-                self._newest_of_turns = max(newest, self._newest_of_turns or 0)
-            rows.sort(key=self._times.__getitem__)
+            newest = next((number for number in reversed(rows) if turns[number] and self._is_captured(number)), SESSION)
+            self._newest_of_turns = max(newest, self._newest_of_turns)
             place, kept = bisect_left(self._shown, home), self._kept.setdefault(home, array("q"))
             is_late = bool(kept) and self._order(kept[-1]) > self._order(rows[0])
             is_at_end &= place >= len(self._shown) - 1 and not is_late

@@ -163,7 +163,7 @@ class Inspector(Container):
         count = 0 if looks is None else len(looks.numbers)
         title = ladder.title(self.size.width, clears=self.has_focus_within, looks=count)
         if self._title.content != title:
-            self._title.update(title)
+            self._title.update(title, layout=False)
         is_looking, is_filtered = ladder.row_filter.is_looking, bool(ladder.row_filter.text)
         if is_filtered and not is_looking and not ladder.line_count():
             reason = "No row matches the filter. Press escape to clear it."

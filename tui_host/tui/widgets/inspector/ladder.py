@@ -63,13 +63,12 @@ class LadderView(SelectingView):
         self._traffic = Ladder() if source is None else source.ladder
         self._rows = self._traffic.rows
         self._index = LadderIndex(self._rows, self._traffic.sections)
-        self._index.folds_starts = self._may_fold
         self._facts = FactsReader()
         self.row_filter = RowFilter(self._facts)
         self.selected_number: int | None = None  # the number of the selected row; below 0 for a heading
         self.following = True  # whether the newest row of the turns stays selected
         self.is_settled = source is None  # whether all rows are shown and described, so that `sync` has nothing to do
-        self._new = 0  # rows that came since the person moved
+        self._known = 0  # rows that were there while the newest was followed
         self._related: frozenset[int] = frozenset()
         self._revision = -1
         self._drawn_with: object = None  # what all lines depend on
@@ -105,7 +104,9 @@ class LadderView(SelectingView):
             words.append("following")
         if looks:
             words.append(f"{looks:,} to look at (n)")
-        below = len(index) - self.top - self.view_height if self.view_height and self.following else self._new
+        below = 0 if row_filter.is_on else len(index.homes) - self._known
+        if self.view_height and self.following:
+            below = len(index) - self.top - self.view_height
         if below > 0:
             words.append(f"{below:,} {'' if self.following else 'new '}below (G)")
         words.append(f"/ {clip(row_filter.text or 'filter', 24)}")
@@ -155,17 +156,18 @@ class LadderView(SelectingView):
 
     def to_next_of(self, numbers: Iterable[int], step: int) -> bool:
         """Select the next (1) or previous (-1) of some rows, round the ends of the list; False if the filter keeps none."""
-        number = self._index.next_of(numbers, self.selected_number, step)
-        return number is not None and self.select(number)
+        spot_of, item = self._index.spot, self.selected_number
+        here = (-1,) if item is None else spot_of(item)
+        kept = sorted((number for number in numbers if self._index.place(number) is not None), key=spot_of)[::step]
+        beyond = [number for number in kept if (spot_of(number) > here if step > 0 else spot_of(number) < here)]
+        return any(map(self.select, (beyond or kept)[:1]))
 
     def to_next(self, step: int, *, is_heading: bool) -> bool:
         """Select the next (1) or the former (-1) shown row or heading; False at the end."""
-        line = self._index.next_line(-1 if self.cursor is None else self.cursor, step, is_heading=is_heading)
-        return line is not None and self.select(self._index.item_at(line))
-
-    @override
-    def on_resize(self) -> None:
-        self.sync()  # other rows are seen now
+        line = -1 if self.cursor is None else self.cursor
+        items = map(self._index.item_at, range(line + step, len(self._index) if step > 0 else -1, step))
+        item = next((item for item in items if (item < 0) == is_heading), None)
+        return item is not None and self.select(item)
 
     def sync(self) -> None:
         """Show what has changed, and have visible rows read. Takes time only for changes and visible rows."""
@@ -176,6 +178,8 @@ class LadderView(SelectingView):
         looks = len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
         if ladder.revision != self._revision or len(index.homes) < len(ladder.rows):
             self._take()
+        if self.following:
+            self._known = len(index.homes)
         if looks != self._drawn_with:
             self._drawn_with = looks
             self.redraw()
@@ -184,6 +188,11 @@ class LadderView(SelectingView):
         if sought is not None and self.select(sought):
             self._sought = None
         self.is_settled &= len(index.homes) == len(ladder.rows) and not self.row_filter.is_looking
+        number, before = self.selected_number, self._related
+        self._related = frozenset(() if number is None or number < 0 else ladder.relatives(number))
+        self._changed(before ^ self._related)
+
+    on_resize = sync  # other rows are seen now
 
     def _read(self, source: SessionSource) -> None:
         """Give the thread what is to be read and filtered next, and show what it has done."""
@@ -229,8 +238,6 @@ class LadderView(SelectingView):
             self.changed(0)  # the session's heading counts rows
         if new and not is_on:
             self._extend(new)
-            self._new += 0 if self.following else len(new)
-        self._relate()
 
     def _changed(self, numbers: Iterable[int]) -> None:
         for number in numbers:
@@ -260,12 +267,10 @@ class LadderView(SelectingView):
             self.show_line(line)
         elif was_shown and top is not None and (line := self._index.line_near(top)) is not None:
             self.show_line(line, top=True)
-        self._relate()
 
     def _follow(self) -> None:
         """Select the newest row of the turns, else the last row; a person at the end stays there till the turn's next row."""
         if len(self._index):
-            self._new = 0
             newest = self._index.newest_line(self.selected_number)
             self.show_line(len(self._index) - 1)
             self._choose(newest)
@@ -274,13 +279,6 @@ class LadderView(SelectingView):
     def _choose(self, line: int) -> None:
         self.cursor = line
         self.selected_number = self._index.item_at(line)
-        self._relate()
-
-    def _relate(self) -> None:
-        number = self.selected_number
-        relatives = () if number is None or number < 0 else self._traffic.relatives(number)
-        before, self._related = self._related, frozenset(relatives)
-        self._changed(before ^ self._related)
 
     @override
     def line_count(self) -> int:
@@ -339,7 +337,6 @@ class LadderView(SelectingView):
         if self.cursor is not None:
             self._choose(self.cursor)
             self.following = self.cursor in {len(self._index) - 1, self._index.newest_line(self.selected_number)}
-            self._new = 0 if self.following else self._new
 
     def on_line_view_opened(self, message: LineView.Opened) -> None:
         """Fold or open the section of a heading; leave a row to the inspector."""
