@@ -58,6 +58,11 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("exhaustive")
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a long value by its beginning: names are sent between processes with each result, and a value may have megabytes."""
+    return f"{val[:80]!a}..." if isinstance(val, str | bytes) and len(val) > 80 else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Count properties among the exhaustive tests too, and keep the tenth of these that `--exhaustive-tenth` chooses.
