@@ -328,12 +328,6 @@ async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is
             await asked(host, session, "hello")
             (tool,) = (tool for tool in pool.tools() if tool.name == "echo")
             place, mark = session.place(), tool.fingerprint
-            place, mark = session.place(), tool.fingerprint
-            place, mark = session.place(), tool.fingerprint
-            place, mark = session.place(), tool.fingerprint
-            place, mark = session.place(), tool.fingerprint
-            place, mark = session.place(), tool.fingerprint
-            place, mark = session.place(), tool.fingerprint
             with pytest.raises(ServerError):
                 await pool.call("mine", "echo", b"{}", place=place, fingerprint=mark, on_progress=lambda _: None)
             await until(lambda: len(notes(session)) == 2)
