@@ -17,12 +17,14 @@ from tests.tui.inspector_wires import (
     row_of,
     to_json,
 )
+from tui_host.answers.bodies import body_of
 from tui_host.answers.chain_page import chain_of
 from tui_host.answers.look_page import look_page
 from tui_host.answers.names import subject_named
 from tui_host.answers.pages import page_named, sheet_of
 from tui_host.answers.values import Values
 from tui_host.answers.wires import RecordedTools, Section
+from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Span
 from tui_host.capture.record import Record
 from tui_host.chat.result_words import shortened
@@ -127,6 +129,15 @@ def test_pages_take_the_names_that_pages_print_and_say_what_they_do_not_understa
     except TuiHostError as error:
         shown = error.what
     assert shown == what
+
+
+def test_the_parts_of_a_bill_are_all_of_the_request() -> None:
+    wires, page = a_session(), page_named("bill")
+    assert page is not None
+    row = subject_named(wires, page, "2")
+    assert isinstance(row, Row)
+    parts = [part.values for part in sheet_of("Bill", wires, row).lines if part.values and "above" not in part.label]
+    assert sum(int(str(values["bytes"])) for values in parts) == len(body_of(wires, row).data)
 
 
 def test_values_are_compared_without_the_separators_of_numbers_and_from_nowhere_is_said() -> None:

@@ -42,16 +42,15 @@ class _Share:
         whole: int,
         children: Sequence[SheetLine] = (),
         *,
-        is_counted: bool | None = None,
+        is_counted: bool = True,
         is_open: bool = False,
         note: str = "",
     ) -> SheetLine:
         """Return the part as a line of a request of `whole` tokens, which says how many things it stands for."""
         never = f"{self.unused} never called" if children else "never called"
-        is_counted = self.count > 1 if is_counted is None else is_counted
         return SheetLine(
             key=self.label,
-            label=line(f"{self.label} ({self.count})" if is_counted else self.label, 120),
+            label=line(f"{self.label} ({self.count})" if is_counted and self.count > 1 else self.label, 120),
             values={"bytes": self.size, "tokens": self.tokens, "share": self.tokens / whole if whole else None},
             mark=never if self.unused else "",
             note=note,
@@ -78,7 +77,7 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
         servers.setdefault(tool.server or "of no known server", []).append(share)
     tools = [share for shares in servers.values() for share in shares]
     by_server = [
-        _Share.of(server, shares).line(whole, [share.line(whole) for share in shares], is_counted=True)
+        _Share.of(server, shares).line(whole, [share.line(whole) for share in shares])
         for server, shares in servers.items()
     ]
     in_text = any(tool.in_text for tool in largest.tools)
@@ -99,16 +98,21 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
         words, is_open = f"the prefix breaks ({len(breaks)}), and the cache with it", len(breaks) <= _FEW
         lines.append(SheetLine(key="breaks", label=words, style="what", opened=is_open, children=tuple(children)))
     if tools and not in_text:
-        lines.append(_Share.of("tools", tools).line(whole, by_server, is_counted=True, is_open=True))
+        lines.append(_Share.of("tools", tools).line(whole, by_server, is_open=True))
     if messages := _summed(_messages(wires, row, outline)):
         kinds = [kind.line(whole) for kind in messages]
         lines.append(_Share.of("messages", messages).line(whole, kinds, is_counted=False, is_open=True))
     if options := [_Share("option", part.size, part.tokens) for part in outline.parts if part.kind == "option"]:
         lines.append(_Share.of("options", options).line(whole))
+    named = _Share.of("", [*(() if in_text else tools), *messages, *options])
+    if largest.size > named.size:
+        rest = _Share("brackets and names around them", largest.size - named.size, max(whole - named.tokens, 0))
+        lines.append(rest.line(whole))
     if put_in:
         purposes = [_put_in_line(part, tools if in_text else (), by_server, whole) for part in put_in]
-        shares = _Share.of("added, counted above too", put_in)
-        lines.append(shares.line(whole, purposes, is_counted=False, is_open=True))
+        lines.append(
+            _Share.of("added, counted above too", put_in).line(whole, purposes, is_counted=False, is_open=True)
+        )
     if len(weights) > 1:
         requests = tuple(
             SheetLine(
@@ -119,8 +123,8 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
             )
             for weight in weights
         )
-        label = f"requests ({len(weights)})"
-        lines.append(SheetLine(key="requests", label=label, style="what", opened=True, children=requests))
+        words = f"requests ({len(weights)})"
+        lines.append(SheetLine(key="requests", label=words, style="what", opened=True, children=requests))
     step = f"step {row.step} of turn {row.turn}" if row.turn else "of no turn"
     among = f"the largest of {len(rows)} requests, " if len(rows) > 1 else ""
     return Sheet(what=f"bill of {largest.request}, {among}{step}", notes=notes, lines=lines)

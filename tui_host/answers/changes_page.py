@@ -40,10 +40,6 @@ class ChangedWords:
     before: str  # some characters before, the same in both texts
     after: str  # some characters behind
 
-    @property
-    def is_time(self) -> bool:
-        return bool(_TIME.search(self.before[-6:] + self.gone + self.after[:6]))
-
 
 def changed_words(old: str, new: str) -> Sequence[ChangedWords]:
     """Return the places where two texts differ, in their order. Bounded: long texts are compared by lines, else as wholes."""
@@ -383,7 +379,8 @@ def _cause(broken: Sequence[Change], prefix: int) -> str:
             return f"{what} stood elsewhere before: {cause.moved_from}"
         case "changed":
             words = f": {_brief(cause.words[0])}" if cause.words else ""
-            time = " (a time: it changes with each request)" if any(each.is_time for each in cause.words[:3]) else ""
+            is_time = any(_TIME.search(f"{word.before[-6:]}{word.gone}{word.after[:6]}") for word in cause.words[:3])
+            time = " (a time: it changes with each request)" if is_time else ""
             return f"{what} changed{words}{time}"
 
 
