@@ -232,8 +232,29 @@ async def login(person: Person) -> None:
 @asynccontextmanager
 async def asking_server() -> AsyncGenerator[str]:
     """The configuration of a server that asks its client for something."""
-    program = FOLDER.parent / "tests" / "servers" / "asking_server.py"
-    yield f'[servers.trains]\ncommand = "{sys.executable}"\nargs = ["{program}", "stdio"]\nsampling = true\n'
+    sys.path.append(str(FOLDER.parent))
+    from tests.kit.mcp_server import mcp_server, tool
+
+    seats = {"type": "integer", "title": "Which seats?", "description": "How many.", "minimum": 1, "maximum": 8}
+    place = {"type": "string", "title": "Where?", "enum": ["at the window", "at the table", "in the quiet zone"]}
+    name = {"type": "string", "title": "In which name?", "description": "As it stands in the passport."}
+    fields = {"seats": seats, "place": place, "name": name}
+    schema = {"type": "object", "properties": fields, "required": ["seats", "name"]}
+    form = {"mode": "form", "message": "Seats on IC 7 to Hamburg, 14:03", "requestedSchema": schema}
+    said = {"role": "user", "content": {"type": "text", "text": "Say blue."}}
+    server = mcp_server(
+        {
+            "tools": [tool("book"), tool("ask_the_model")],
+            "on": {
+                "tools/call book": [{"ask": "elicitation/create", "params": form}, {"answers": True}],
+                "tools/call ask_the_model": [
+                    {"ask": "sampling/createMessage", "params": {"messages": [said], "maxTokens": 40}},
+                    {"answers": True},
+                ],
+            },
+        }
+    )
+    yield server.table("trains", "sampling = true")
 
 
 @cache
