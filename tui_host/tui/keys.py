@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from textual.binding import Binding
+from textual.content import Content
 from textual.keys import key_to_character
 from textual.screen import Screen
 
 from tui_host.answers.pages import PAGES
 
 SCREENS = "tui_host.tui.screens."
+_GAP = 3  # cells between two keys of a row
 
 
 class Action(NamedTuple):
@@ -126,3 +128,15 @@ def kinds_at(screen: Screen[object] | Screen[None]) -> tuple[type, ...]:
     focused = screen.focused
     nodes = () if focused is None else focused.ancestors_with_self
     return (*(type(node) for node in nodes if node is not screen.app and node is not screen), type(screen))  # pyright: ignore[reportUnknownMemberType] - of any app
+
+
+def key_rows(keys: Iterable[tuple[str, str]], width: int, style: str = "bold $foreground") -> list[Content]:
+    """Lay out keys, each beside what it does, in as many rows as they need."""
+    rows: list[Content] = []
+    for shown, brief in keys:
+        part = Content.assemble((shown, style), f" {brief}")
+        if rows and rows[-1].cell_length + _GAP + part.cell_length <= width:
+            rows[-1] = Content.assemble(rows[-1], " " * _GAP, part)
+        else:
+            rows.append(part)
+    return rows

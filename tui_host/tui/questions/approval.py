@@ -22,7 +22,7 @@ from tui_host.capture.visible import hidden, line, tool_name, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
 from tui_host.chat.policy import Question
 from tui_host.chat.session import Session
-from tui_host.errors import JSON, TuiHostError
+from tui_host.errors import TuiHostError
 from tui_host.host.host import Host
 from tui_host.servers.catalog import claims_of
 from tui_host.tui.host_mask import mask_of
@@ -40,8 +40,8 @@ ROW_CHARACTERS, ARGUMENT_CELLS = 500, 8  # most characters and least room for ar
 SMALLEST_CELLS = 30  # width of the chat below which a tool's name and arguments are not readable
 LOW_LINES, TINY_LINES = 22, 9
 """Heights of the chat below which calls and description give way to the arguments, and below which nothing is asked."""
-KEY_GROUPS = ("once edit session all", "no because… stop", "look others raw about")
-"""The keys that lead on, those that lead back, and those that only look, by the brief words of their bindings."""
+GROUPS = frozenset(("once", "no", "look"))
+"""With these begin the keys that lead on, those that lead back, and those that only look, by the brief words of their bindings."""
 EFFECTS = {
     "session": "this tool, this session",
     "all": "all that remain",
@@ -79,13 +79,11 @@ class Approval(QuestionPanel):
     DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,a", "approve('y')", "once", key_display="y/a", tooltip="approve this call, once shown to its end"),
-        Binding("e", "write('edit')", "edit", tooltip="edit the arguments, then approve"),
+        Binding("e", "edit", "edit", tooltip="edit the arguments, then approve"),
         Binding("A", "approve('A')", "session", tooltip="twice: approve this tool for the rest of the session"),
-        Binding(
-            "Y", "approve('Y')", "all", tooltip="approve all that remain, once the whole arguments of each were shown"
-        ),
+        Binding("Y", "approve('Y')", "all", tooltip="approve all that remain, once each was shown to its end"),
         Binding("n", "no", "no", tooltip="reject"),
-        Binding("r", "write('reason')", "because…", tooltip="reject with a reason that the model is told"),
+        Binding("r", "reason", "because…", tooltip="reject with a reason that the model is told"),
         Binding("escape", "back", "stop", key_display="esc esc", tooltip="reject and stop the turn; or leave a field"),
         Binding("tab", "", "look", tooltip="look around in the inspector, and back; no key decides there"),
         Binding("left", "step(-1)", "others", tooltip="go to the call before or after, where several wait"),
@@ -108,7 +106,7 @@ class Approval(QuestionPanel):
     def __init__(self, session: Session, host: Host, source: Callable[[], SessionSource | None]) -> None:
         self._seen: set[CallKey] = set()  # calls whose arguments were painted to their end
         self._arguments = Arguments(self._seen)
-        super().__init__(self._arguments, self._key_rows)
+        super().__init__(self._arguments)
         self._session, self._host, self._source, self._mask = session, host, source, mask_of(host)
         self.current = session.open_questions()[0]
         self._left: Sequence[Question] = ()  # the open questions
@@ -117,14 +115,12 @@ class Approval(QuestionPanel):
         self._notes: dict[CallKey, Mapping[str, str]] = {}  # where values come from, by their paths
         self._shows: Literal["", "raw", "description"] = ""
         self._shown: tuple[object, ...] = ()  # what the arguments show
-        self._writes: Literal["", "edit", "reason"] = ""
         self._head = Rows(self._head_rows)
-        self._fields = {"edit": EditField(), "reason": ReasonField()}
-        self._field: TextField = self._fields["edit"]  # the one that is or was written in
+        self._edit, self._reason = EditField(), ReasonField()
 
     @override
     def compose(self) -> ComposeResult:
-        yield from (self._head, self._arguments, *self._fields.values(), self.foot)
+        yield from (self._head, self._arguments, self._edit, self._reason, self.foot)
 
     def on_focus(self) -> None:
         self.first_field.focus()  # what is being written is not decided by a letter
@@ -154,10 +150,10 @@ class Approval(QuestionPanel):
     def _turn_to(self, question: Question, words: str = "") -> None:
         if question is not self.current:
             self._shows = ""
-        if self._writes:
+        if self.first_field is not self:
             self.focus()
-        self.current, self._writes, self.first_field = question, "", self
-        self._field.remove_class("-written")
+            self.first_field.remove_class("-written")
+        self.current, self.first_field = question, self
         self.say(words)
         self._draw()
         self.look_again()
@@ -170,7 +166,7 @@ class Approval(QuestionPanel):
             return
         self.current.appear()
         # What stands whole in the list, with nothing else to be read before it is approved, was seen there.
-        for waiting in self._listed if len(self._left) > 1 and not self.has_class("-tiny") else ():
+        for waiting in () if self.has_class("-tiny") else self._listed:
             _, is_whole, _ = self._row_of(waiting, self._head.size.width)
             if is_whole and not waiting.request.changed and not list(self._notices(waiting)):
                 self._seen.add(self._key_of(waiting))
@@ -188,19 +184,21 @@ class Approval(QuestionPanel):
         count = f"  {left.index(question) + 1} of {len(left)}" if len(left) > 1 else ""
         later = f", then {question.later} more" if question.later else ""
         self.border_title = Content(f"Approve {len(left)} call{'s' * (len(left) != 1)}?{count}{later}")
-        key, hide, before = self._key_of(question), self._mask.values, self._shown
+        key, before = self._key_of(question), self._shown
         if key not in self._notes:
             self._notes[key] = {}
             self.run_worker(self._note_values(key), group="notes")
-        notes, text = self._notes[key], key[1].decode()
-        has_notes = bool(notes) and not self._shows
-        self._shown = key, self._shows, has_notes
-        if self._shows == "description" and self._shown != before:
-            self._arguments.show(None, [self._text_of(question)])
-        elif self._shown != before:  # long arguments take their time, and this is drawn with every key
-            lines = [hide(text)] if self._shows else argument_lines(text, hide, notes)
-            is_same = self._shown[:2] == before[:2]  # only notes came
-            self._arguments.show(key, lines, has_notes=has_notes, stays=is_same)
+        notes: Mapping[str, str] = {} if self._shows else self._notes[key]
+        self._shown = key, self._shows, notes
+        if self._shown != before:  # long arguments take their time, and this is drawn with every key
+            of, text = key, key[1].decode()
+            if self._shows == "description":
+                of, lines = None, [self._text_of(question)]
+            elif self._shows:
+                lines = [self._mask.values(text)]
+            else:
+                lines = argument_lines(text, self._mask.values, notes)
+            self._arguments.show(of, lines, has_notes=bool(notes), stays=self._shown[:2] == before[:2])
         self._head.refresh(layout=True)
         self.foot.refresh(layout=True)
 
@@ -225,21 +223,20 @@ class Approval(QuestionPanel):
 
     def _row_of(self, question: Question, width: int) -> tuple[Content, bool, str]:
         """Return a call's line, whether its arguments stand there whole, and the server's claim if it has no room there."""
-        tool, is_current = question.request.tool, question is self.current
+        tool, is_current, shown, is_whole = question.request.tool, question is self.current, "", False
         name = clip(tool_name(tool.server, tool.name), width - 2)
         room = width - 3 - cell_len(name)
-        shown, is_whole = "", room >= 0
-        if len(self._left) > 1:  # else the arguments stand below alone
+        if len(self._left) > 1 and room >= ARGUMENT_CELLS:  # of a single call the arguments stand below
             text = self._key_of(question)[1].decode()
             masked = visible(self._mask.values(text[: ROW_CHARACTERS + SECRET_CHARACTERS]), newlines=False)
-            shown = f" {clip(masked, room)}" if room >= ARGUMENT_CELLS else ""
-            is_whole = bool(shown) and len(text) <= ROW_CHARACTERS and cell_len(masked) <= room
-        left = Content.styled(f"{'>' if is_current else ' '} {name}{shown}", "bold $foreground" if is_current else "")
+            shown = f" {clip(masked, room)}"
+            is_whole = len(text) <= ROW_CHARACTERS and cell_len(masked) <= room
+        row = Content.styled(f"{'>' if is_current else ' '} {name}{shown}", "bold $foreground" if is_current else "")
         claim = f"server claims: {claims}" if (claims := claims_of(tool)) else ""
-        gap = width - left.cell_length - len(claim)
-        if not claim or not is_whole or gap < 2:
-            return left, is_whole, claim
-        return Content.assemble(left, " " * gap, claim), is_whole, ""
+        gap = width - row.cell_length - len(claim)
+        if claim and gap >= 2:
+            row, claim = Content.assemble(row, " " * gap, claim), ""
+        return row, is_whole, claim
 
     def _head_rows(self, width: int) -> Sequence[Content]:
         """Return the calls, and below them the beginning of the current one's description."""
@@ -267,7 +264,7 @@ class Approval(QuestionPanel):
         if self.has_class("-tiny"):
             return "Too small; n rejects."
         # What is being written may be something else than what the notices are about.
-        notices = () if self._writes else self._notices(self.current)
+        notices = self._notices(self.current) if self.first_field is self else ()
         return "\n".join(filter(None, (self.words, *notices)))
 
     def _notices(self, question: Question) -> Iterator[str]:
@@ -289,31 +286,22 @@ class Approval(QuestionPanel):
         further = len(misfits) - LISTED_MISFITS
         return f"{words}; and {further} more" if further > 0 else words
 
-    def _key_rows(self, width: int) -> Sequence[Content]:
-        groups: list[Sequence[tuple[str, str]]] = []
-        if self._writes:
-            groups = [[(key.shown, key.brief) for key in keys_of(type(self._field))]]
-        else:
-            keys = {key.brief: key.shown for key in keys_of(type(self)) if key.brief}
-            if len(self._left) < 2:
-                del keys["all"], keys["others"]
-            own = {self, *self.walk_children()}
-            if all(widget in own for widget in self.screen.focus_chain):
-                keys["look"] = "f2"  # the inspector is not on the screen
-            effects = {} if self.has_class("-low") else dict(EFFECTS)
-            if effects and self.current.later:
-                effects["all"] = "all of these"
-            for group in KEY_GROUPS[1:2] if self.has_class("-tiny") else KEY_GROUPS:
-                groups.append([(keys[name], effects.get(name, name)) for name in group.split() if name in keys])
-        rows: list[Content] = []
-        for group in groups:
-            for number, (key, effect) in enumerate(group):
-                label = Content.assemble((key, "bold $text-warning"), f" {effect}")
-                if number and rows[-1].cell_length + 3 + label.cell_length <= width:
-                    rows[-1] = Content.assemble(rows[-1], "   ", label)
-                else:
-                    rows.append(label)
-        return rows
+    @override
+    def keys(self) -> Sequence[Sequence[tuple[str, str]]]:
+        if self.first_field is not self:
+            return [[(key.shown, key.brief) for key in keys_of(type(self.first_field))]]
+        effects = {} if self.has_class("-low") else dict(EFFECTS)
+        if effects and self.current.later:
+            effects["all"] = "all of these"
+        groups: list[list[tuple[str, str]]] = []
+        for key in keys_of(type(self)):
+            if key.brief in GROUPS:
+                groups.append([])
+            # Without the inspector on the screen, the panel alone can have the focus.
+            shown = "f2" if key.brief == "look" and len(self.screen.focus_chain) == 1 else key.shown
+            if key.brief and (len(self._left) > 1 or key.brief not in {"all", "others"}):
+                groups[-1].append((shown, effects.get(key.brief, key.brief)))
+        return groups[1:2] if self.has_class("-tiny") else groups
 
     # Looking.
 
@@ -362,7 +350,7 @@ class Approval(QuestionPanel):
 
     def action_back(self) -> None:
         """Go back to the arguments, or take back an asked `A`; else ask once, then reject the call and stop the turn."""
-        if self._writes or self.asked == "A":
+        if self.first_field is not self or self.asked == "A":
             self._turn_to(self.current)
         elif self._shows == "description":
             self.action_show("description")
@@ -372,45 +360,50 @@ class Approval(QuestionPanel):
 
     # Writing.
 
-    def action_write(self, what: Literal["edit", "reason"]) -> None:
-        """Open the field for the arguments, the caret at their first value, or for a reason."""
-        text, words = "", "Why not? The model will read this."
-        if what == "edit":
-            arguments, words = self._key_of(self.current)[1].decode(), ""
-            if self._mask.found(arguments):
-                told = "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
-                self._turn_to(self.current, told)
-                return
-            text = pretty(json.loads(arguments))
-            if visible(text) != text:  # as JSON escapes, which are equal in value
-                text = "".join(part if visible(part) == part else json.dumps(part)[1:-1] for part in text)
-        self._writes, self._field = what, self._fields[what]
-        self.first_field = self._field
+    def action_reason(self) -> None:
+        self._write(self._reason, "", "Why not? The model will read this.")
+
+    def action_edit(self) -> None:
+        """Open the field for the arguments, the caret at their first value."""
+        arguments = self._key_of(self.current)[1].decode()
+        if self._mask.found(arguments):
+            told = "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
+            self._turn_to(self.current, told)
+            return
+        text = pretty(json.loads(arguments))
+        if visible(text) != text:  # as JSON escapes, which are equal in value
+            text = "".join(part if visible(part) == part else json.dumps(part)[1:-1] for part in text)
+        self._write(self._edit, text)
+        if value := re.search(r'": "?', text):
+            before = text[: value.end()]
+            self._edit.move_cursor((before.count("\n"), len(before) - before.rfind("\n") - 1))
+
+    def _write(self, field: TextField, text: str, words: str = "") -> None:
+        self.first_field = field
         self.say(words)
         self.look_again()  # the field has the focus only later: what was typed behind the key decides nothing
-        self._field.add_class("-written")
-        self._field.load_text(text)
-        value = re.search(r'": "?', text)
-        before = text[: value.end() if value is not None else len(text)]
-        self._field.move_cursor((before.count("\n"), len(before) - before.rfind("\n") - 1))
-        self._field.focus()
+        field.add_class("-written")
+        field.load_text(text)
+        field.focus()
         self._draw()
 
     def on_finished(self, event: Finished) -> None:
         event.stop()
-        question, text = self.current, self._field.text
-        if self._writes == "reason":
-            question.reject(text.replace("\n", " ").strip())
+        if self.first_field is self._edit:
+            self.run_worker(self._take(self.current, self._edit.text), exclusive=True)
+        else:
+            self.current.reject(self._reason.text.replace("\n", " ").strip())
             self._turn_to_next()
-            return
+
+    async def _take(self, question: Question, text: str) -> None:
+        """Ask about other arguments in place of those that the model wrote, if they fit the tool's schema."""
         try:
-            self.run_worker(self._check(question, text, read_arguments(text)), exclusive=True)
+            edited = read_arguments(text)
         except TuiHostError as error:
             self.say(f"! {self._mask.values(str(error))}")
-
-    async def _check(self, question: Question, text: str, edited: Mapping[str, JSON]) -> None:
+            return
         misfits = await self._host.misfits(question.request.tool.schema, edited)
-        if self.current is not question or self._writes != "edit" or self._field.text != text:
+        if self.current is not question or self.first_field is not self._edit or self._edit.text != text:
             return  # it was left or changed meanwhile
         if misfits:
             self.say(f"! {self._told(misfits)}")

@@ -16,20 +16,18 @@ from textual.widgets import Static
 from typing_extensions import override
 
 from tui_host.capture.visible import line, visible
-from tui_host.chat.call_arguments import pretty, read_arguments
 from tui_host.chat.schema_form import fields_of
 from tui_host.chat.session import note_turning
-from tui_host.errors import JSON, TuiHostError
+from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.addresses import address_of, open_in_browser
 from tui_host.tui.questions.asks import OpenAsk
 from tui_host.tui.questions.form import FieldRow, Finished, FormView, TextField
-from tui_host.tui.questions.panel import AskButton, QuestionPanel, paragraphs
+from tui_host.tui.questions.panel import AskButton, QuestionPanel
 
 TEXT_CHARACTERS = 20_000  # of a server's text that are shown
-READ_LINES = 1_000  # of JSON that scroll with the question: what is sent must be read, not looked for in a low field
 GIVEN_UP = "Its server took this question back: nothing was sent, and nothing can be. What you wrote stays until you press escape."
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
@@ -38,7 +36,7 @@ class AskPanel(QuestionPanel):
     """Shows one question of a server, and gives the person's answer to it. Base of the panels for each kind of question."""
 
     STAYS: ClassVar[bool] = True  # with what was written in it, once its server took the question back
-    KEYS: ClassVar[str] = "tab to Send, enter sends   ctrl+d declines   escape cancels"
+    KEYS: ClassVar[Sequence[tuple[str, str]]] = (("tab", "to Send, enter sends"),)  # those that lead on
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab,shift+tab", "", tooltip="go to the next field or button; letters are text in the fields"),
         Binding("enter", "", tooltip="in a field: go to the next one; on a button: press it"),
@@ -55,9 +53,7 @@ class AskPanel(QuestionPanel):
     """
 
     def __init__(self, ask: OpenAsk, host: Host, parts: Sequence[Widget], buttons: Sequence[AskButton]) -> None:
-        self._body = VerticalScroll(*parts, can_focus=False)
-        left = "escape closes   ctrl+c copies"
-        super().__init__(self._body, lambda width: paragraphs(left if ask.answer.cancelled() else self.KEYS, width))
+        super().__init__(VerticalScroll(*parts, can_focus=False))
         self.ask, self.host = ask, host
         self.is_left = False
         self._buttons = [*buttons, AskButton("Decline all", self._decline_all)]
@@ -65,7 +61,7 @@ class AskPanel(QuestionPanel):
 
     @override
     def compose(self) -> ComposeResult:
-        yield from (self._body, Horizontal(*self._buttons), self.foot)
+        yield from (self.scrolled, Horizontal(*self._buttons), self.foot)
 
     # From appearing to the answer.
 
@@ -83,6 +79,12 @@ class AskPanel(QuestionPanel):
         status = None if pool is None else pool.status_of(self.ask.server)
         count = f"1 of {status.questions}   " if status is not None and status.questions > 1 else ""
         return f"{count}{super().corner}"  # a server's questions come one by one
+
+    @override
+    def keys(self) -> Sequence[Sequence[tuple[str, str]]]:
+        if self.ask.answer.cancelled():
+            return [[("escape", "closes"), ("ctrl+c", "copies")]]
+        return [[*self.KEYS, ("ctrl+d", "declines"), ("escape", "cancels")]]
 
     def on_descendant_focus(self) -> None:
         self.hint = self.asked = ""
@@ -126,15 +128,23 @@ def reason(host: Host, message: str, mistake: str = "") -> Static:
 
 
 class FormPanel(AskPanel):
-    """Asks to fill in a form."""
+    """Asks to fill in a form, or shows what goes to the person's model or to a server that asked it, as JSON to be edited."""
 
-    def __init__(self, ask: OpenAsk, asked: Elicitation, host: Host) -> None:
-        self._schema = asked.schema
-        self._form = FormView(fields_of(asked.schema), warns=True)
+    def __init__(self, ask: OpenAsk, asked: Elicitation | SamplingRequest | SamplingAnswer, host: Host) -> None:
+        self._asked = asked
         self._seen: set[FieldRow] = set()  # the rows whose value was on the screen
-        parts = [reason(host, asked.message, asked.mistake), self._form]
-        super().__init__(ask, host, parts, [AskButton("Send", self._send)])
-        self.first_field = self._form.rows[0].input if self._form.rows else self
+        if isinstance(asked, Elicitation):
+            self._form = FormView(fields_of(asked.schema), warns=True)
+            parts, receiver = [reason(host, asked.message, asked.mistake), self._form], ""
+        else:
+            is_request = isinstance(asked, SamplingRequest)
+            self._form = FormView((), asked.params if is_request else asked.result, as_json=True)
+            if isinstance(field := self._form.rows[0].input, TextField):
+                field.move_cursor((0, 0))  # where reading begins
+            parts, receiver = [self._form], f" to {(asked.model or 'the model') if is_request else ask.server}"
+        super().__init__(ask, host, parts, [AskButton(f"Send{receiver}", self._send)])
+        if isinstance(asked, Elicitation) and self._form.rows:
+            self.first_field = self._form.rows[0].input
 
     @override
     def look(self) -> None:
@@ -150,12 +160,16 @@ class FormPanel(AskPanel):
         elif unseen is not None:
             self.say("This field was not shown yet. Read it, then go on to Send.")
             unseen.turn_to()
+        elif isinstance(self._asked, Elicitation):
+            self.run_worker(self._check(content, self._asked.schema))
+        elif isinstance(self._asked, SamplingRequest):
+            self.ask.give(replace(self._asked, params=content))
         else:
-            self.run_worker(self._check(content))
+            self.ask.give(SamplingAnswer(result=content))
 
-    async def _check(self, content: Mapping[str, JSON]) -> None:
+    async def _check(self, content: Mapping[str, JSON], schema: Mapping[str, JSON] | None) -> None:
         """Check limits, formats and patterns, which may take for ever, in a process of their own; then send."""
-        misfits = await self.host.misfits(self._schema, content)
+        misfits = await self.host.misfits(schema, content)
         for row in self._form.rows:
             own = [misfit for misfit in misfits or () if misfit.startswith(f"{row.field.name}: ")]
             row.complain("; ".join(misfit.removeprefix(f"{row.field.name}: ") for misfit in own))
@@ -169,7 +183,7 @@ class AddressPanel(AskPanel):
     """Shows an address with its host, opens it by a key, and asks to visit it or to log in there."""
 
     STAYS = False  # it closes because the browser is back, or the server saw the visit
-    KEYS = "o opens   ctrl+c copies   tab to the buttons, enter goes on   ctrl+d declines   escape cancels"
+    KEYS = (("o", "opens"), ("ctrl+c", "copies"), ("tab", "to the buttons, enter goes on"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "open", tooltip="open the address of a page in the browser")
     ]
@@ -203,15 +217,15 @@ class AddressPanel(AskPanel):
         return "address", self._address.text
 
     def action_open(self) -> None:
-        if self.is_armed and self._address.may_open:
+        if self.is_armed:
             self.run_worker(self._open())
-        elif self.is_armed:
-            self.say("This address is not opened from here; ctrl+c copies it.")
 
     async def _open(self) -> None:
-        words = "No browser was found here. ctrl+c copies the address; open it elsewhere."
-        if await open_in_browser(self._address.text, self.host.settings.environment):
-            words = f"{line(self._address.host, 60)} was opened in the browser. Come back here when you are done."
+        words = "This address is not opened from here; ctrl+c copies it."
+        if self._address.may_open:
+            words = "No browser was found here. ctrl+c copies the address; open it elsewhere."
+            if await open_in_browser(self._address.text, self.host.settings.environment):
+                words = f"{line(self._address.host, 60)} was opened in the browser. Come back here when you are done."
         self.say(words)
 
     def _use(self) -> None:
@@ -221,29 +235,3 @@ class AddressPanel(AskPanel):
         else:
             self.say(f"The pasted address must begin with {line(self._redirect, 200)}")
             self._pasted.focus()
-
-
-class SamplingPanel(AskPanel):
-    """Shows what a server asks the person's model, or the model's answer, as JSON to be edited and sent, or kept back."""
-
-    KEYS = "tab to Send, enter sends   ctrl+d, escape refuse"
-
-    def __init__(self, ask: OpenAsk, asked: SamplingRequest | SamplingAnswer, host: Host) -> None:
-        self._asked = asked
-        self._text = TextField(pretty(asked.params if isinstance(asked, SamplingRequest) else asked.result))
-        self._text.move_cursor((0, 0))
-        self._text.styles.max_height = READ_LINES
-        receiver = (asked.model or "the model") if isinstance(asked, SamplingRequest) else ask.server
-        super().__init__(ask, host, [self._text], [AskButton(f"Send to {receiver}", self._send)])
-
-    def _send(self) -> None:
-        try:
-            value = read_arguments(self._text.value)
-        except TuiHostError as error:
-            self.say(str(error))
-            self._text.focus()
-            return
-        if isinstance(self._asked, SamplingRequest):
-            self.ask.give(replace(self._asked, params=value))
-        else:
-            self.ask.give(SamplingAnswer(result=value))

@@ -50,7 +50,7 @@ class TextField(KeysInOrder, TextArea):
         padding: 0 1 0 0;
         border: none;
         border-left: solid $border;
-        background: $boost;
+        background: $foreground 8%;
         scrollbar-size: 1 1;
         &:focus { border: none; border-left: solid $primary; background: $primary 25%; }
         &.-wrong { background: $error 20%; }
@@ -98,18 +98,17 @@ class PickField(Widget, can_focus=True):
         Binding("enter", "finish"),
     ]
     DEFAULT_CSS = """
-    PickField { height: auto; padding: 0 1; background: $boost; }
+    PickField { height: auto; padding: 0 1; background: $foreground 8%; }
     PickField:focus { background: $primary 25%; }
     PickField.-wrong { background: $error 20%; }
     """
 
     def __init__(self, options: Sequence[FormOption], text: str, *, is_several: bool) -> None:
         super().__init__()
-        values = [option.value for option in options]
-        quoted = [json.dumps(value, ensure_ascii=False) for value in values]  # as texts stand in a list
+        quoted = {option.value: json.dumps(option.value, ensure_ascii=False) for option in options}  # as in a list
         self._options, self._several = options, is_several
-        self.chosen = [value for value, item in zip(values, quoted, strict=True) if value == text or item in text]
-        self._cursor = values.index(self.chosen[0]) if self.chosen else 0
+        self.chosen = [value for value, item in quoted.items() if value == text or item in text]
+        self._cursor = [*quoted].index(self.chosen[0]) if self.chosen else 0
 
     @property
     def value(self) -> str:
@@ -119,8 +118,7 @@ class PickField(Widget, can_focus=True):
     def render(self) -> Content:
         rows: list[Content] = []
         for number, option in enumerate(self._options):
-            is_chosen = option.value in self.chosen
-            mark = "☐☑"[is_chosen] if self._several else ("( )", "(*)")[is_chosen]
+            mark = ("☐☑" if self._several else ("( )", "(*)"))[option.value in self.chosen]
             value = "" if option.label == option.value else f"  ({line(option.value, LABEL_CHARACTERS)})"
             is_current = self.has_focus and number == self._cursor
             row = f"{'>' if is_current else ' '} {mark} {line(option.label, LABEL_CHARACTERS)}{value}"
@@ -198,7 +196,8 @@ class FormView(Vertical):
         Binding("tab", "app.focus_next", "next field", priority=True, tooltip="go to the next field or button"),
         Binding("shift+tab", "app.focus_previous", priority=True),
     ]
-    DEFAULT_CSS = "FormView { height: auto; }"
+    # All values as JSON scroll with the form: what is sent must be read, not looked for in a low field.
+    DEFAULT_CSS = "FormView { height: auto; } FormView.-whole TextField { max-height: 1000; }"
 
     def __init__(
         self,
@@ -218,7 +217,7 @@ class FormView(Vertical):
         if whole is not None:
             fields, texts = [whole], {whole.name: pretty(values) if values or as_json else ""}
         self.rows = [FieldRow(field, texts[field.name], warns=warns) for field in fields]
-        super().__init__(*self.rows)
+        super().__init__(*self.rows, classes="-whole" if self.is_whole else "")
 
     def content(self) -> Mapping[str, JSON] | None:
         """Return the values, without the empty fields; None if one is wrong, which its field says and gets the focus."""

@@ -12,7 +12,7 @@ from tui_host.chat.session import Session
 from tui_host.host.host import Host
 from tui_host.servers.server_questions import Elicitation, Login
 from tui_host.tui.questions.approval import Approval
-from tui_host.tui.questions.ask_panels import AddressPanel, AskPanel, FormPanel, SamplingPanel
+from tui_host.tui.questions.ask_panels import AddressPanel, AskPanel, FormPanel
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.questions.panel import QuestionPanel
 from tui_host.tui.sources.live import SessionSource
@@ -59,16 +59,13 @@ class QuestionOverlay:
             self.panel.look()
             return
         self.close()
-        match asks[0].asked if asks else None:
-            case Elicitation(url="") as asked:
-                self.panel = FormPanel(asks[0], asked, self._host)
-            case Elicitation() | Login() as asked:
-                self.panel = AddressPanel(asks[0], asked, self._host)
-            case None:
-                if session.open_questions():
-                    self.panel = Approval(session, self._host, self._source)
-            case asked:
-                self.panel = SamplingPanel(asks[0], asked, self._host)
+        asked = asks[0].asked if asks else None
+        if isinstance(asked, Login) or (isinstance(asked, Elicitation) and asked.url):
+            self.panel = AddressPanel(asks[0], asked, self._host)
+        elif asked is not None:
+            self.panel = FormPanel(asks[0], asked, self._host)
+        elif session.open_questions():
+            self.panel = Approval(session, self._host, self._source)
         if self.panel is None:
             return
         if self._shows_chat():

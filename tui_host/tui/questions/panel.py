@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui import textual_private
-from tui_host.tui.keys import ACTIONS
+from tui_host.tui.keys import ACTIONS, key_rows
 from tui_host.tui.text_width import fill
 
 MOVING = frozenset(
@@ -28,7 +28,7 @@ MOVING = frozenset(
 ) | frozenset(action.key for action in ACTIONS)
 """Keys that work at once and restart the quiet period: for moving around, and those that work everywhere."""
 BUTTON_CHARACTERS = 28  # so that no button stands outside of a screen of 60 columns
-WORDS_CHARACTERS, MESSAGE = 600, "bold $text-warning"
+WORDS_CHARACTERS = 600
 REPAINT_SECONDS = 0.05
 
 
@@ -64,7 +64,7 @@ class AskButton(Static, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", "press", tooltip="press the button")]
     DEFAULT_CSS = """
-    AskButton { width: auto; height: 1; padding: 0 1; margin-right: 1; background: $boost; text-style: bold; }
+    AskButton { width: auto; height: 1; padding: 0 1; margin-right: 1; background: $foreground 8%; text-style: bold; }
     AskButton:focus { background: $primary; color: $text; }
     """
 
@@ -115,11 +115,11 @@ class QuestionPanel(Container, can_focus=True):
     }
     """
 
-    def __init__(self, scrolled: Widget, make_keys: Callable[[int], Sequence[Content]]) -> None:
+    def __init__(self, scrolled: Widget) -> None:
         super().__init__()
         self.scrolled = scrolled  # gives way where there is no room for everything
         self.first_field: Widget = self  # what takes the focus
-        self.foot = Rows(lambda width: [*paragraphs(self.message, width, MESSAGE, 4), *make_keys(width)])
+        self.foot = Rows(self._foot_rows)
         self.words = ""  # about the last key
         self.asked = ""  # what decides if it comes again, as the words say
         self.hint = ""  # about the last key that decided nothing
@@ -131,6 +131,14 @@ class QuestionPanel(Container, can_focus=True):
     @property
     def message(self) -> str:
         return self.words
+
+    def keys(self) -> Sequence[Sequence[tuple[str, str]]]:
+        """Return the keys that are shown, each with what it does, in groups that stand in lines of their own."""
+        return ()
+
+    def _foot_rows(self, width: int) -> Sequence[Content]:
+        rows = [row for group in self.keys() for row in key_rows(group, width, "bold $text-warning")]
+        return [*paragraphs(self.message, width, "bold $text-warning", 4), *rows]
 
     @property
     def corner(self) -> str:

@@ -22,7 +22,7 @@ from tui_host.answers.sheet import Sheet
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
-from tui_host.tui.keys import keys_of
+from tui_host.tui.keys import key_rows, keys_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines
@@ -30,7 +30,6 @@ from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 from tui_host.tui.widgets.status_lines import HINT_SECONDS, StatusLine
 
 Work: TypeAlias = Coroutine[object, object, None]
-_GAP = 3
 
 
 class PageScreen(Screen[None]):
@@ -109,14 +108,8 @@ class PageScreen(Screen[None]):
 
     def on_resize(self) -> None:
         """Lay out the keys, each beside what it does, in as many lines as they need."""
-        lines: list[Content] = []
-        for key in [key for key in keys_of(type(self)) if key.brief]:
-            part = Content.assemble((key.shown, "bold $foreground"), f" {key.brief}")
-            if lines and lines[-1].cell_length + _GAP + part.cell_length <= self.size.width - 2:
-                lines[-1] = Content.assemble(lines[-1], " " * _GAP, part)
-            else:
-                lines.append(part)
-        self.query_one("#page-keys", Static).update(Content("\n").join(lines))
+        keys = [(key.shown, key.brief) for key in keys_of(type(self)) if key.brief]
+        self.query_one("#page-keys", Static).update(Content("\n").join(key_rows(keys, self.size.width - 2)))
 
     def start(self, work: Work | Callable[[], Work], *, group: str = "default", exclusive: bool = False) -> None:
         """Run a worker, which ends without a crash if the widgets it writes to are gone with the screen."""
