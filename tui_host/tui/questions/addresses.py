@@ -36,27 +36,24 @@ def address_of(text: str) -> Address:
     except ValueError:
         return Address(text, "", ("This is no address that a browser could open.",), may_open=False)
     scheme = parts.scheme.lower()
-    may_open = scheme in {"http", "https"} and bool(name) and not hidden(text) and not any(map(str.isspace, text))
-    notes: list[str] = []
-    if scheme not in {"http", "https"}:
-        notes.append(f"The scheme is {scheme or 'missing'}: only http and https are opened from here.")
-    elif not may_open:
-        notes.append("The address has hidden characters or no host, so it is not opened from here.")
+    is_web = scheme in {"http", "https"}
+    may_open = is_web and bool(name) and not hidden(text) and not any(map(str.isspace, text))
     is_here = name == "localhost" or name.endswith(".localhost")
     with suppress(ValueError):  # it is no number
         is_here = ip_address(name).is_loopback
-    if scheme == "http" and not is_here:
-        notes.append("The connection is not encrypted (http).")
-    if parts.username is not None or parts.password is not None:
-        notes.append("What stands before the @ is not the host.")
     meant = ""
     with suppress(UnicodeError):  # such as a label of more than 63 letters
         meant = name.encode().decode("idna") if name.isascii() else name.encode("idna").decode()
-    if not name.isascii():
-        notes.append(f"The host has letters beyond ASCII; its real name is {meant or 'none'}.")
-    elif meant != name:
-        notes.append(f"The host is written in Punycode: a browser may show {meant or 'anything'}.")
-    return Address(text, f"{name}:{port}" if port is not None else name, tuple(notes), may_open)
+    odd = {
+        f"The scheme is {scheme or 'missing'}: only http and https are opened from here.": not is_web,
+        "The address has hidden characters or no host, so it is not opened from here.": is_web and not may_open,
+        "The connection is not encrypted (http).": scheme == "http" and not is_here,
+        "What stands before the @ is not the host.": parts.username is not None or parts.password is not None,
+        f"The host has letters beyond ASCII; its real name is {meant or 'none'}.": not name.isascii(),
+        f"The host is written in Punycode: a browser may show {meant or 'anything'}.": name.isascii() and meant != name,
+    }
+    host = f"{name}:{port}" if port is not None else name
+    return Address(text, host, tuple(note for note, is_so in odd.items() if is_so), may_open)
 
 
 async def open_in_browser(text: str, environment: Mapping[str, str]) -> bool:

@@ -40,18 +40,8 @@ ROW_CHARACTERS, ARGUMENT_CELLS = 500, 8  # most characters and least room for ar
 SMALLEST_CELLS = 30  # width of the chat below which a tool's name and arguments are not readable
 LOW_LINES, TINY_LINES = 22, 9
 """Heights of the chat below which calls and description give way to the arguments, and below which nothing is asked."""
-GROUPS = frozenset(("once", "no", "look"))
-"""With these begin the keys that lead on, those that lead back, and those that only look, by the brief words of their bindings."""
-EFFECTS = {
-    "session": "this tool, this session",
-    "all": "all that remain",
-    "because…": "no, because…",
-    "stop": "stop the turn",
-    "look": "look around",
-    "others": "other calls",
-    "about": "description",
-}
-"""The brief words as they are printed where there is room."""
+GROUPS, OF_SEVERAL = frozenset(("once", "no", "look")), frozenset(("all of these", "other calls"))
+"""What the keys do that begin a line: those that lead on, lead back, only look; and what means nothing for a single call."""
 
 
 class EditField(TextField):
@@ -80,13 +70,13 @@ class Approval(QuestionPanel):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,a", "approve('y')", "once", key_display="y/a", tooltip="approve this call, once shown to its end"),
         Binding("e", "edit", "edit", tooltip="edit the arguments, then approve"),
-        Binding("A", "approve('A')", "session", tooltip="twice: approve this tool for the rest of the session"),
-        Binding("Y", "approve('Y')", "all", tooltip="approve all that remain, once each was shown to its end"),
+        Binding("A", "approve('A')", "this tool", tooltip="twice: approve this tool for the rest of the session"),
+        Binding("Y", "approve('Y')", "all of these", tooltip="approve all that remain, once each was shown to its end"),
         Binding("n", "no", "no", tooltip="reject"),
-        Binding("r", "reason", "because…", tooltip="reject with a reason that the model is told"),
+        Binding("r", "reason", "no, because…", tooltip="reject with a reason that the model is told"),
         Binding("escape", "back", "stop", key_display="esc esc", tooltip="reject and stop the turn; or leave a field"),
         Binding("tab", "", "look", tooltip="look around in the inspector, and back; no key decides there"),
-        Binding("left", "step(-1)", "others", tooltip="go to the call before or after, where several wait"),
+        Binding("left", "step(-1)", "other calls", tooltip="go to the call before or after, where several wait"),
         Binding("right", "step(1)"),
         Binding("p", "show('raw')", "raw", tooltip="show the arguments indented, or byte for byte"),
         Binding("d", "show('description')", "about", tooltip="show the server's whole description"),
@@ -115,6 +105,7 @@ class Approval(QuestionPanel):
         self._notes: dict[CallKey, Mapping[str, str]] = {}  # where values come from, by their paths
         self._shows: Literal["", "raw", "description"] = ""
         self._shown: tuple[object, ...] = ()  # what the arguments show
+        self._whole: list[Question] = []  # those whose arguments stand whole in the list
         self._head = Rows(self._head_rows)
         self._edit, self._reason = EditField(), ReasonField()
 
@@ -166,9 +157,8 @@ class Approval(QuestionPanel):
             return
         self.current.appear()
         # What stands whole in the list, with nothing else to be read before it is approved, was seen there.
-        for waiting in () if self.has_class("-tiny") else self._listed:
-            _, is_whole, _ = self._row_of(waiting, self._head.size.width)
-            if is_whole and not waiting.request.changed and not list(self._notices(waiting)):
+        for waiting in () if self.has_class("-tiny") else self._whole:
+            if not waiting.request.changed and not list(self._notices(waiting)):
                 self._seen.add(self._key_of(waiting))
 
     def _key_of(self, question: Question) -> CallKey:
@@ -193,7 +183,7 @@ class Approval(QuestionPanel):
         if self._shown != before:  # long arguments take their time, and this is drawn with every key
             of, text = key, key[1].decode()
             if self._shows == "description":
-                of, lines = None, [self._text_of(question)]
+                of, lines = None, [self._description()]
             elif self._shows:
                 lines = [self._mask.values(text)]
             else:
@@ -214,44 +204,37 @@ class Approval(QuestionPanel):
             self._notes[key] = made.result()
             self._draw()
 
-    @property
-    def _listed(self) -> Sequence[Question]:
-        """The calls that stand in the list; the current one is always among them."""
-        most = 2 if self.has_class("-low") else 4
-        current = self._left.index(self.current) if self.current in self._left else 0
-        return self._left[max(0, current - most + 1) :][:most]
-
-    def _row_of(self, question: Question, width: int) -> tuple[Content, bool, str]:
-        """Return a call's line, whether its arguments stand there whole, and the server's claim if it has no room there."""
-        tool, is_current, shown, is_whole = question.request.tool, question is self.current, "", False
-        name = clip(tool_name(tool.server, tool.name), width - 2)
-        room = width - 3 - cell_len(name)
-        if len(self._left) > 1 and room >= ARGUMENT_CELLS:  # of a single call the arguments stand below
-            text = self._key_of(question)[1].decode()
-            masked = visible(self._mask.values(text[: ROW_CHARACTERS + SECRET_CHARACTERS]), newlines=False)
-            shown = f" {clip(masked, room)}"
-            is_whole = len(text) <= ROW_CHARACTERS and cell_len(masked) <= room
-        row = Content.styled(f"{'>' if is_current else ' '} {name}{shown}", "bold $foreground" if is_current else "")
-        claim = f"server claims: {claims}" if (claims := claims_of(tool)) else ""
-        gap = width - row.cell_length - len(claim)
-        if claim and gap >= 2:
-            row, claim = Content.assemble(row, " " * gap, claim), ""
-        return row, is_whole, claim
-
     def _head_rows(self, width: int) -> Sequence[Content]:
-        """Return the calls, and below them the beginning of the current one's description."""
-        rows = [self._row_of(waiting, width)[0] for waiting in self._listed]
+        """Return lines of calls, the current one among them, and of its description; notes which calls stand there whole."""
+        current = self._left.index(self.current) if self.current in self._left else 0
+        most, described = (2, 1) if self.has_class("-low") else (4, 3)
+        rows: list[Content] = []
+        self._whole, below = [], ""
+        for question in self._left[max(0, current - most + 1) :][:most]:
+            tool, is_current, shown = question.request.tool, question is self.current, ""
+            name = clip(tool_name(tool.server, tool.name), width - 2)
+            room = width - 3 - cell_len(name)
+            if len(self._left) > 1 and room >= ARGUMENT_CELLS:  # of a single call the arguments stand below
+                text = self._key_of(question)[1].decode()
+                masked = visible(self._mask.values(text[: ROW_CHARACTERS + SECRET_CHARACTERS]), newlines=False)
+                shown = f" {clip(masked, room)}"
+                if len(text) <= ROW_CHARACTERS and cell_len(masked) <= room:
+                    self._whole.append(question)
+            row = Content.styled(f"{'> ' if is_current else '  '}{name}{shown}", "bold $foreground" * is_current)
+            claim = f"server claims: {claims}" if (claims := claims_of(tool)) else ""
+            gap = width - row.cell_length - len(claim)
+            if claim and gap >= 2:
+                row, claim = Content.assemble(row, " " * gap, claim), ""
+            below = claim if is_current else below
+            rows.append(row)
         if self._shows == "description" or self.has_class("-tiny"):
             return rows
-        claim, most = self._row_of(self.current, width)[2], 1 if self.has_class("-low") else 3
-        return [*rows, *paragraphs(self._text_of(self.current, claim, 8 * width), width, most=most)]
+        return [*rows, *paragraphs(self._description(below, 8 * width), width, most=described)]
 
-    def _text_of(self, question: Question, claim: str = "", limit: int | None = None) -> str:
+    def _description(self, claim: str = "", limit: int | None = None) -> str:
         """Return changes of the definition, a claim that has no room elsewhere, and the server's description, cut to `limit`."""
-        tool, hide = question.request.tool, self._mask.values
-        parts: list[str] = []
-        if question.request.changed:
-            parts.append(f"! the definition changed since the last approval: {visible(hide(question.request.changed))}")
+        tool, changed, hide = self.current.request.tool, self.current.request.changed, self._mask.values
+        parts = [f"! the definition changed since the last approval: {visible(hide(changed))}"] if changed else []
         if count := hidden(tool.description) + hidden(tool.title):
             parts.append(f"! the description has {count} hidden characters")
         words = f"{tool.title}: {tool.description}" if tool.title else tool.description
@@ -290,17 +273,14 @@ class Approval(QuestionPanel):
     def keys(self) -> Sequence[Sequence[tuple[str, str]]]:
         if self.first_field is not self:
             return [[(key.shown, key.brief) for key in keys_of(type(self.first_field))]]
-        effects = {} if self.has_class("-low") else dict(EFFECTS)
-        if effects and self.current.later:
-            effects["all"] = "all of these"
         groups: list[list[tuple[str, str]]] = []
         for key in keys_of(type(self)):
             if key.brief in GROUPS:
                 groups.append([])
             # Without the inspector on the screen, the panel alone can have the focus.
             shown = "f2" if key.brief == "look" and len(self.screen.focus_chain) == 1 else key.shown
-            if key.brief and (len(self._left) > 1 or key.brief not in {"all", "others"}):
-                groups[-1].append((shown, effects.get(key.brief, key.brief)))
+            if key.brief and (len(self._left) > 1 or key.brief not in OF_SEVERAL):
+                groups[-1].append((shown, key.brief))
         return groups[1:2] if self.has_class("-tiny") else groups
 
     # Looking.

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
 
-# What servers ask is imported by the functions that are called once a server asks: the first frame needs none of it.
-
-
 T = TypeVar("T")
 Asked: TypeAlias = "Elicitation | SamplingRequest | SamplingAnswer | Login"
 Given: TypeAlias = "ElicitationAnswer | SamplingRequest | SamplingAnswer | str | None"
@@ -31,6 +28,7 @@ class OpenAsk:
     words: str  # what the server does, after its name
     session: str  # the id of the session whose call it belongs to; empty if unknown
     answer: asyncio.Future[Given]  # cancelled by a server, or a call, that gave up
+    is_wanted: bool = False  # whether the person asked for it; a login waits until then
 
     def give(self, answer: Given) -> None:
         """Answer the question; later answers have no effect."""
@@ -46,6 +44,7 @@ class Asks:
         self._open: list[OpenAsk] = []
 
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
+        # Imported once a server asks: the first frame needs none of it.
         from tui_host.servers.server_questions import ElicitationAnswer
 
         words = "asks you to visit a page" if request.url else "asks you to fill in a form"
@@ -53,14 +52,10 @@ class Asks:
         return answer or ElicitationAnswer(action="decline")
 
     async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
-        from tui_host.servers.server_questions import SamplingRequest
-
-        return await self._wait(request, request, "asks your model", SamplingRequest)
+        return await self._wait(request, request, "asks your model", type(request))
 
     async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
-        from tui_host.servers.server_questions import SamplingAnswer
-
-        return await self._wait(request, answer, "waits for your model's answer", SamplingAnswer)
+        return await self._wait(request, answer, "waits for your model's answer", type(answer))
 
     async def log_in(self, login: Login) -> str | None:
         return await self._wait(login, login, "asks you to log in", str)
@@ -74,10 +69,9 @@ class Asks:
     ) -> T | None:
         """Show a question until it is answered, and say so at its call. A cancelled call closes the question."""
         server, call = request.server, getattr(request, "call", "")
-        sessions = [session for session in self._host.sessions.values() if session.busy]
-        session = next((session for session in sessions if _tell(session, server, call, words)), None)
-        answer: asyncio.Future[Given] = asyncio.get_running_loop().create_future()
-        of = "" if session is None else session.id
+        busy = [session for session in self._host.sessions.values() if session.busy]
+        session = next((session for session in busy if _tell(session, server, call, words)), None)
+        of, answer = "" if session is None else session.id, asyncio.get_running_loop().create_future()
         ask = OpenAsk(server=server, asked=asked, words=words, session=of, answer=answer)
         before = None if session is None else session.activity
         if session is not None and session.activity.waits != "you":

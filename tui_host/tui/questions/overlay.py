@@ -22,31 +22,21 @@ from tui_host.tui.widgets.transcript.transcript_view import Transcript
 class QuestionOverlay:
     """Shows the open questions over the chat, which is disabled meanwhile: one panel at a time, the oldest question first.
 
-    A login waits until `show_login` where the screen `defers_logins`: servers want them at the start, while the person writes.
+    A login waits until it is wanted: servers ask for them at the start, while the person writes.
     """
 
     def __init__(
-        self,
-        screen: Screen[None],
-        host: Host,
-        asks: Asks,
-        *,
-        prompt: Widget,
-        shows_chat: Callable[[], bool],
-        source: Callable[[], SessionSource | None] = lambda: None,
-        defers_logins: bool = False,
+        self, screen: Screen[None], host: Host, asks: Asks, prompt: Widget, source: Callable[[], SessionSource | None]
     ) -> None:
         self.panel: QuestionPanel | None = None  # the question; None while nothing is asked
-        self.login: OpenAsk | None = None  # the login that waits for `show_login`
-        self._screen, self._host, self._asks, self._prompt = screen, host, asks, prompt
-        self._shows_chat, self._source, self._defers_logins = shows_chat, source, defers_logins
-        self._wanted: OpenAsk | None = None  # the login that the person asked to see
+        self.login: OpenAsk | None = None  # the login that waits until it is wanted
+        self._screen, self._host, self._asks, self._prompt, self._source = screen, host, asks, prompt, source
 
     def show(self, session: Session) -> None:
         """Show an open question; what is shown stays until it is answered."""
-        logins = [ask for ask in self._asks.of(session) if isinstance(ask.asked, Login) and ask is not self._wanted]
-        self.login = logins[0] if logins and self._defers_logins else None
-        asks = [ask for ask in self._asks.of(session) if ask not in logins or not self._defers_logins]
+        waiting = self._asks.of(session)
+        asks = [ask for ask in waiting if ask.is_wanted or not isinstance(ask.asked, Login)]
+        self.login = next((ask for ask in waiting if ask not in asks), None)
         is_staying = bool(session.open_questions())
         if isinstance(self.panel, Approval) and asks:  # a server's question comes before the calls of the next step
             is_staying = self.panel.current.open
@@ -66,17 +56,16 @@ class QuestionOverlay:
             self.panel = FormPanel(asks[0], asked, self._host)
         elif session.open_questions():
             self.panel = Approval(session, self._host, self._source)
-        if self.panel is None:
+        else:
             return
-        if self._shows_chat():
+        if self._shows_chat:
             self._screen.set_focus(None)  # a disabled prompt would hand its focus to a detail
         self._screen.query_one("#talk").disabled = True
         self._screen.query_one("#chat").mount(self.panel)
 
-    def show_login(self) -> bool:
-        """Show the login that waits at the next look; returns whether there is one."""
-        self._wanted = self.login
-        return self._wanted is not None
+    @property
+    def _shows_chat(self) -> bool:
+        return not self._screen.has_class("-inspector")
 
     def close(self) -> None:
         """Remove the question, and give its focus to the prompt."""
@@ -85,14 +74,9 @@ class QuestionOverlay:
             return
         had_focus = panel.has_focus_within or self._screen.focused is None
         self._screen.query_one("#talk").disabled = False
-        if had_focus and self._shows_chat():
+        if had_focus and self._shows_chat:
             self._screen.set_focus(self._prompt)
         panel.remove()
-
-    def focus(self) -> None:
-        """Give the focus to the question."""
-        if self.panel is not None:
-            self._screen.set_focus(self.panel.first_field)
 
     @property
     def words(self) -> str:

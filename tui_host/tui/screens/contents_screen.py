@@ -6,12 +6,10 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.color import Color
-from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
@@ -41,8 +39,7 @@ if TYPE_CHECKING:
     from tui_host.tui.screens.main_screen import MainScreen
 
 HALF = "▀"  # upper and lower pixel of a cell
-
-
+_READERS = {READ: read_contents, "tools/call": read_output}
 _ADVICE = {
     "page": "The server's page for the tool (MCP Apps): not fetched, drawn or run. enter reads its source.",
     "resource_link": "Only an address: what it names was not read. Attach it with @ in the prompt.",
@@ -51,12 +48,13 @@ _ADVICE = {
 
 def open_contents(main: MainScreen, item: CallItem) -> None:
     """Open the screen with the contents of a call's result, however old, or say that there is none."""
-    for row in reversed(main.source.ladder.rows) if main.source is not None else ():
-        if item.call in row.calls and row.answer and not row.outward and row.method in {"tools/call", READ}:
-            result = read_object(main.source.body(row)).get("result") if main.source is not None else None
+    source = main.source
+    for row in () if source is None else reversed(source.ladder.rows):
+        if source and item.call in row.calls and row.answer and not row.outward and row.method in _READERS:
+            result = read_object(source.body(row)).get("result")
             if isinstance(result, Mapping):
-                output = (read_contents if row.method == READ else read_output)(result)
-                main.app.push_screen(ContentsScreen(main, item, output))  # pyright: ignore[reportUnknownMemberType]
+                screen = ContentsScreen(main, item, _READERS[row.method](result))
+                main.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
                 return
     main.notify("No frame with this call's result was recorded.", markup=False, timeout=5)
 
@@ -76,17 +74,14 @@ class PictureView(LineView):
 
     @override
     def draw(self, number: int) -> Strip:
-        segments: list[Segment] = []
-        if (picture := self._picture) is not None:
-            width, start = picture.width, 6 * number * picture.width
-            row = picture.rgb[start : start + 6 * width]
-            upper = [row[at : at + 3] for at in range(0, 3 * width, 3)]
-            # A missing last line repeats the one above it.
-            lower = [row[at : at + 3] for at in range(3 * width, len(row), 3)] or upper
-            for colours, run in groupby(zip(upper, lower, strict=True)):
-                above, below = (Color.from_triplet(ColorTriplet(*colour)) for colour in colours)
-                segments.append(Segment(HALF * sum(1 for _ in run), Style(color=above, bgcolor=below)))
-        return Strip(segments)
+        if (picture := self._picture) is None:
+            return Strip([])
+        row = picture.rgb[6 * number * picture.width :][: 6 * picture.width]
+        pixels = [Color.from_rgb(*row[at : at + 3]) for at in range(0, len(row), 3)]
+        upper, lower = pixels[: picture.width], pixels[picture.width :]
+        # A missing last line repeats the one above it.
+        cells = zip(upper, lower or upper, strict=True)
+        return Strip([Segment(HALF, Style(color=above, bgcolor=below)) for above, below in cells])
 
 
 class ContentsScreen(Browse):
@@ -164,12 +159,13 @@ class ContentsScreen(Browse):
         """Draw a picture, or read the source of the server's page, which is shown as text and never run."""
         (_, content), pool, environment = entry, self._host.pool, self._host.settings.environment
         view, size = self.query_one(PictureView), self.query_one(".browse-sheet").size
-        red, green, blue = view.background_colors[1].rgb
-        draw = partial(decode_image, columns=max(1, size.width - 2), rows=max(1, size.height), environment=environment)
+        room, behind = (max(1, size.width - 2), max(1, size.height)), view.background_colors[1].hex6[1:]
         try:
             if content.data and content.media_type.startswith("image/"):
                 data = await asyncio.to_thread(content_bytes, content)
-                picture = await draw(data, background=f"{red:02x}{green:02x}{blue:02x}")
+                picture = await decode_image(
+                    data, columns=room[0], rows=room[1], background=behind, environment=environment
+                )
                 if self.facts(self.current) is entry:
                     view.show(picture)
                     self.add_class("-picture")

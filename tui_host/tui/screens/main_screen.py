@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tui_host.tui.questions.asks import Asks
     from tui_host.tui.questions.overlay import QuestionOverlay
     from tui_host.tui.questions.panel import QuestionPanel
-    from tui_host.tui.screens.direct_requests import DirectRequest
+    from tui_host.tui.screens.server_sheet import DirectRequest
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
     from tui_host.tui.widgets.lines.line_view import LineView
@@ -156,15 +156,7 @@ class MainScreen(Covered, Screen[None]):
 
         transcript = Transcript(self.submissions.session.conversation, mask=mask_of(self.host).marks, id="transcript")
         inspector = Inspector(reading=self._reading)
-        self._overlay = QuestionOverlay(
-            self,
-            self.host,
-            self.asks,
-            prompt=self._prompt,
-            shows_chat=lambda: self.shows_chat,
-            source=lambda: self.source,
-            defers_logins=True,
-        )
+        self._overlay = QuestionOverlay(self, self.host, self.asks, self._prompt, lambda: self.source)
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)
         self._transcript, self._inspector = transcript, inspector
@@ -370,7 +362,7 @@ class MainScreen(Covered, Screen[None]):
         if self.question is None and self.submissions.session.busy:
             self.host.turns.stop(self.submissions.session)
         elif self.shows_chat:
-            self.set_focus(self._prompt) if self._overlay is None or self.question is None else self._overlay.focus()
+            self._focus_first()
         else:
             self.next_arrangement()
 
@@ -400,7 +392,9 @@ class MainScreen(Covered, Screen[None]):
 
     def show_login(self) -> None:
         """Show the login that a server waits for, or say that none does."""
-        if self._overlay is None or not self._overlay.show_login():
+        if self._overlay is not None and self._overlay.login is not None:
+            self._overlay.login.is_wanted = True
+        else:
             self.notify("No server waits for a login.", markup=False, timeout=4)
         self.look()
 
@@ -417,10 +411,12 @@ class MainScreen(Covered, Screen[None]):
         self._arrange("inspector" if self._is_narrow and following == "both" else following)
         if self.arrangement == "inspector" and self._inspector is not None:
             self.set_focus(self._inspector.ladder)  # at once: the next key may be waiting
-        elif self._overlay is not None and self.question is not None:
-            self._overlay.focus()
         else:
-            self.set_focus(self._prompt)
+            self._focus_first()
+
+    def _focus_first(self) -> None:
+        """Give the focus to the question, else to the prompt."""
+        self.set_focus(self._prompt if self.question is None else self.question.first_field)
 
     def action_zoom(self) -> None:
         if self._is_narrow:

@@ -40,14 +40,11 @@ class ComingSource(SessionSource):
         super().__init__(host, session)
         self.live = False
         self._wires = wires
-        before, self._name_before = None, ""
-        if wires is not None:
-            for row in reversed(wires.ladder.rows):
-                if (row.kind, row.lane) == ("request", "llm"):
-                    before, self._name_before = wires.record((row.capture, row.seq)), wires.called(row)
-                    break
-        mono_ns = before.mono_ns if before is not None else 0
-        self._drafts = [] if before is None else [before]
+        self._drafts, self._name_before, mono_ns = list[Record](), "", 0
+        if wires is not None and (numbers := wires.ladder.numbers.requests):
+            row = wires.ladder.rows[numbers[-1]]
+            if before := wires.record((row.capture, row.seq)):
+                self._drafts, self._name_before, mono_ns = [before], wires.called(row), before.mono_ns
         for number, draft in enumerate(drafts, 1):
             self._drafts.append(replace(draft, capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns))
         self.ladder.feed(self._drafts)
@@ -57,10 +54,6 @@ class ComingSource(SessionSource):
     @override
     def whole(self) -> SessionSource:
         return self if self._wires is None else self._wires
-
-    @override
-    def record(self, key: tuple[str, int]) -> Record | None:
-        return next((record for record in self._drafts if record.key == key), None)
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:

@@ -1,87 +1,44 @@
-"""What is known of a server, as the lines of a sheet: facts, tools with schemas, other lists, log, standard error."""
+"""A server as the lines of a sheet: facts, tools with schemas, other lists, log, standard error; requests to it without a model."""
 
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.answers.sheet import Form, Sheet, SheetLine, Style
-from tui_host.capture.visible import line
-from tui_host.servers.catalog import Resource, Tool
+from tui_host.answers.masks import masked
+from tui_host.answers.sheet import Sheet, SheetLine, Style, Value
+from tui_host.capture.json.narrowing import short
+from tui_host.capture.visible import decode, line
+from tui_host.chat.call_arguments import canonical
+from tui_host.chat.calls import call_directly
+from tui_host.errors import JSON, TuiHostError
+from tui_host.servers.catalog import OfferedPrompt, Resource, Tool, expand
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
     from tui_host.answers.request_weights import ToolWeight
-    from tui_host.errors import JSON
-    from tui_host.servers.catalog import Hints, OfferedPrompt, ServerStatus
+    from tui_host.capture.recorder import Recorder
+    from tui_host.chat.session import Session
+    from tui_host.servers.catalog import CallProgress, ContentBlock, ServerStatus
+    from tui_host.servers.pool import Pool
+    from tui_host.tui.widgets.prompt.server_offers import Form
 
-_LABEL_CHARACTERS = 300
-_BEGINNING_CHARACTERS = 80
-_NAME_CELLS = 14
+Item: TypeAlias = Tool | Resource | OfferedPrompt
+_LABEL_CHARACTERS, _BEGINNING_CHARACTERS = 300, 80
 _AWAY = ("failed", "lost")
 _REMEDIES = {"failed": "r reconnects", "lost": "r tries at once", "stopped": "r connects", "disabled": "r connects"}
 
 
-def name_of(item: Tool | Resource | OfferedPrompt) -> str:
+def name_of(item: Item) -> str:
     """Return the name by which a server knows what it offers."""
     return item.uri if isinstance(item, Resource) else item.name
 
 
-def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, instructed: str, wanted: str) -> Sheet:
-    """Return all that is known of a server, masked before it is cut; with words to filter by, only the lists."""
-    reason = f"{status.state}{f': {line(mask(status.detail), 600)}' if status.detail else ''}"
-    notes = [_REMEDIES.get(status.state, ""), *(f"notice: {line(mask(notice), 400)}" for notice in status.notices)]
-    if wanted:
-        filtered = (_filtered(entry, wanted.lower().split()) for entry in lists)
-        lists = sorted(filtered, key=lambda entry: not entry.children)
-        return Sheet(what=f"{status.name}: {reason}", lines=lists, notes=notes)
-    facts = list(_facts(status, mask, instructed))
-    count = len(status.stderr)
-    words = f"last {count} line{'s' * (count != 1)}" if count else "nothing"
-    errors = _text("stderr", f"{'stderr':<{_NAME_CELLS}}{words}", mask("\n".join(status.stderr)))
-    if status.state in _AWAY:  # what may say why comes first
-        failure = SheetLine(key="failure", label=reason, style="failed", is_wrapped=True)
-        return Sheet(what=status.name, lines=[failure, replace(errors, opened=True), *facts, *lists], notes=notes)
-    return Sheet(what=f"{status.name}: {reason}", lines=[*facts, *lists, errors], notes=notes)
-
-
-def _filtered(entry: SheetLine, words: Sequence[str]) -> SheetLine:
-    searched = [(child, f"{child.label}\n{child.note}".lower()) for child in entry.children]
-    children = tuple(child for child, text in searched if all(word in text for word in words))
-    label = f"{entry.key} ({len(children):,} of {len(entry.children):,})"
-    return replace(entry, label=label, children=children, opened=True)
-
-
-def _facts(status: ServerStatus, mask: Mask, instructed: str) -> Iterator[SheetLine]:
-    def fact(name: str, words: str, text: str = "", form: Form = "plain") -> SheetLine:
-        return _text(name, f"{name:<{_NAME_CELLS}}{mask(words)}", mask(text), form)
-
-    if status.command:
-        yield fact("command" if status.transport == "stdio" else "url", status.command)
-    if status.server_info:
-        yield fact("introduced as", status.server_info)
-    if status.protocol_version:
-        yield fact("protocol", f"{status.protocol_version} ({status.era}), {status.transport}")
-    if status.capabilities is not None:
-        names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
-        yield fact("capabilities", names or "none", json.dumps(status.capabilities, ensure_ascii=False), "json")
-    if status.instructions:
-        beginning = line(mask(status.instructions), _BEGINNING_CHARACTERS)
-        yield fact("instructions", f"{instructed}: {beginning}", status.instructions)
-    malformed = f", {status.malformed:,} malformed" if status.malformed else ""
-    yield fact("frames", f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; f2 lists them")
-    if status.log:
-        counts = ", ".join(f"{count:,} {level}" for level, count in status.log_counts)
-        lines = [
-            f"{entry.level:<9} {f'{entry.logger}: ' if entry.logger else ''}{entry.text}"
-            for entry in reversed(status.log)
-        ]
-        yield fact("log", f"{counts}; the last {len(lines):,}, newest first", "\n".join(lines))
-
-
-def offers_of(status: ServerStatus) -> Mapping[str, Sequence[Tool | Resource | OfferedPrompt]]:
+def offers_of(status: ServerStatus) -> Mapping[str, Sequence[Item]]:
     """Return what a server offers, by the keys of the lists in its sheet."""
     return {
         "tools": status.tools,
@@ -91,6 +48,54 @@ def offers_of(status: ServerStatus) -> Mapping[str, Sequence[Tool | Resource | O
     }
 
 
+def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, instructed: str, wanted: str) -> Sheet:
+    """Return all that is known of a server, masked before it is cut; with words to filter by, only the lists."""
+    state = f"{status.state}{f': {line(mask(status.detail), 600)}' if status.detail else ''}"
+    notes = [_REMEDIES.get(status.state, ""), *(f"notice: {line(mask(notice), 400)}" for notice in status.notices)]
+    whole = Sheet(what=f"{status.name}: {state}", lines=(), notes=notes)
+    if wanted:
+        filtered = (_filtered(entry, wanted.lower().split()) for entry in lists)
+        return replace(whole, lines=sorted(filtered, key=lambda entry: not entry.children))
+    *facts, errors = (
+        _text(name, f"{name:<14}{mask(words)}", mask(text))
+        for name, words, text in _facts(status, mask, instructed)
+        if words
+    )
+    if status.state in _AWAY:  # what may say why comes first
+        failure = SheetLine(key="failure", label=state, style="failed", is_wrapped=True)
+        return replace(whole, what=status.name, lines=[failure, replace(errors, opened=True), *facts, *lists])
+    return replace(whole, lines=[*facts, *lists, errors])
+
+
+def _filtered(entry: SheetLine, words: Sequence[str]) -> SheetLine:
+    searched = [(child, f"{child.label}\n{child.note}".lower()) for child in entry.children]
+    children = tuple(child for child, text in searched if all(word in text for word in words))
+    label = f"{entry.key} ({len(children):,} of {len(entry.children):,})"
+    return replace(entry, label=label, children=children, opened=True)
+
+
+def _facts(status: ServerStatus, mask: Mask, instructed: str) -> Iterator[tuple[str, str, str]]:
+    """Yield names, words, which are empty for what is not known, and further texts, standard error last."""
+    yield "command" if status.transport == "stdio" else "url", status.command, ""
+    yield "introduced as", status.server_info, ""
+    version = status.protocol_version
+    yield "protocol", f"{version} ({status.era}), {status.transport}" if version else "", ""
+    if status.capabilities is not None:
+        names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
+        yield "capabilities", names or "none", json.dumps(status.capabilities, ensure_ascii=False)
+    if status.instructions:
+        beginning = line(mask(status.instructions), _BEGINNING_CHARACTERS)
+        yield "instructions", f"{instructed}: {beginning}", status.instructions
+    malformed = f", {status.malformed:,} malformed" if status.malformed else ""
+    yield "frames", f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; f2 lists them", ""
+    if status.log:
+        counts = ", ".join(f"{count:,} {level}" for level, count in status.log_counts)
+        lines = [f"{said.level:<9} {f'{said.logger}: ' if said.logger else ''}{said.text}" for said in status.log]
+        yield "log", f"{counts}; the last {len(lines):,}, newest first", "\n".join(reversed(lines))
+    count = len(status.stderr)
+    yield "stderr", f"last {count} line{'s' * (count != 1)}" if count else "nothing", "\n".join(status.stderr)
+
+
 def lists_of(
     status: ServerStatus, mask: Mask, off: frozenset[str], weights: Mapping[str, ToolWeight]
 ) -> list[SheetLine]:
@@ -98,75 +103,130 @@ def lists_of(
     lists: list[SheetLine] = []
     for name, items in offers_of(status).items():
         if items or name == "tools":
-            tools = [item for item in items if isinstance(item, Tool)]
-            sent = [weights[tool.name] for tool in tools if tool.name in weights]
+            lines = tuple(_offered(item, mask, off, weights) for item in items)
+            sent = [weights[item.name] for item in items if isinstance(item, Tool) and item.name in weights]
             figures = {"bytes": sum(tool.size for tool in sent), "tokens": sum(tool.tokens for tool in sent)}
-            lines = [_tool(tool, mask, weights.get(tool.name), is_off=tool.name in off) for tool in tools]
-            lines += [_offered(item, mask) for item in items if not isinstance(item, Tool)]
-            entry = SheetLine(
-                key=name,
-                label=f"{name} ({len(items):,})",
-                values=figures if sent else {},
-                children=tuple(lines),
-                opened=name == "tools",
-                style="what",
-            )
-            lists.append(entry)
+            entry = SheetLine(key=name, label=f"{name} ({len(items):,})", values=figures if sent else {}, style="what")
+            lists.append(replace(entry, children=lines, opened=name == "tools"))
     return lists
 
 
-def _tool(tool: Tool, mask: Mask, weight: ToolWeight | None, *, is_off: bool) -> SheetLine:
-    about = mask(tool.description)
-    parts = [_text("description", about or "(no description)")]
-    if tool.annotations:
-        parts.append(_text("annotations", f"the server claims: {mask(_hints(tool.annotations))}"))
-    parts.append(replace(_json("schema", "input schema", tool.schema, mask), opened=True))
-    if tool.output_schema is not None:
-        parts.append(_json("output", "output schema", tool.output_schema, mask))
-    problem = f"  not sent: {mask(tool.problem)}" if tool.problem else ""
-    style: Style = "note" if is_off else "key"
-    return SheetLine(
-        key=tool.name,
-        label=f"{mask(tool.name)}{problem}{'  off' * is_off}",
-        values={} if weight is None else {"bytes": weight.size, "tokens": weight.tokens},
-        note=line(mask(tool.title) or about, _LABEL_CHARACTERS),
-        children=tuple(parts),
-        style="failed" if problem else style,
-    )
-
-
-def _offered(item: Resource | OfferedPrompt, mask: Mask) -> SheetLine:
-    words = name_of(item)
-    if isinstance(item, Resource):
-        facts = {"name": item.name, "description": item.description, "type": item.media_type}
-        facts["the server claims"] = _hints(item.annotations)
+def _offered(item: Item, mask: Mask, off: frozenset[str], weights: Mapping[str, ToolWeight]) -> SheetLine:
+    words, values, schemas = name_of(item), dict[str, Value](), dict[str, object]()
+    style: Style = "key"
+    if isinstance(item, Tool):
+        facts = {"title": item.title, "description": item.description}
+        schemas = {"input schema": item.schema, "output schema": item.output_schema}
+        if weight := weights.get(item.name):
+            values = {"bytes": weight.size, "tokens": weight.tokens}
+        if item.name in off:
+            words, style = f"{words}  off", "note"
+        if item.problem:
+            words, style = f"{words}  not sent: {item.problem}", "failed"
+    elif isinstance(item, Resource):
+        facts, values = (
+            {"name": item.name, "description": item.description, "type": item.media_type},
+            {"bytes": item.size},
+        )
     else:
         facts = {"title": item.title, "description": item.description}
         for argument in item.arguments:
             need = "required" if argument.required else "optional"
             facts[f"argument {argument.name}"] = f"{need}. {argument.description}".removesuffix(". ")
             words += f" {{{argument.name}}}" if argument.required else f" [{argument.name}]"
+    if not isinstance(item, OfferedPrompt):
+        hints = (f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in item.annotations)
+        facts["the server claims"] = ", ".join(hints)
     told = {name: mask(text) for name, text in facts.items() if text}
-    return SheetLine(
-        key=name_of(item),
-        label=mask(words),
-        values={"bytes": item.size} if isinstance(item, Resource) else {},
-        note=line(next(iter(told.values()), ""), _LABEL_CHARACTERS),
-        children=tuple(_text(name, f"{name}: {text}") for name, text in told.items()),
-        style="key",
-    )
+    lines = [_text(name, f"{name}: {text}") for name, text in told.items()]
+    for name, schema in schemas.items():
+        if schema is not None:
+            shown = partial(_masked_json, schema, mask)
+            lines.append(SheetLine(key=name, label=name, text=shown, form="json", opened=name == "input schema"))
+    note = line(next(iter(told.values()), ""), _LABEL_CHARACTERS)
+    return SheetLine(key=name_of(item), label=mask(words), values=values, note=note, children=tuple(lines), style=style)
 
 
-def _hints(hints: Hints) -> str:
-    return ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in hints)
+def _masked_json(value: object, mask: Mask) -> str:
+    return mask(json.dumps(value, ensure_ascii=False))
 
 
-def _text(key: str, label: str, text: str = "", form: Form = "plain") -> SheetLine:
+def _text(key: str, label: str, text: str = "") -> SheetLine:
     """Return a line that opens if there is more text than it shows."""
     shown = line(label, _LABEL_CHARACTERS)
     text = text or (label if shown != label else "")
-    return SheetLine(key=key, label=shown, text=(lambda: text) if text else None, form=form)
+    return SheetLine(key=key, label=shown, text=(lambda: text) if text else None)
 
 
-def _json(key: str, label: str, value: JSON, mask: Mask) -> SheetLine:
-    return SheetLine(key=key, label=label, text=lambda: mask(json.dumps(value, ensure_ascii=False)), form="json")
+@dataclass(slots=True, eq=False)
+class DirectRequest:
+    """A request, and what came of it so far."""
+
+    session: Session  # records it
+    form: Form  # what was asked for, with the values that are sent
+    tool: Tool | OfferedPrompt  # what is called: for a resource the tool that reads
+    connection: str
+    recorder: Recorder
+    first: int  # number of the last record before it, which names it
+    last: int = 0  # number of its last record; 0 while it runs
+    state: str = "waiting for the server"
+    failed: str = ""
+    blocks: Sequence[ContentBlock] = ()
+    raw: JSON = None
+
+    async def make(self, pool: Pool) -> None:
+        """Send it, and keep what comes of it."""
+        session, server, item, sent = self.session, self.form.server, self.form.item, self.form.given
+        texts = {name: str(value) for name, value in sent.items()}
+
+        def progressed(progress: CallProgress) -> None:
+            self.state = f"running: {progress.progress:g} {progress.message}".strip()
+
+        began, state = time.monotonic(), "stopped; the server may have acted"
+        session.wait_for("tools")  # so that a question of the server is known to belong here
+        try:
+            if isinstance(self.tool, OfferedPrompt):
+                session.begin_turn(f"prompt {server} {self.tool.name} {short(texts)}")
+                place = session.place(step=1, call=f"direct_{session.turn}")
+                filled = await pool.get_prompt(server, self.tool.name, texts, place=place)
+                self.blocks = [message.content for message in filled.messages]
+                self.raw, self.failed = filled.raw, filled.warning
+            else:
+                if isinstance(item, Resource):
+                    sent = {"uri": expand(item.uri, texts) if item.is_template else item.uri}
+                output = await call_directly(
+                    pool, self.recorder, session, self.tool, canonical(sent), on_progress=progressed
+                )
+                self.blocks, self.raw, self.failed = output.content, output.raw, output.warning
+                if output.is_error:
+                    self.failed = "the server says that the tool failed (isError)"
+            state = f"answered after {(time.monotonic() - began) * 1000:,.0f} ms"
+        except TuiHostError as error:
+            self.failed, state = str(error), "failed"
+        finally:
+            session.wait_for("")
+            self.state, self.last = state, self.recorder.reached
+
+    def line(self, mask: Mask, *, is_newest: bool) -> SheetLine:
+        """Return the request as a line, with its answer and frames below."""
+        lines: list[SheetLine] = []
+        if self.failed:
+            lines.append(SheetLine(key="failed", label=mask(self.failed), style="failed", is_wrapped=True))
+        for number, block in enumerate(self.blocks):
+            label, text = f"{block.kind} {block.media_type} {block.uri}".strip(), partial(mask, block.text)
+            lines.append(SheetLine(key=f"block {number}", label=label, text=text, opened=True, style="key"))
+        if self.raw is not None:
+            received = partial(json.dumps, self.raw, ensure_ascii=False)
+            lines.append(SheetLine(key="raw", label="result as received", text=received))
+        lines.append(SheetLine(key="frames", label="frames", text=self._frames, form="plain", style="what"))
+        label = f"{name_of(self.form.item)}: {self.state}  {short(self.form.given, 120) if self.form.given else ''}"
+        whole = SheetLine(key=f"{self.first}", label=mask(label), children=tuple(lines), style="key")
+        return replace(whole, opened=is_newest)
+
+    def _frames(self) -> str:
+        count = min(5000, (self.last or self.recorder.reached) - self.first)
+        return "\n\n".join(
+            f"{'-->' if record.direction == 'out' else '<--'} {masked(decode(record.data), record.redacted)}"
+            for record in self.recorder.since(self.first, limit=count)
+            if record.kind == "frame" and record.connection == self.connection
+        )

@@ -28,11 +28,10 @@ from tui_host.servers.catalog import READ, Resource
 from tui_host.settings.save import save_switches
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.overlay import QuestionOverlay
-from tui_host.tui.screens.direct_requests import DirectRequest
 from tui_host.tui.screens.field_screen import FillScreen
 from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.screens.request_screen import ComingSource
-from tui_host.tui.screens.server_sheet import lists_of, name_of, offers_of, sheet_of
+from tui_host.tui.screens.server_sheet import DirectRequest, lists_of, name_of, offers_of, sheet_of
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import Match
 from tui_host.tui.widgets.prompt.server_offers import Form, form_of
@@ -91,7 +90,7 @@ class ServersScreen(Browse):
 
     @cached_property
     def _overlay(self) -> QuestionOverlay:
-        return QuestionOverlay(self, self._host, self._asks, prompt=self.choices, shows_chat=lambda: True)
+        return QuestionOverlay(self, self._host, self._asks, self.choices, lambda: None)
 
     # What is shown.
 
@@ -102,8 +101,10 @@ class ServersScreen(Browse):
         counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
         coming = f"next request: {self._coming()}" if self.size.width > 90 else self._coming()
         self.say("   ".join((self.HEADING, *counts, coming)))
-        if self._direct:
-            self._overlay.show(self._direct[0].session)
+        for session in [request.session for request in self._direct[:1]]:
+            for ask in self._asks.of(session):
+                ask.is_wanted = True  # a login too: it is of this request
+            self._overlay.show(session)
         super().look()
 
     @override
@@ -113,7 +114,7 @@ class ServersScreen(Browse):
     @override
     def facts(self, key: str) -> object:
         server, states = self._server(), [request.state for request in self._requests()]
-        switches = None if server is None else (server.tools_off, server.is_instructing)
+        switches = server and (server.tools_off, server.is_instructing)
         return self._statuses[key], switches, self._weights.get(key), self.typed, states
 
     @override
@@ -131,12 +132,11 @@ class ServersScreen(Browse):
         elif server.is_instructing:
             instructed = "sent where the system prompt has {server_instructions}"
         sheet = sheet_of(status, self._lists, self._mask, instructed=instructed, wanted=self.typed)
-        if not requests or self.typed:
-            return sheet
-        lines = tuple(request.line(self._mask, is_newest=request is requests[0]) for request in requests)
-        words = "requests by you, newest first"
-        made = SheetLine(key="requests", label=words, children=lines, opened=True, style="what")
-        return replace(sheet, lines=[made, *sheet.lines])
+        if requests and not self.typed:
+            lines = tuple(request.line(self._mask, is_newest=request is requests[0]) for request in requests)
+            made = SheetLine(key="requests", label="requests by you, newest first", children=lines, style="what")
+            sheet = replace(sheet, lines=[replace(made, opened=True), *sheet.lines])
+        return sheet
 
     def _coming(self) -> str:
         """Say what the next request offers; changes at once with every switch."""
@@ -192,26 +192,25 @@ class ServersScreen(Browse):
 
     def action_switch(self, for_good: bool) -> None:
         """Switch the tool under the cursor on or off, or the chosen server if the focus is in the list."""
-        server, path = self._server(), self._path()
-        if server is None:
-            return
-        if path and (path[0] != "tools" or not path[1:]):
+        server, path, session = self._server(), self._path(), self._session
+        tool = "".join(path[1:2]) if path[:1] == ("tools",) else ""
+        if path and not tool:
             self._tell("o switches a tool in this tree, or a server in the list")
-            return
-        name, is_on = ".".join((self.current, *path[1:2])), server.status.state not in _ON
-        with self.telling():
-            if path:
-                is_on = path[1] in server.tools_off
-                server.switch_tool(path[1], is_on=is_on)
-            if for_good:  # of a server before it is done: the configuration file may say otherwise
-                save_switches(self._host.settings, {name: None if path and is_on else is_on})
-            if not path:
-                (server.reconnect if is_on else server.stop)()
-            state, session = "on" if is_on else "off", self._session
-            if session.turn and not session.is_foreign:
-                words = f"{name} is switched {state} from here on"
-                session.conversation.add(NoteItem(turn=session.turn, kind="note", what=words, server=self.current))
-            self._tell(f"{name} is {state} {'from now on' if for_good else 'until tui-host ends'}")
+        elif server is not None:
+            name, is_on = ".".join((self.current, *path[1:2])), server.status.state not in _ON
+            with self.telling():
+                if tool:
+                    is_on = tool in server.tools_off
+                    server.switch_tool(tool, is_on=is_on)
+                if for_good:  # of a server before it is done: the configuration file may say otherwise
+                    save_switches(self._host.settings, {name: None if tool and is_on else is_on})
+                if not tool:
+                    (server.reconnect if is_on else server.stop)()
+                state = "on" if is_on else "off"
+                if session.turn and not session.is_foreign:
+                    words = f"{name} is switched {state} from here on"
+                    session.conversation.add(NoteItem(turn=session.turn, kind="note", what=words, server=self.current))
+                self._tell(f"{name} is {state} {'from now on' if for_good else 'until tui-host ends'}")
 
     def action_instructions(self) -> None:
         if (server := self._server()) is not None:
