@@ -74,7 +74,7 @@ class Approval(QuestionPanel):
         Binding("Y", "approve('Y')", "all of these", tooltip="approve all that remain, once each was shown to its end"),
         Binding("n", "no", "no", tooltip="reject"),
         Binding("r", "reason", "no, because…", tooltip="reject with a reason that the model is told"),
-        Binding("escape", "back", "stop", key_display="esc esc", tooltip="reject and stop the turn; or leave a field"),
+        Binding("escape", "back", "stop the turn", key_display="esc esc", tooltip="reject, stop the turn, or go back"),
         Binding("tab", "", "look", tooltip="look around in the inspector, and back; no key decides there"),
         Binding("left", "step(-1)", "other calls", tooltip="go to the call before or after, where several wait"),
         Binding("right", "step(1)"),

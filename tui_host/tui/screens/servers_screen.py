@@ -101,10 +101,10 @@ class ServersScreen(Browse):
         counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
         coming = f"next request: {self._coming()}" if self.size.width > 90 else self._coming()
         self.say("   ".join((self.HEADING, *counts, coming)))
-        for session in [request.session for request in self._direct[:1]]:
-            for ask in self._asks.of(session):
+        if self._direct:
+            for ask in self._asks.of(self._direct[0].session):
                 ask.is_wanted = True  # a login too: it is of this request
-            self._overlay.show(session)
+            self._overlay.show(self._direct[0].session)
         super().look()
 
     @override
