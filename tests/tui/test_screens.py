@@ -526,6 +526,8 @@ async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document
     await app.until(lambda: isinstance(app.app.screen, ServersScreen))
     await app.press("escape", "question_mark")
     await app.until_shown("Where you were", "bring back earlier messages")
+    await app.pilot.resize_terminal(60, 20)
+    await app.until_shown("beside the chat stands")  # in a narrower window its lines are broken anew
 
 
 async def test_with_ascii_asked_for_no_screen_draws_anything_else(tmp_path: Path) -> None:

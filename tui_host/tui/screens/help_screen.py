@@ -132,8 +132,12 @@ class DocumentView(BlockView):
 
     def __init__(self, source: str) -> None:
         self._source = source
-        part = ItemPart(0, source=source, edge=Segment(" ", Style.null()))
-        blocks = Blocks(lambda _n, _w, _i: [part], lambda _, width: estimate(source, width), lambda _: source)
+        edge = Segment(" ", Style.null())
+        blocks = Blocks(
+            lambda _n, _w, _i: [ItemPart(0, source=source, edge=edge)],
+            lambda _, width: estimate(source, width),
+            lambda _: source,
+        )
         super().__init__(blocks, classes="page-body")
 
     def current_source(self) -> tuple[str, str]:
