@@ -157,9 +157,8 @@ class Approval(QuestionPanel):
             return
         self.current.appear()
         # What stands whole in the list, with nothing else to be read before it is approved, was seen there.
-        for waiting in () if self.has_class("-tiny") else self._whole:
-            if not waiting.request.changed and not list(self._notices(waiting)):
-                self._seen.add(self._key_of(waiting))
+        if not self.has_class("-tiny"):
+            self._seen.update(self._key_of(waiting) for waiting in self._whole if not any(self._notices(waiting)))
 
     def _key_of(self, question: Question) -> CallKey:
         request = question.request
@@ -232,14 +231,11 @@ class Approval(QuestionPanel):
         return [*rows, *paragraphs(self._description(below, 8 * width), width, most=described)]
 
     def _description(self, claim: str = "", limit: int | None = None) -> str:
-        """Return changes of the definition, a claim that has no room elsewhere, and the server's description, cut to `limit`."""
-        tool, changed, hide = self.current.request.tool, self.current.request.changed, self._mask.values
-        parts = [f"! the definition changed since the last approval: {visible(hide(changed))}"] if changed else []
-        if count := hidden(tool.description) + hidden(tool.title):
-            parts.append(f"! the description has {count} hidden characters")
+        """Return a claim that has no room elsewhere, and the server's description, cut to `limit`."""
+        tool = self.current.request.tool
         words = f"{tool.title}: {tool.description}" if tool.title else tool.description
-        shown = hide(words[: None if limit is None else limit + SECRET_CHARACTERS])[:limit]
-        return "\n".join(filter(None, (*parts, claim, visible(shown).strip() or "(no description)")))
+        shown = self._mask.values(words[: None if limit is None else limit + SECRET_CHARACTERS])[:limit]
+        return "\n".join(filter(None, (claim, visible(shown).strip() or "(no description)")))
 
     @property
     @override
@@ -251,8 +247,11 @@ class Approval(QuestionPanel):
         return "\n".join(filter(None, (self.words, *notices)))
 
     def _notices(self, question: Question) -> Iterator[str]:
-        request = question.request
-        text = self._key_of(question)[1].decode()
+        request, tool, text = question.request, question.request.tool, self._key_of(question)[1].decode()
+        if request.changed:
+            yield f"! the definition changed since the last approval: {self._told([request.changed])}"
+        if count := hidden(tool.description) + hidden(tool.title):
+            yield f"! the description has {count} hidden characters"
         if request.call in self._edits:
             yield "edited: this will be sent"
         else:

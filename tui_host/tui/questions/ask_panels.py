@@ -89,11 +89,6 @@ class AskPanel(QuestionPanel):
     def on_descendant_focus(self) -> None:
         self.hint = self.asked = ""
 
-    def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
-        event.stop()
-        if self.is_armed and not self.ask.answer.cancelled():
-            event.action()
-
     def on_finished(self, event: Finished) -> None:
         """After the last field: say how to send."""
         event.stop()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import ClassVar, Literal
 
@@ -13,7 +12,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 from typing_extensions import override
@@ -68,18 +66,14 @@ class AskButton(Static, can_focus=True):
     AskButton:focus { background: $primary; color: $text; }
     """
 
-    @dataclass
-    class Pressed(Message):
-        """Posted when a button is pressed, with what to do."""
-
-        action: Callable[[], None]
-
     def __init__(self, label: str, action: Callable[[], None]) -> None:
         super().__init__(Content(f"[ {line(label, BUTTON_CHARACTERS)} ]"), markup=False)
         self._action = action
 
     def action_press(self) -> None:
-        self.post_message(self.Pressed(self._action))
+        panel = next((node for node in self.ancestors if isinstance(node, QuestionPanel)), None)
+        if panel is None or panel.is_armed:
+            self._action()
 
     on_click = action_press
 
@@ -138,7 +132,7 @@ class QuestionPanel(Container, can_focus=True):
 
     def _foot_rows(self, width: int) -> Sequence[Content]:
         rows = [row for group in self.keys() for row in key_rows(group, width, "bold $text-warning")]
-        return [*paragraphs(self.message, width, "bold $text-warning", 4), *rows]
+        return [*paragraphs(self.message, width, "bold $text-warning", 6), *rows]
 
     @property
     def corner(self) -> str:

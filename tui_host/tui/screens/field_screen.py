@@ -302,9 +302,6 @@ class FillScreen(PageScreen):
             field.move_cursor(field.document.end)
             self._typed = self._here()  # nothing new is suggested for it
 
-    def on_ask_button_pressed(self, event: AskButton.Pressed) -> None:
-        event.action()
-
     def on_finished(self) -> None:
         """After the last field, or by the button: use the values, unless one of them is wrong."""
         if (values := self._editor.content()) is not None:
