@@ -24,7 +24,6 @@ from tests.bench.measure import Bench, Table, machine, say
 BENCHES: Mapping[str, Bench] = {
     "start": screens.start,
     "memory": screens.memory,
-    "catalogs": screens.catalogs,
     "idle": living.idle,
     "busy": living.busy,
     "streaming": living.streaming,

@@ -84,7 +84,7 @@ def busy(table: Table) -> None:
                 program.painted_at(PLACEHOLDER, "busy")
                 program.watch(2.0)  # the server writes on: nothing settles
                 program.type("go\r")
-                program.painted_at("xwords", seconds=20)
+                program.painted_at("中文", seconds=20)
                 program.watch(2.0)
                 began, before = time.perf_counter(), program.cpu_seconds()
                 times = list(_typed(program, LETTERS[:keys]))

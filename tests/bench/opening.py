@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.bench.measure import Table, at_most
 from tests.kit.bodies import DIALECTS, Answer, Call, Entry, Results, Tool, User
+from tests.opening.captured import archive, entry
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
@@ -66,38 +67,19 @@ def write_log(path: Path, size: int) -> None:
 
 
 def write_har(path: Path, size: int) -> None:
-    entries: list[str] = []
-    at = BEGAN
+    entries: list[JSON] = []
+    at, written = BEGAN, 0
     for sent, answer, frames in talks():
-        parts = [(MODEL, sent, answer, "text/event-stream")]
+        exchanges = [(MODEL, sent, answer)]
         if frames:
-            asked, told = map(json.dumps, frames)
-            parts.append((SERVER, asked, told, "application/json"))
-        for part in parts:
+            exchanges.append((SERVER, *map(json.dumps, frames)))
+        for url, asked, told in exchanges:
             at += timedelta(milliseconds=500)
-            entries.append(json.dumps(entry(at, *part)))
-        if sum(map(len, entries[-2:])) * len(entries) / 2 > size and sum(map(len, entries)) > size:
+            entries.append(entry(url, json.loads(asked), told, at.isoformat(timespec="milliseconds")))
+            written += len(asked) + len(told)
+        if written > size:
             break
-    path.write_text(f'{{"log":{{"version":"1.2","creator":{{"name":"Firefox"}},"entries":[{",".join(entries)}]}}}}')
-
-
-def entry(at: datetime, url: str, sent: str, came: str, kind: str) -> JSON:
-    return {
-        "startedDateTime": at.isoformat(timespec="milliseconds"),
-        "time": 400,
-        "request": {
-            "method": "POST",
-            "url": url,
-            "headers": [{"name": "Authorization", "value": "Bearer sk-12345678901234567890"}],
-            "postData": {"text": sent},
-        },
-        "response": {
-            "status": 200,
-            "headers": [{"name": "Content-Type", "value": kind}],
-            "content": {"mimeType": kind, "text": came, "size": len(came)},
-        },
-        "timings": {"send": 1, "wait": 100, "receive": 299},
-    }
+    path.write_bytes(archive(*entries, creator="Firefox"))
 
 
 def parsed(path: Path) -> float:

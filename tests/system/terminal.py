@@ -14,8 +14,9 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.system.screen import Screen
 
@@ -127,13 +128,8 @@ class Terminal:
 
     def is_stopped(self, pid: int | None = None) -> bool:
         """Whether the program, or another process, is paused, as by job control."""
-        state = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(pid or self.process.pid)],  # noqa: S607
-            capture_output=True,
-            text=True,
-            check=False,
-        ).stdout
-        return state.startswith("T")
+        found = processes().get(pid or self.process.pid)
+        return found is not None and found.state.startswith("T")
 
     def close(self) -> None:
         if self.process.poll() is None:
@@ -187,8 +183,27 @@ def program(
         terminal.family.kill()
 
 
+class Process(NamedTuple):
+    parent: int
+    state: str
+    started: str
+    command: str
+
+
+def processes() -> dict[int, Process]:
+    """Every process that is no zombie, by its id."""
+    columns = "pid=,ppid=,stat=,lstart=,args="
+    run = subprocess.run(["ps", "-A", "-ww", "-o", columns], capture_output=True, text=True, check=True)  # noqa: S607
+    table: dict[int, Process] = {}
+    for row in run.stdout.splitlines():
+        pid, parent, state, *words = row.split(maxsplit=8)  # a start is five words, as in «Tue Nov 24 17:53:49 2026»
+        if not state.startswith("Z"):
+            table[int(pid)] = Process(int(parent), state, " ".join(words[:5]), " ".join(words[5:]))
+    return table
+
+
 class Family:
-    """A process's descendants, remembered also when their parent has gone. Linux's /proc, or `ps`."""
+    """A process's descendants, remembered also when their parent has gone."""
 
     def __init__(self, pid: int) -> None:
         self._root = pid
@@ -199,53 +214,20 @@ class Family:
 
         A command line is the one of this look: between fork and exec a child still has that of its parent.
         """
-        table = _table()
+        table = processes()
         parents = {self._root, *self._living(table)}
-        while new := {pid for pid, (parent, _, _) in table.items() if parent in parents and pid not in parents}:
+        while new := {pid for pid, found in table.items() if found.parent in parents and pid not in parents}:
             parents |= new
-        self._started |= {pid: table[pid][1] for pid in parents - {self._root} if pid in table}
-        return {pid: table[pid][2] for pid in self._living(table)}
+        self._started |= {pid: table[pid].started for pid in parents - {self._root} if pid in table}
+        return {pid: table[pid].command for pid in self._living(table)}
 
     def living(self) -> set[int]:
-        return self._living(_table())
+        return self._living(processes())
 
     def kill(self) -> None:
         for pid in self.living():
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
 
-    def _living(self, table: Mapping[int, tuple[int, str, str]]) -> set[int]:
-        return {pid for pid, started in self._started.items() if pid in table and table[pid][1] == started}
-
-
-def _table() -> dict[int, tuple[int, str, str]]:
-    """Parent, time of the start, and command of every process that is no zombie, by its id."""
-    return _table_of_proc() if Path("/proc/self/stat").exists() else _table_of_ps()
-
-
-def _table_of_proc() -> dict[int, tuple[int, str, str]]:
-    table: dict[int, tuple[int, str, str]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            # The name in brackets may hold anything. Source: proc_pid_stat(5).
-            fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except (FileNotFoundError, ProcessLookupError):  # it has just ended
-            continue
-        state, parent, started = fields[0], fields[1], fields[19]
-        if state not in "ZX":
-            table[int(folder.name)] = (int(parent), started, command)
-    return table
-
-
-def _table_of_ps() -> dict[int, tuple[int, str, str]]:
-    columns = "pid=,ppid=,stat=,lstart=,args="
-    run = subprocess.run(["ps", "-A", "-ww", "-o", columns], capture_output=True, text=True, check=True)  # noqa: S607
-    table: dict[int, tuple[int, str, str]] = {}
-    for row in run.stdout.splitlines():
-        pid, parent, state, *words = row.split(maxsplit=8)  # a start is five words, as in «Tue Nov 24 17:53:49 2026»
-        if not state.startswith("Z"):
-            table[int(pid)] = (int(parent), " ".join(words[:5]), " ".join(words[5:]))
-    return table
+    def _living(self, table: Mapping[int, Process]) -> set[int]:
+        return {pid for pid, started in self._started.items() if pid in table and table[pid].started == started}

@@ -166,10 +166,10 @@ def test_where_no_shell_is_it_is_not_suspended_and_ends_with_129_where_the_termi
 
 
 def test_a_terminal_that_reads_nothing_keeps_nothing_from_its_end(tmp_path: Path) -> None:
-    with program(tmp_path, FAULTY, "none", size=(250, 80)) as terminal:
+    with program(tmp_path, FAULTY, "none", size=(120, 40)) as terminal:
         terminal.until_shown("Ask anything")
         for number in range(40):  # each resize paints the whole screen: more than the kernel holds for a reader
-            terminal.resize(250 - number % 2, 80)
+            terminal.resize(120 - number % 2, 40)
             time.sleep(0.01)
         terminal.signal(signal.SIGTERM)
         assert terminal.process.wait(90) == 143  # nobody reads
@@ -229,9 +229,8 @@ def test_a_host_that_cannot_open_is_told_in_one_line(tmp_path: Path) -> None:
 
 
 def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None:
-    with program(tmp_path, config="") as terminal:
-        terminal.until_shown("Ask anything")
-        terminal.until_shown("● math", "● weather", "● orders")
+    with program(tmp_path, config='servers.math.bundled = "math"\n') as terminal:
+        terminal.until_shown("Ask anything", "● math")
         terminal.type("write 500 words\r")
         terminal.until(lambda: "receiving" in terminal.screen.text or "words" in terminal.screen.text)
         for size in ((20, 5), (60, 20), (1, 1), (140, 45)):  # while it streams
@@ -239,7 +238,7 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None
             terminal.settle(0.1)
         terminal.until_shown("ctrl+q quit", "2 LLM")
         running = terminal.family.look()
-        assert sum("tui_host.demo.servers" in words for words in running.values()) == 3
+        assert sum("tui_host.demo.servers" in words for words in running.values()) == 1
         assert sum("demo-model" in words for words in running.values()) == 1
         assert sum("watchdog" in words for words in running.values()) == 1
         terminal.type("\x11")

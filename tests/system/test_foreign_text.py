@@ -158,7 +158,6 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
             terminal.until_shown(
                 "item begin", "[red]ink[/red][@click=app.quit]press[/]", "⟨202e⟩⟨2066⟩", "result begin"
             )
-            show_all(terminal)
             paste(terminal, "again")
             terminal.until_shown("again")
             terminal.type("\r")
@@ -214,8 +213,8 @@ def show_all(terminal: Terminal) -> None:
     """The inspector alone: rows with their relatives, their bytes, the other tabs; and back."""
     terminal.type(F2)
     terminal.until(lambda: "Ask anything" not in terminal.screen.text)
-    for tabs, lane in ((1, "h"), (2, "l")):
-        press(terminal, "G", lane)
+    for keys, tabs in (("Gh", 1), ("k", 1), ("Gl", 2)):  # the refusal, what it refuses, which repeats all; a frame
+        press(terminal, *keys)
         terminal.type("\r")
         terminal.until(lambda: is_in_details(terminal))
         press(terminal, *[RIGHT] * tabs)

@@ -21,41 +21,34 @@ NOT_AT_FIRST = {"sqlite3", "email", "importlib.metadata", "csv", "zipfile", "pyg
 
 
 SEEN_AT_FIRST_FRAME = """
-import os, sys
+import os, resource, sys
 from pathlib import Path
 from textual.drivers.linux_driver import LinuxDriver
 from tui_host.__main__ import main
-write, file = LinuxDriver.write, Path(os.environ["MODULES"])
+_, most = resource.getrlimit(resource.RLIMIT_CORE)
+resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+write, file = LinuxDriver.write, Path(os.environ["SEEN"])
 def watched(self, data):
     if "Press a number" in data and not file.exists():
-        file.write_text("\\n".join(sys.modules))
+        file.write_text(f"{resource.getrlimit(resource.RLIMIT_CORE) == (0, most)} {' '.join(sys.modules)}")
     write(self, data)
 LinuxDriver.write = watched
 main()
 """
 
 
-def test_nothing_but_textual_and_the_standard_library_is_loaded_before_the_first_frame(tmp_path: Path) -> None:
-    modules = tmp_path / "modules"
-    with program(tmp_path, "-c", SEEN_AT_FIRST_FRAME, environment={"MODULES": str(modules)}) as terminal:
+def test_at_the_first_frame_little_is_loaded_no_core_is_written_and_keys_do_what_they_always_do(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    with program(tmp_path, "-c", SEEN_AT_FIRST_FRAME, environment={"SEEN": str(seen)}) as terminal:
         terminal.until_shown("Ask anything", "which tools do you have?", "写 100 字", "f1 help", "0 LLM", "0 MCP")
-        names = set(modules.read_text().split())
-        assert not names & NOT_AT_FIRST
+        terminal.until(lambda: terminal.screen.before_cursor == "│ ")  # where an input method would write
+        terminal.type("a\x7fhello\x1bOR")  # f3
+        writes_no_core, *names = seen.read_text().split()
+        assert writes_no_core == "True"
+        assert not {*names} & NOT_AT_FIRST
         loaded = {name.partition(".")[0] for name in names}
         of_the_machine = {"sitecustomize", "usercustomize"}  # a distribution's Python has the first
         assert loaded - set(sys.stdlib_module_names) - of_the_machine == OURS_AND_TEXTUALS
-        terminal.type("\x11")
-        assert terminal.ended() == 0
-        assert terminal.is_restored()
-
-
-def test_keys_that_are_pressed_as_soon_as_there_is_a_frame_do_what_they_always_do_in_their_order(
-    tmp_path: Path,
-) -> None:
-    with program(tmp_path) as terminal:
-        terminal.until_shown("Ask anything")
-        terminal.until(lambda: terminal.screen.before_cursor == "│ ")  # where an input method would write
-        terminal.type("a\x7fhello\x1bOR")  # f3
         terminal.until_shown("Servers", "off")
         terminal.type("\x1bOR")
         terminal.until_shown("hello")
@@ -64,18 +57,12 @@ def test_keys_that_are_pressed_as_soon_as_there_is_a_frame_do_what_they_always_d
         terminal.until_shown("turn 1", "hello")
         terminal.type("\x11")
         assert terminal.ended() == 0
+        assert terminal.is_restored()
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"TERM": "xterm", "NO_COLOR": "1"},
-        {"TERM": "linux", "LC_ALL": "C", "LANG": "", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    ],
-    ids=["xterm, no colour", "linux, no locale"],
-)
-def test_it_starts_on_plain_terminals(tmp_path: Path, more: dict[str, str]) -> None:
-    with program(tmp_path, environment=more, size=(80, 24)) as terminal:
+def test_it_starts_on_a_plain_terminal_without_colours_and_locale(tmp_path: Path) -> None:
+    plain = {"TERM": "linux", "NO_COLOR": "1", "LC_ALL": "C", "LANG": "", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    with program(tmp_path, environment=plain, size=(80, 24)) as terminal:
         terminal.until_shown("Ask anything", "which tools", "写 100 字", "╰──")
         terminal.type("\x11")
         assert terminal.ended() == 0
@@ -203,19 +190,3 @@ def test_a_file_that_is_nothing_we_read_ends_the_app_with_a_sentence_that_says_w
         assert terminal.ended() == 2
         assert b"cannot be read: No such file" in terminal.written
         assert b"\x1b[?1049h" not in terminal.written
-
-
-PROGRAM = """
-import resource, sys
-_, most = resource.getrlimit(resource.RLIMIT_CORE)
-resource.setrlimit(resource.RLIMIT_CORE, (most, most))
-from tui_host.__main__ import run
-code = run(sys.argv[1:])
-print(code, resource.getrlimit(resource.RLIMIT_CORE) == (0, most))
-"""
-
-
-def test_the_program_writes_no_core_file(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", PROGRAM, "sessions", "list", "--data-dir", str(tmp_path)]
-    ended = subprocess.run(command, capture_output=True, check=True, timeout=90)
-    assert ended.stdout == b"0 True\n"
