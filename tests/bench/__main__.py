@@ -16,7 +16,6 @@ from tests.bench import (
     recording,
     screens,
     taps,
-    taps_http,
     tool_calls,
 )
 from tests.bench.measure import Bench, Table, machine, say
@@ -35,7 +34,6 @@ BENCHES: Mapping[str, Bench] = {
     "finding": recorded.finding,
     "pages": recorded.pages,
     "bodies": details.bodies,
-    "taps-http": taps_http.run,
     "taps-stdio": taps.stdio,
     "opening": opening.run,
 }

@@ -72,7 +72,8 @@ def write_har(path: Path, size: int) -> None:
     for sent, answer, frames in talks():
         exchanges = [(MODEL, sent, answer)]
         if frames:
-            exchanges.append((SERVER, *map(json.dumps, frames)))
+            asked, told = map(json.dumps, frames)
+            exchanges.append((SERVER, asked, told))
         for url, asked, told in exchanges:
             at += timedelta(milliseconds=500)
             entries.append(entry(url, json.loads(asked), told, at.isoformat(timespec="milliseconds")))

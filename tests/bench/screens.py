@@ -89,7 +89,7 @@ def start(table: Table) -> None:
 
 
 def memory(table: Table) -> None:
-    ours, theirs, trees, bares = list[float](), list[float](), list[float](), list[float]()
+    ours, theirs = list[float](), list[float]()
     with tempfile.TemporaryDirectory() as name:
         for _ in range(1 if table.is_quick else 3):
             with running(BARE, Path(name)) as bare, running(app(Path(name)), Path(name)) as program:
@@ -99,8 +99,5 @@ def memory(table: Table) -> None:
                 bare.settle(0.2)
                 ours.append(program.memory_bytes())
                 theirs.append(bare.memory_bytes())
-                trees.append(program.tree_bytes())
-                bares.append(bare.tree_bytes())
     table.heading("memory", "idle, three bundled servers, SDK loaded, resident")
     table.ratio("the app's own process", ours, theirs, at_most(2.3), unit="B")
-    table.ratio("with its processes, the servers among them (proportional)", trees, bares, unit="B")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -75,11 +74,11 @@ def known_ns(time: int | None) -> int:
     return time
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + WAIT
+def wait_until(condition: Callable[[], bool], seconds: float = WAIT) -> None:
+    end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come true in time"
-        os.sched_yield()
+        time.sleep(0.005)
 
 
 def everything_in(folder: Path) -> bytes:

@@ -7,6 +7,7 @@ import fcntl
 import os
 import sqlite3
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -43,12 +44,11 @@ def test_a_row_or_a_text_that_cannot_be_read_says_so_and_hides_no_other(store: S
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(drafts=st.lists(any_draft, max_size=5))
-def test_any_draft_survives_the_store(drafts: list[Record], tmp_path_factory: pytest.TempPathFactory) -> None:
-    store = Store.open(tmp_path_factory.mktemp("store") / "tui-host.db")
-    record(store, drafts)
+def test_any_draft_survives_the_store(store: Store, drafts: list[Record]) -> None:
+    capture = f"c{time.monotonic_ns()}"
+    record(store, drafts, capture)
     # without credentials: those in well-known places go whatever else is known
-    assert unstamped(store.records(capture="c1")) == [Redactor().record(each) for each in drafts]
-    store.close()
+    assert unstamped(store.records(capture=capture)) == [Redactor().record(each) for each in drafts]
 
 
 def test_records_are_chosen_by_capture_and_number_and_read_as_another_store_writes_them(store: Store) -> None:
@@ -104,8 +104,8 @@ def test_a_folder_of_others_is_closed_to_them_or_refused_and_that_is_told(tmp_pa
 
 def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
     path = tmp_path / "tui-host.db"
-    for attempt in range(3):
-        shown = killed_after(path, f"c{attempt}", 1000 * attempt)
+    for attempt in range(2):
+        shown = killed_after(path, f"c{attempt}", 1500 * attempt)
         store = Store.open_to_read(path)
         numbers = [each.seq for each in store.records(capture=f"c{attempt}")]
         store.close()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tests.kit import bodies
-from tests.kit.bodies import SYSTEM, Answer, Call, Entry, Results, Tool, User
+from tests.kit.bodies import SYSTEM, Answer, Call, Entry, Results, User
 
 
 @dataclass
@@ -21,12 +21,11 @@ class Spoken:
     url: str = "https://api.example/v1/chat/completions"
     is_streamed: bool = True
     model: str = "gpt-x"
-    tools: Sequence[Tool] = ()
     several: bool = True
 
     def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
         """The body of a request."""
-        return bodies.DIALECTS[self.name].request(entries, system=system, tools=self.tools, model=self.model)
+        return bodies.DIALECTS[self.name].request(entries, system=system, model=self.model)
 
     def response(self, answer: Answer) -> Sequence[bytes]:
         """The chunks of its response."""
@@ -43,11 +42,6 @@ DIALECTS: Mapping[str, Spoken] = {
     "gemini-cli": Spoken("gemini-cli", GEMINI, is_streamed=False),
     "ollama": Spoken("ollama", "http://127.0.0.1:11434/api/chat", model="qwen-x"),
 }
-
-
-def offering(offered: Mapping[str, str]) -> Spoken:
-    """Chat Completions with tools, by their names and descriptions."""
-    return Spoken(tools=[Tool(name, description) for name, description in offered.items()])
 
 
 @dataclass(frozen=True)

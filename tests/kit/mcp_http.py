@@ -4,20 +4,16 @@
     mcp_http(script, **{"tools/call": hangs(head())})                                        # a request answered by hand, or
     mcp_http(script, GET=b"HTTP/1.1 405 Method Not Allowed\\r\\nContent-Length: 0\\r\\n\\r\\n")      # a method of HTTP
 
-A request that sets off one message gets JSON, one that sets off more of them gets an event stream. In the handshake era there is a
-session, `s1`. Steps about processes have no sense here.
+Each request sets off one message, which is sent as JSON. In the handshake era there is a session, `s1`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from copy import copy
-
-import anyio
 
 from tests.kit.mcp_server import McpScript, Message
-from tests.kit.peer import Answer, Exchange, Script, give, head, response
+from tests.kit.peer import Answer, Exchange, Script, give, response
 
 NOT_ALLOWED = response(b"", status="405 Method Not Allowed", kind="")
 ACCEPTED = response(b"", status="202 Accepted", kind="")
@@ -33,50 +29,14 @@ def mcp_http(script: Mapping[str, object], **by_hand: Answer) -> Script:
             await give(given, exchange)
         elif request.method != "POST":
             await exchange.send(NOT_ALLOWED)
-        elif not request.rpc:
-            state.take_answer(dict(request.json))
-            await exchange.send(ACCEPTED)
-        elif "id" not in request.json:
+        elif not request.rpc or "id" not in request.json:
             await exchange.send(ACCEPTED)
         else:
-            await _play(state, exchange)
+            frames: list[Message] = []
+            state.send = frames.append
+            state.play(state.steps(request.json), request.json)
+            (frame,) = frames
+            session = "Mcp-Session-Id: s1\r\n" if request.rpc == "initialize" else ""
+            await exchange.send(response(json.dumps(frame).encode(), more=session))
 
     return answer
-
-
-async def _play(state: McpScript, exchange: Exchange) -> None:
-    """Play in a thread, as steps may wait for what the client answers on another connection."""
-    frames: list[Message] = []
-    steps = state.steps(exchange.request.json)
-    waits = any("ask" in step or "wait" in step for step in steps)
-    own = copy(state)
-    own.send = frames.append
-    if not waits:
-        own.play(steps, exchange.request.json)
-        await _finish(exchange, frames)
-        return
-    await exchange.send(head())
-    async with anyio.create_task_group() as group:
-        is_over = anyio.Event()
-
-        async def play() -> None:
-            await anyio.to_thread.run_sync(own.play, steps, exchange.request.json, abandon_on_cancel=True)
-            is_over.set()
-
-        group.start_soon(play)
-        while frames or not is_over.is_set():
-            if frames:
-                await exchange.send(b"data: " + json.dumps(frames.pop(0)).encode() + b"\n\n")
-            else:
-                await anyio.sleep(0.002)
-
-
-async def _finish(exchange: Exchange, frames: list[Message]) -> None:
-    is_handshake = exchange.request.rpc == "initialize"
-    session = "Mcp-Session-Id: s1\r\n" if is_handshake else ""
-    if len(frames) == 1:
-        await exchange.send(response(json.dumps(frames[0]).encode(), more=session))
-    elif frames:
-        await exchange.send(head(more=session), *(b"data: " + json.dumps(frame).encode() + b"\n\n" for frame in frames))
-    else:
-        await exchange.link.until_closed()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from typing_extensions import override
 
@@ -31,11 +29,17 @@ ASK: dict[str, JSON] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "para
 TELL: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": []}}
 
 
+class Nowhere(Store):
+    """A store that nothing is kept in."""
+
+    def __init__(self) -> None: ...
+
+
 class Seen(Intake):
     """Keeps what a file's reader reports, instead of passing it on."""
 
-    def __init__(self, store: Store) -> None:
-        super().__init__(store, "c1", Redactor())
+    def __init__(self) -> None:
+        super().__init__(Nowhere(), "c1", Redactor())
         self.records: list[Record] = []
 
     @override
@@ -48,14 +52,9 @@ class Seen(Intake):
 def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileWires]:
     """The records of a file, and what its reader says of it."""
     file = in_utf_8(name, data if isinstance(data, bytes) else data.encode(), NOW_NS)
-    with TemporaryDirectory() as folder:
-        store = Store.open(Path(folder, "tui-host.db"))
-        try:
-            intake = Seen(store)
-            wires = FileWires(intake, "s1")
-            next(form for form in FORMATS if form.recognise(file)).read(file, wires)
-        finally:
-            store.close()
+    intake = Seen()
+    wires = FileWires(intake, "s1")
+    next(form for form in FORMATS if form.recognise(file)).read(file, wires)
     return intake.records, wires
 
 

@@ -13,11 +13,10 @@ from tui_host.answers.bodies import body_of, missing_words
 from tui_host.answers.look_page import Looks
 from tui_host.answers.said_texts import RowTexts
 from tui_host.answers.wires import RecordedWires
-from tui_host.capture.http.exchange_end import Ending, read_ending
+from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.json import spans
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.spans import BrokenError, elements
-from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.errors import JSON
 from tui_host.opening import har
@@ -102,28 +101,6 @@ def test_elements_are_found_where_a_parser_finds_them(piece: int, value: list[JS
 HEADERS: JSON = [{"name": ":status", "value": "200"}, {"name": "content-type", "value": "application/json"}]
 
 
-def ended(**response: JSON) -> tuple[list[tuple[str, bool]], Ending]:
-    """The rows of an exchange with this response, each with whether its body is not in the file, and how it ended."""
-    found = seen(archive({**entry(URL, CHAT, ""), "response": response}))
-    ladder = Ladder()
-    ladder.feed(found)
-    return [(row.kind, row.missing) for row in ladder.rows], read_ending(found[-1].data)
-
-
-def test_a_body_that_an_archive_does_not_hold_is_told_apart_from_an_answer_that_did_not_come() -> None:
-    rows, ending = ended(status=200, headers=HEADERS, content={"size": 5120})
-    assert rows == [("request", False), ("response", True)]
-    assert (ending.reason, ending.size, ending.kept) == (MISSING, 5120, 0)
-    for status in (0, -1, -999, None):
-        rows, ending = ended(status=status, headers=[], content={"size": 0})
-        assert (ending.reason, ending.error) == ("failed", "no response came")
-        assert not any(is_missing for _, is_missing in rows)
-    assert ended(status=0, headers=[], content={}, _error="net::ERR_FAILED")[1].error == "net::ERR_FAILED"
-    assert ended(status=204, headers=[], content={"size": 0})[1].reason == "complete"
-    stream: JSON = [{"name": "content-type", "value": "text/event-stream"}]
-    assert ended(status=200, headers=stream, content={"size": 0})[1].reason == MISSING
-
-
 @pytest.mark.parametrize(
     ("status", "content", "reason", "words"),
     [
@@ -133,6 +110,7 @@ def test_a_body_that_an_archive_does_not_hold_is_told_apart_from_an_answer_that_
         (200, {}, MISSING, "not in the file"),
         (503, {"size": 300}, MISSING, "not in the file, 300 bytes"),
         (204, {}, "complete", "an empty answer"),
+        (204, {"size": 0}, "complete", "an empty answer"),
         (200, {"size": 0}, "complete", "an empty answer"),
         (200, {"text": ""}, "complete", "an empty answer"),
     ],
@@ -143,8 +121,25 @@ def test_an_answers_row_says_what_the_archive_holds_of_it(
     response: JSON = {"status": status, "headers": HEADERS, "content": content}
     found = seen(archive({**entry(URL, CHAT, ""), "response": response}))
     texts = list(RowTexts(wires := RecordedWires(found)).all())
-    assert (read_ending(found[-1].data).reason, texts[1].words) == (reason, f"{status} {words}")
-    assert (missing_words(texts[1].row) in body_of(wires, texts[1].row).notes) == (reason == MISSING)
+    ending, row = read_ending(found[-1].data), texts[1].row
+    assert (ending.reason, texts[1].words) == (reason, f"{status} {words}")
+    assert (ending.size, ending.kept) == (content.get("size", 0), 0)
+    assert (texts[0].row.missing, row.missing) == (False, reason == MISSING)
+    assert (missing_words(row) in body_of(wires, row).notes) == row.missing
+
+
+def test_an_answer_that_did_not_come_is_told_apart_from_one_that_is_not_in_the_archive() -> None:
+    refused: JSON = {"status": 0, "headers": [], "content": {}, "_error": "net::ERR_FAILED"}
+    others: list[JSON] = [{"status": status, "headers": [], "content": {"size": 0}} for status in (0, -1, -999, None)]
+    for response, error in ((refused, "net::ERR_FAILED"), *((each, "no response came") for each in others)):
+        found = seen(archive({**entry(URL, CHAT, ""), "response": response}))
+        ending = read_ending(found[-1].data)
+        assert (ending.reason, ending.error) == ("failed", error)
+        assert not any(row.missing for row in RecordedWires(found).ladder.rows)
+    kind: JSON = [{"name": "content-type", "value": "text/event-stream"}]
+    stream: JSON = {"status": 200, "headers": kind, "content": {"size": 0}}
+    found = seen(archive({**entry(URL, CHAT, ""), "response": stream}))
+    assert read_ending(found[-1].data).reason == MISSING
 
 
 def looked_at(wires: RecordedWires) -> list[int]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
@@ -14,6 +13,7 @@ from typing import IO
 
 import pytest
 
+from tests.capture.drafts import wait_until as until
 from tui_host.capture.record import Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
@@ -99,13 +99,6 @@ def pull(process: subprocess.Popen[bytes], size: int) -> bytes:
 
 def line_of(process: subprocess.Popen[bytes]) -> bytes:
     return pipes(process)[1].readline()
-
-
-def until(is_so: Callable[[], bool], seconds: float = 90) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def runs(pid: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import anyio
 import pytest
@@ -40,8 +39,11 @@ def asked(target: str, method: bytes = b"GET") -> MessageHead:
     return read_request(b"%s %s HTTP/1.1\r\nHost: a\r\n\r\n" % (method, target.removeprefix(OWN).encode()))
 
 
-def before(tell: Callable[[str], None] = print) -> TapPlaces:
-    return TapPlaces(upstream_of("https://mcp.example/mcp", {}), OWN, tell)
+UPSTREAM = upstream_of("https://mcp.example/mcp", {})
+
+
+def before() -> TapPlaces:
+    return TapPlaces(UPSTREAM, OWN, print)
 
 
 def test_an_authorization_server_elsewhere_gets_a_place() -> None:
