@@ -7,17 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.bench import (
-    details,
-    living,
-    model_streams,
-    opening,
-    recorded,
-    recording,
-    screens,
-    taps,
-    tool_calls,
-)
+from tests.bench import details, living, model_streams, recorded, recording, screens, taps, tool_calls
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
@@ -35,7 +25,6 @@ BENCHES: Mapping[str, Bench] = {
     "pages": recorded.pages,
     "bodies": details.bodies,
     "taps-stdio": taps.stdio,
-    "opening": opening.run,
 }
 
 

@@ -61,7 +61,7 @@ api_key = "none"
 base_url = "http://127.0.0.1:{port}/{count}@{tokens}/openai"
 [servers.busy]
 command = {python}
-args = ["-I", "-S", {peer}, "mcp", "0", "{frames}"]
+args = ["-I", "-S", {peer}, "mcp", "{frames}"]
 """
 
 

@@ -2,8 +2,7 @@
 
 - `-m tests.bench.peer streams` prints its port and answers `/COUNT/DIALECT/…` as a vendor does, with so many events of text, each a
   chunk; `/COUNT@RATE/DIALECT/…` sends so many a second
-- `peer.py mcp [SECONDS [RATE]]`, of the standard library alone, is an MCP server over stdio that answers at once, once so many seconds
-  have passed, as servers that import much do; it logs so many lines a second
+- `peer.py mcp [RATE]`, of the standard library alone, is an MCP server over stdio that answers at once, and logs so many lines a second
 """
 
 from __future__ import annotations
@@ -106,8 +105,7 @@ def log(rate: int) -> None:
         write({"method": "notifications/message", "params": {"level": "info", "data": data}})
 
 
-def serve_mcp(seconds: float, rate: int) -> None:
-    time.sleep(seconds)
+def serve_mcp(rate: int) -> None:
     for line in sys.stdin.buffer:
         message = json.loads(line)
         if rate and message.get("method") == "tools/list":
@@ -127,7 +125,6 @@ def serve_mcp(seconds: float, rate: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "mcp":
-        seconds, rate = [*sys.argv[2:], "0", "0"][:2]
-        serve_mcp(float(seconds), int(rate))
+        serve_mcp(int(sys.argv[2]) if sys.argv[2:] else 0)
     else:
         serve_streams()

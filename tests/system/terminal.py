@@ -121,6 +121,11 @@ class Terminal:
             pass
         return self.process.returncode
 
+    def end(self, keys: str = "") -> tuple[int, bool]:
+        """Type these, and read to the program's end; its exit code, and whether the terminal is restored."""
+        self.type(keys)
+        return self.ended(), self.is_restored()
+
     def is_restored(self) -> bool:
         """Whether the next program finds the terminal as ours found it: modes, keyboard, line discipline."""
         modes = self.screen.modes == {7, 25} and self.screen.keyboard == 0 and not self.screen.unfinished

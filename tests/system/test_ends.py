@@ -48,8 +48,7 @@ def test_a_signal_ends_it_with_its_code_and_puts_the_terminal_back(tmp_path: Pat
         # The modes are set before anything is painted: from that moment on nothing may end the program without undoing them.
         terminal.until(lambda: 1049 in terminal.screen.modes)
         terminal.signal(number)
-        assert terminal.ended() == code
-        assert terminal.is_restored()
+        assert terminal.end() == (code, True)
         assert after_the_screen(terminal) == ""
 
 
@@ -91,8 +90,7 @@ def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_pa
         terminal.type("typed after it")
         terminal.until_shown("typed after it")
         terminal.signal(signal.SIGTERM)
-        assert terminal.ended() == 143
-        assert terminal.is_restored()
+        assert terminal.end() == (143, True)
 
 
 @contextmanager
@@ -117,9 +115,7 @@ def test_suspend_gives_the_terminal_to_the_shell_until_fg_and_bg_does_not_take_i
         assert len(terminal.written) == written
         terminal.signal(signal.SIGUSR1)  # fg
         terminal.until_shown("Ask anything")
-        terminal.type("\x11")
-        assert terminal.ended() == 0
-        assert terminal.is_restored()
+        assert terminal.end("\x11") == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +179,7 @@ MISTAKES = ["handler", "ask", "early", "start", "worker", "host", "end", "ask ho
 def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_path: Path, kind: str) -> None:
     words = ("ask", "hello") if kind.startswith("ask") else ()
     with program(tmp_path, FAULTY, kind, *words, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
-        assert terminal.ended() == 1
-        assert terminal.is_restored()
+        assert terminal.end() == (1, True)
         (log,) = (tmp_path / "data").glob("crash-*.log")
         line = f"tui-host: a bug in tui-host (ZeroDivisionError) (see {log})\r\n"
         assert after_the_screen(terminal) == line
@@ -200,9 +195,7 @@ def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_pat
 def test_a_mistake_in_a_thread_is_told_and_ends_nothing(tmp_path: Path) -> None:
     with program(tmp_path, FAULTY, "thread", config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
         terminal.until_shown("a bug in tui-host", "crash-")
-        terminal.type("\x11")
-        assert terminal.ended() == 0
-        assert terminal.is_restored()
+        assert terminal.end("\x11") == (0, True)
         (log,) = (tmp_path / "data").glob("crash-*.log")
         assert CANARY not in log.read_text()
         assert CANARY.encode() not in terminal.written
@@ -213,8 +206,7 @@ def test_a_loop_that_turns_no_more_does_not_keep_a_signal_from_ending_it(tmp_pat
     with program(tmp_path, FAULTY, "loop", environment={"STANDS": str(stands)}) as terminal:
         terminal.until(stands.exists)
         terminal.signal(signal.SIGTERM)
-        assert terminal.ended() == 143
-        assert terminal.is_restored()
+        assert terminal.end() == (143, True)
 
 
 def test_a_host_that_cannot_open_is_told_in_one_line(tmp_path: Path) -> None:
@@ -241,9 +233,7 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None
         assert sum("tui_host.demo.servers" in words for words in running.values()) == 1
         assert sum("demo-model" in words for words in running.values()) == 1
         assert sum("watchdog" in words for words in running.values()) == 1
-        terminal.type("\x11")
-        assert terminal.ended() == 0
-        assert terminal.is_restored()
+        assert terminal.end("\x11") == (0, True)
         assert terminal.family.living() == set()
 
 

@@ -166,9 +166,7 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
             read_the_servers_screen(terminal)
             terminal.type("\x1b[15~")
             terminal.until_shown("Sessions", "pasted begin")
-            terminal.type("\x11")
-            assert terminal.ended() == 0
-            assert terminal.is_restored()
+            assert terminal.end("\x11") == (0, True)
             is_harmless(terminal)
 
 

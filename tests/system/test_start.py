@@ -55,18 +55,14 @@ def test_at_the_first_frame_little_is_loaded_no_core_is_written_and_keys_do_what
         terminal.until(lambda: terminal.screen.before_cursor == "│ hello")
         terminal.type("\r")
         terminal.until_shown("turn 1", "hello")
-        terminal.type("\x11")
-        assert terminal.ended() == 0
-        assert terminal.is_restored()
+        assert terminal.end("\x11") == (0, True)
 
 
 def test_it_starts_on_a_plain_terminal_without_colours_and_locale(tmp_path: Path) -> None:
     plain = {"TERM": "linux", "NO_COLOR": "1", "LC_ALL": "C", "LANG": "", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     with program(tmp_path, environment=plain, size=(80, 24)) as terminal:
         terminal.until_shown("Ask anything", "which tools", "写 100 字", "╰──")
-        terminal.type("\x11")
-        assert terminal.ended() == 0
-        assert terminal.is_restored()
+        assert terminal.end("\x11") == (0, True)
 
 
 @pytest.mark.parametrize("stream", [0, 1, 2])
@@ -101,8 +97,7 @@ def test_a_terminal_that_cannot_place_text_and_a_theme_that_does_not_exist_are_r
     tmp_path: Path, term: str, config: str, told: bytes
 ) -> None:
     with program(tmp_path, config=config, environment={"TERM": term}) as terminal:
-        assert terminal.ended() == 2
-        assert terminal.is_restored()
+        assert terminal.end() == (2, True)
         assert told in terminal.written
         assert terminal.written.count(b"\n") == 1
 
@@ -169,9 +164,7 @@ def test_opened_files_are_shown_and_nothing_of_them_stays(tmp_path: Path) -> Non
         terminal.until_shown("Nothing is saved here")  # for a while, over the first rows
         terminal.until_shown(f"request  {len(json.dumps(CHAT))} B", "a hostile", "#1 tools/call")
         assert list(folder.iterdir())
-        terminal.type("\x11")
-        assert terminal.ended() == 0
-        assert terminal.is_restored()
+        assert terminal.end("\x11") == (0, True)
         assert b"\x1b]52" not in terminal.written
         assert b"\x1b]0" not in terminal.written
         assert "\u202e".encode() not in terminal.written
@@ -183,8 +176,7 @@ def test_a_file_that_is_nothing_we_read_ends_the_app_with_a_sentence_that_says_w
     file = tmp_path / "dinner.txt"
     file.write_text("two eggs\n")
     with program(tmp_path, "-m", "tui_host", "open", str(file)) as terminal:
-        assert terminal.ended() == 1
-        assert terminal.is_restored()
+        assert terminal.end() == (1, True)
         assert "dinner.txt: there is no exchange with a model or an MCP server in it" in terminal.screen.text
     with program(tmp_path, "-m", "tui_host", "open", str(tmp_path / "none")) as terminal:
         assert terminal.ended() == 2
