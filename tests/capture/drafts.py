@@ -78,7 +78,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = WAIT) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come true in time"
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 def everything_in(folder: Path) -> bytes:

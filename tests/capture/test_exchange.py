@@ -51,7 +51,7 @@ def test_the_decoded_body_is_what_was_encoded(encoding: str) -> None:
     for size in (1, 7, 1000):
         assert decoded(ENCODINGS[encoding](EVENTS * 50), encoding, size=size) == (EVENTS * 50, "")
     if encoding != "identity":
-        assert "200 times" in decoded(ENCODINGS[encoding](bytes(20_000_000)), encoding, size=1 << 16)[1]
+        assert "200 times" in decoded(ENCODINGS[encoding](bytes(3_000_000)), encoding, size=1 << 16)[1]
     assert encoding_of([("Content-Encoding", "gzip"), ("content-encoding", "identity, BR")]) == "gzip, br"
 
 

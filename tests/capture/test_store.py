@@ -114,11 +114,11 @@ def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    write_at_once(tmp_path / "tui-host.db", 1000, "c1", "c2")
+    write_at_once(tmp_path / "tui-host.db", 500, "c1", "c2")
 
     store = Store.open_to_read(tmp_path / "tui-host.db")
     for capture in ("c1", "c2"):
-        assert [each.seq for each in store.records(capture=capture)] == list(range(1, 1001))
+        assert [each.seq for each in store.records(capture=capture)] == list(range(1, 501))
     store.close()
 
 
