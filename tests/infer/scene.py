@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tests.infer.forms import FORMS
-from tests.infer.world import MS, Asked, ServerTap, World, found_in
+from tests.infer.world import MS, ServerTap, World
 from tests.kit.bodies import Answer, Call, Results, User
 from tui_host.chat.conversation import Conversation, Item
 from tui_host.infer.story import Story
@@ -28,16 +28,15 @@ class Scene:
         tap.start(tools)
         return tap
 
-    def asks(self, text: str, *calls: Call) -> list[Asked]:
+    def asks(self, text: str, *calls: Call) -> None:
         """A first request and its answer."""
-        return self.again([User(text)], *calls)
+        self.again([User(text)], *calls)
 
-    def again(self, entries: Sequence[User | Answer | Results], *calls: Call, text: str = "") -> list[Asked]:
+    def again(self, entries: Sequence[User | Answer | Results], *calls: Call, text: str = "") -> None:
         """A request and its answer."""
         self.world.now += 100 * MS
         exchange = self.model.ask(OPENAI, entries)
         self.world.run(self.model.answer(OPENAI, exchange, Answer(text, calls)))
-        return [(self.model.id, exchange, number) for number in range(len(calls))]
 
     def goes_on(self, text: str, calls: Sequence[Call], told: Sequence[tuple[Call, str]]) -> str:
         """The next request of a conversation."""
@@ -52,14 +51,6 @@ class Scene:
         if text is not None:
             tap.result(identity, text, connection=connection)
         return tap.id, seq
-
-    def sent(self) -> dict[Asked, list[tuple[str, object]]]:
-        """Which frames were found to carry which call."""
-        found: dict[Asked, list[tuple[str, object]]] = {}
-        for kind, call, where in sorted(found_in(self.world.story()), key=repr):
-            if kind == "sent":
-                found.setdefault(call, []).append(where)
-        return found
 
 
 def call(name: str, identity: str = "c1") -> Call:
