@@ -120,9 +120,7 @@ async def test_a_credential_goes_out_on_the_wire_and_never_into_a_record() -> No
     assert any(draft.redacted for draft in kept.of("chunk"))
 
 
-def test_bytes_beyond_the_limit_and_those_that_are_missing_are_counted_and_nothing_comes_after_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_bytes_beyond_the_limit_are_counted_and_nothing_comes_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observer, "BODY_LIMIT", 2500)
     kept = Kept()
     live = Observer(kept, wire="llm", peer="demo").begin("POST", "http://x", [], b"y" * 3000, NOWHERE)

@@ -101,9 +101,7 @@ def restored(form: int, folder: Path) -> Path:
     return path
 
 
-def test_a_file_of_the_kept_form_and_what_this_version_writes_have_one_schema_and_give_back_the_same_bytes(
-    tmp_path: Path,
-) -> None:
+def test_a_file_of_the_kept_form_and_one_of_this_version_give_back_the_same_bytes(tmp_path: Path) -> None:
     path = tmp_path / "new" / "tui-host.db"
     fill(path)
     schemas: list[list[tuple[str, str]]] = []

@@ -129,9 +129,7 @@ def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(stor
 
 
 @pytest.mark.parametrize("is_open", [True, False])
-def test_deleting_takes_along_what_no_other_used_but_the_beginning_of_open_connections(
-    store: Store, *, is_open: bool
-) -> None:
+def test_deleting_takes_what_no_other_used_but_the_start_of_open_connections(store: Store, *, is_open: bool) -> None:
     recorder = record_two_sessions(store)
     if not is_open:
         recorder.close()

@@ -73,9 +73,7 @@ def test_a_frame_that_no_call_asked_for_stays_open() -> None:
 
 
 @pytest.mark.parametrize(("is_shared", "degree"), [(False, "value"), (True, "maybe")])
-def test_without_a_result_a_frame_is_a_calls_for_certain_only_if_no_other_host_can_have_sent_it(
-    degree: Known, *, is_shared: bool
-) -> None:
+def test_without_a_result_a_frame_is_certain_only_if_no_other_host_sent_it(degree: Known, *, is_shared: bool) -> None:
     scene = Scene()
     math = scene.server("math", "add")
     for connection in ["c2"] * is_shared:

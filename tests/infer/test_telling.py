@@ -243,9 +243,7 @@ def exported(store: Store, name: str = "last") -> bytes:
     return b"".join(FORMATS["jsonl"].export(whole, whole.info))
 
 
-def test_a_story_is_taken_away_whole_in_the_order_of_time_with_its_calls_joined_and_comes_in_again(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_story_is_taken_away_whole_with_its_calls_joined_and_comes_in_again(store: Store, tmp_path: Path) -> None:
     def records(name: str) -> set[tuple[str, int]]:
         head, *lines = map(json.loads, exported(store, name).splitlines())
         assert head["session"]["id"] == name

@@ -41,9 +41,7 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock_and_count
     assert {record.encoding for record in found} == {None}  # an archive's bodies have been decoded
 
 
-def test_entries_are_put_in_order_of_time_unless_they_are_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_entries_are_put_in_order_of_time_unless_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     for later_ms, is_over in ((48, True), (40, False)):  # times are rounded, and an end is a sum of them
         found = seen(archive(MODEL, {**MODEL, "startedDateTime": f"2026-11-22T02:13:06.{890 + later_ms}Z"}))
         kinds = [record.kind for record in found]
@@ -194,9 +192,7 @@ def test_each_entry_is_a_row_whatever_it_lacks(more: dict[str, JSON]) -> None:
 
 
 @pytest.mark.parametrize("kept", [{}, {"text": "", "size": 0}])
-def test_a_stream_of_listed_events_says_that_it_is_rebuilt(
-    kept: dict[str, JSON],
-) -> None:
+def test_a_stream_of_listed_events_says_that_it_is_rebuilt(kept: dict[str, JSON]) -> None:
     events: list[JSON] = [
         {"time": 1795313586.95, "eventName": "message", "eventId": "", "data": json.dumps(PIECE)},
         {"time": 1795313586.98, "eventName": "two\nlines", "eventId": "7", "data": "one\ntwo"},

@@ -149,9 +149,7 @@ def test_a_paused_program_that_is_killed_leaves_the_shells_terminal_alone(tmp_pa
         assert len(terminal.written) == written
 
 
-def test_where_no_shell_is_it_is_not_suspended_and_ends_with_129_where_the_terminal_goes_without_a_signal(
-    tmp_path: Path,
-) -> None:
+def test_without_a_shell_it_is_not_suspended_and_ends_as_its_terminal_does(tmp_path: Path) -> None:
     with program(tmp_path, is_controlling=False) as terminal:
         terminal.until_shown("Ask anything", "ctrl+q quit")
         terminal.type("/suspend\r")

@@ -103,9 +103,7 @@ def test_where_nothing_can_be_recorded_everything_passes_and_that_is_told_once(t
 
 
 @pytest.mark.parametrize("end", first_values(["after its recorder", "killed", "in order"]))
-def test_what_passed_while_the_recorder_stood_still_is_recorded_later_however_the_tap_ends(
-    tmp_path: Path, end: str
-) -> None:
+def test_what_passed_while_the_recorder_stood_still_is_recorded_later(tmp_path: Path, end: str) -> None:
     process = start(tap(tmp_path, *ECHO))
     trip(process, 0)
     until_kept(tmp_path, 2)

@@ -161,9 +161,7 @@ DEAF = (
 
 
 @pytest.mark.parametrize("is_tap", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
-def test_when_the_tap_is_killed_or_the_host_is_gone_the_server_and_its_children_are_too(
-    tmp_path: Path, *, is_tap: bool
-) -> None:
+def test_when_the_tap_is_killed_or_its_host_is_gone_no_process_is_left(tmp_path: Path, *, is_tap: bool) -> None:
     process = start(tap(tmp_path, *PYTHON, DEAF), own_group=True)
     servers = [int(line_of(process)), int(line_of(process))]
     if is_tap:
