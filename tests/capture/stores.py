@@ -78,14 +78,6 @@ def killed_after(path: Path, capture: str, count: int) -> int:
     return shown
 
 
-def write_at_once(path: Path, count: int, *captures: str) -> None:
-    """Let several processes write so many records each."""
-    writers = [start_writer(path, capture, count) for capture in captures]
-    for writer in writers:
-        writer.communicate()
-    assert [writer.returncode for writer in writers] == [0] * len(writers)
-
-
 def record(store: Store, drafts: Iterable[Record], capture: str = "c1", redactor: Redactor | None = None) -> Recorder:
     """Record drafts in a capture; the recorder stays open."""
     recorder = Recorder(store, redactor or Redactor(), capture=capture, clock=FixedClock())

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.capture.drafts import any_draft, frame, unstamped, wait_until
-from tests.capture.stores import FIRST, SECOND, kept, killed_after, other_process, record, save, write_at_once
+from tests.capture.stores import FIRST, SECOND, kept, killed_after, other_process, record, save, start_writer
 from tui_host.capture.record import Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store import database
@@ -114,8 +114,10 @@ def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    write_at_once(tmp_path / "tui-host.db", 500, "c1", "c2")
-
+    writers = [start_writer(tmp_path / "tui-host.db", capture, 500) for capture in ("c1", "c2")]
+    for writer in writers:
+        writer.communicate()
+    assert [writer.returncode for writer in writers] == [0, 0]
     store = Store.open_to_read(tmp_path / "tui-host.db")
     for capture in ("c1", "c2"):
         assert [each.seq for each in store.records(capture=capture)] == list(range(1, 501))

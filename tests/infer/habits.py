@@ -91,11 +91,6 @@ PLAIN = NAMINGS[0]
 Arguments: TypeAlias = Mapping[str, JSON]
 
 
-def with_defaults(arguments: Arguments, defaults: Arguments) -> dict[str, JSON]:
-    """All that a tool takes."""
-    return {**defaults, **arguments}
-
-
 def _double(value: JSON) -> JSON:
     """A number as JavaScript has it: whole ones are written without a point."""
     is_whole = isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
@@ -111,7 +106,7 @@ SENDINGS: tuple[Callable[[Arguments, Arguments], dict[str, JSON]], ...] = (
     lambda arguments, _: dict(arguments),
     lambda arguments, _: dict(arguments),
     lambda arguments, _: {name: value for name, value in arguments.items() if value is not None},
-    with_defaults,
+    lambda arguments, defaults: {**defaults, **arguments},
     lambda arguments, _: {name: _double(value) for name, value in arguments.items()},
     lambda arguments, _: {name: _number(value) for name, value in arguments.items()},
 )

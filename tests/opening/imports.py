@@ -6,11 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.capture.drafts import FixedClock
+from tests.capture.stores import record, settle
 from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.record import Record
-from tui_host.capture.recorder import Recorder
-from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, Source
 from tui_host.capture.store.store import Store
 from tui_host.infer.stories import Stories, TapStory
@@ -63,11 +61,8 @@ def info(source: Source = "chat", identity: str = SESSION) -> SessionInfo:
 
 def made(store: Store, session: SessionInfo) -> None:
     store.sessions.put_back(session)
-    store.run(lambda _: None)
+    settle(store)
 
 
 def recorded(store: Store, capture: str, drafts: Sequence[Record]) -> None:
-    recorder = Recorder(store, Redactor(), capture=capture, clock=FixedClock())
-    for draft in drafts:
-        recorder.append(draft)
-    assert recorder.close()
+    assert record(store, drafts, capture).close()
