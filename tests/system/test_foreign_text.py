@@ -211,8 +211,10 @@ def show_all(terminal: Terminal) -> None:
     """The inspector alone: rows with their relatives, their bytes, the other tabs; and back."""
     terminal.type(F2)
     terminal.until(lambda: "Ask anything" not in terminal.screen.text)
-    for keys, tabs in (("Gh", 1), ("k", 1), ("Gl", 2)):  # the refusal, what it refuses, which repeats all; a frame
+    # The refusal, what it refuses, which repeats all, and a frame.
+    for keys, row, tabs in (("Gh", "LLM 4 response", 1), ("k", "LLM 4 request", 1), ("Gl", "noisy #4 result", 2)):
         press(terminal, *keys)
+        terminal.until_shown(f"{row} │")  # its details, to which a key goes
         terminal.type("\r")
         terminal.until(lambda: is_in_details(terminal))
         press(terminal, *[RIGHT] * tabs)
