@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -19,8 +17,6 @@ from tui_host.tui.widgets.inspector.title import legend, title_line
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tui_host.tui.suggestions import Offers
 
 REPAIR = "f3 shows messages and standard error, and reconnects."
@@ -62,11 +58,6 @@ class EmptyChat(Widget):
             self.post_message(Prompt.QuickPicked(question))
 
 
-@lru_cache(2)
-def _words(why: str, width: int) -> Sequence[str]:
-    return [*wrap(why, width), "", *legend().splitlines()]
-
-
 class FirstInspector(Widget):
     """Draws an inspector without a row, until the inspector, its child, covers it. By lines: a content takes 10 ms longer."""
 
@@ -74,7 +65,7 @@ class FirstInspector(Widget):
     FirstInspector {
         border-left: solid $panel;
         background: $surface;
-        color: $text-muted;
+        color: $foreground;
         & > .first-inspector--heading { background: $panel; color: $text-muted; }
     }
     """
@@ -87,8 +78,8 @@ class FirstInspector(Widget):
     @override
     def render_line(self, y: int) -> Strip:
         width, style = self.size.width, self.rich_style
-        words = _words(self._reading or EMPTY_LIVE, max(1, width - 4))
-        text = f"  {words[y - 2]}" if 0 <= y - 2 < len(words) else ""
+        words = ["", "", *legend(self._reading or EMPTY_LIVE, width).splitlines()]
+        text = words[y] if y < len(words) else ""
         if not y:
             text = title_line(0, 0, ["? signs", "following", "/ filter"], width)
             style = self.get_component_rich_style("first-inspector--heading")

@@ -169,7 +169,7 @@ class Detail(Vertical):
         self.row: Row | Section | None = None  # shown after the next `sync`
         self._tab_line = TabLine()
         self._tab_line.display = False  # until there is a row
-        self._empty = empty
+        self.empty = empty  # stands there without a row
         self._source: SessionSource | None = None
         self._shown: _Wanted | None = None
         self._making: _Making | None = None
@@ -263,7 +263,7 @@ class Detail(Vertical):
 
     def _wanted(self) -> _Wanted:
         row, source = self.row, self._source
-        state = () if row is None or source is None else register.state_of(self.tab, source, row)
+        state = (self.empty,) if row is None or source is None else register.state_of(self.tab, source, row)
         return _Wanted((row.number if isinstance(row, Row) else row, self.tab), state)
 
     def _make(self, wanted: _Wanted) -> None:
@@ -272,7 +272,7 @@ class Detail(Vertical):
         names.display = row is not None
         self._drop()
         if row is None or source is None:
-            self._present(wanted, TextPage("", self._empty, form="plain"), time.perf_counter())
+            self._present(wanted, TextPage("", self.empty, form="plain"), time.perf_counter())
             return
         self._making = making = _Making(wanted, source, row, self._flipped.setdefault(self.tab, set()))
         making.news.wait(FIRST)

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from tui_host.answers.bodies import body_of
 from tui_host.answers.look_page import Looks
-from tui_host.answers.wires import Section
+from tui_host.answers.wires import RecordedWires, Section
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import completions, terms
@@ -50,12 +50,11 @@ class FilterInput(KeysInOrder, Input):
         self._offers: Sequence[tuple[str, str]] = ()  # what `tab` completes: a word, and the whole text with it
         self._taken = -1
 
-    def offers(self, source: SessionSource | None) -> str:
+    def offers(self, traffic: Ladder) -> str:
         """Find what `tab` completes, and return it in a line; a completed value stays one of several, to go on to the next."""
         is_taken = self._taken >= 0 and self.value == self._offers[self._taken][1]
         if not is_taken or not self.display or self.value.endswith(":"):
-            self._offers = completions(self.value, source.ladder) if source is not None and self.display else ()
-            self._taken = -1
+            self._offers, self._taken = completions(self.value, traffic) if self.display else (), -1
         words = (f"[{word}]" if number == self._taken else word for number, (word, _) in enumerate(self._offers))
         return f"tab: {'  '.join(words)}" if self._offers else ""
 
@@ -80,12 +79,10 @@ class Inspector(Container):
         & > .inspector-words { height: auto; max-height: 2; padding: 0 1; color: $text-muted; display: none; }
         & > .inspector-words.-told { display: block; }
         & > .inspector-words.-warning { color: $text-warning; }
-        & > #inspector-empty { max-height: 100%; padding: 1 2; }
-        &.-few > LadderView { height: auto; min-height: 2; }
+        &.-few > LadderView { height: auto; min-height: 1; }
         & > #inspector-details { height: 1fr; layout: horizontal; }
         &.-stacked > #inspector-details { layout: vertical; }
         &.-side #inspector-relative { border-left: solid $panel; }
-        &.-empty > LadderView, &.-empty > #inspector-details { display: none; }
     }
     """
 
@@ -113,12 +110,10 @@ class Inspector(Container):
         self._title = Static(id="inspector-title", markup=False)
         self._filter = FilterInput()
         self.ladder = LadderView()  # the list
-        relative = Detail(empty="No related row in the other lane yet.", id="inspector-relative")
-        self.details = Detail(empty=legend()), relative
+        relative = Detail(empty=" No related row in the other lane yet.", id="inspector-relative")
+        self.details = Detail(), relative
         self._shown: Sequence[Detail] = self.details  # those that are shown
-        self._source: SessionSource | None = None
-        self._traffic = Ladder()  # its rows
-        self._looks: Looks | None = None  # what deserves a look in it
+        self._looks = Looks(RecordedWires(()))  # what deserves a look
         self._reading = reading  # stands there before there is a source; empty for the usual words
         self.is_settled = False  # whether the last `sync` left nothing to do
         self._has_legend = self._is_stacked = self._is_flipped = False
@@ -129,73 +124,58 @@ class Inspector(Container):
         yield self._filter
         yield Static(id="filter-hint", classes="inspector-words", markup=False)
         yield self.ladder
-        yield Static(id="inspector-empty", classes="inspector-words", markup=False)
         yield Static(id="inspector-reason", classes="inspector-words -warning", markup=False)
         yield Container(*self.details, id="inspector-details")
 
-    def show(self, source: SessionSource | None) -> None:
-        before, self._source = self._source, source
-        if before is not None and source is not None:
+    def show(self, source: SessionSource) -> None:
+        if (before := self.ladder.source) is not None:
             source.elsewhere = before.marked_last()
-        self._traffic = Ladder() if source is None else source.ladder
-        self._looks = None if source is None else Looks(source)
+        self._looks = Looks(source)
         self.ladder.show(source)
         self._close_filter()
 
     def sync(self) -> None:
-        source, looks, ladder, why, reason = self._source, self._looks, self.ladder, "", ""
+        source, looks, ladder, row_filter = self.ladder.source, self._looks, self.ladder, self.ladder.row_filter
         if not ladder.is_running:
             return
-        if source is None or looks is None:
-            why = self._reading or EMPTY_LIVE
-        elif not len(self._traffic.rows):
-            why = source.why_empty
-        else:
-            ladder.sync()
-            if not source.is_behind and looks.is_behind:
-                looks.advance(_LOOKING_SECONDS)
-            reason = self._show_row(source, looks)
-        if why and any(detail.has_focus_within for detail in self.details):
-            self.screen.set_focus(ladder)
-        self.set_class(bool(why), "-empty")
-        self._put("#inspector-empty", f"{why}\n\n{legend()}" if why else "")
+        ladder.sync()
+        if looks.is_behind and not (source is not None and source.is_behind):
+            looks.advance(_LOOKING_SECONDS)
+        reason = self._show_row(source)
         self._arrange()
-        count = 0 if looks is None else len(looks.numbers)
-        title = ladder.title(self.size.width, clears=self.has_focus_within, looks=count)
+        title = ladder.title(self.size.width, clears=self.has_focus_within, looks=len(looks.numbers))
         if self._title.content != title:
             self._title.update(title, layout=False)
-        is_looking, is_filtered = ladder.row_filter.is_looking, bool(ladder.row_filter.text)
-        if is_filtered and not is_looking and not ladder.line_count():
+        count, few = ladder.line_count(), self.size.height // 4 if row_filter.text else 1
+        if row_filter.text and not row_filter.is_looking and not count:
             reason = "No row matches the filter. Press escape to clear it."
         self._put("#inspector-reason", reason)
-        if not is_looking:  # else the list would grow and shrink with each row that is found
-            self.set_class(is_filtered and ladder.line_count() < self.size.height // 4, "-few")
-        for detail in self._shown if not why else ():
+        if not row_filter.is_looking:  # else the list would grow and shrink with each row that is found
+            self.set_class(count < few, "-few")
+        for detail in self._shown:
             detail.sync()
-        has_looked = looks is not None and not looks.is_behind and ladder.is_settled
-        self.is_settled = bool(why) or (has_looked and all(detail.is_settled for detail in self._shown))
+        has_looked = ladder.is_settled and not looks.is_behind
+        self.is_settled = has_looked and all(detail.is_settled for detail in self._shown)
 
-    def on_resize(self) -> None:
-        self.sync()
+    on_mount = on_resize = on_descendant_blur = on_line_view_cursor_moved = sync
 
-    on_mount = on_descendant_blur = on_line_view_cursor_moved = on_resize
-
-    def _show_row(self, source: SessionSource, looks: Looks) -> str:
+    def _show_row(self, source: SessionSource | None) -> str:
         """Give the details the selected row or heading, and return why the row deserves a look."""
-        row, (selected, relative) = self.ladder.selected, self.details
+        row, traffic, (selected, relative) = self.ladder.selected, self.ladder.traffic, self.details
         # Before the first turn the signs are more of use than what the list selected on its own.
-        is_start = row is None and self.ladder.following and not self._traffic.sections.has_turns
-        has_signs = self._has_legend or is_start
-        selected.show(source, None if has_signs else row or self.ladder.selected_section)
+        is_start = row is None and self.ladder.following and not traffic.sections.has_turns
+        selected.show(source, None if self._has_legend or is_start else row or self.ladder.selected_section)
+        why = self._reading or EMPTY_LIVE if source is None else source.why_empty
+        selected.empty = legend("" if len(traffic.rows) else why, self.size.width)
         if row is None:
             relative.show(source, None)
             return ""
         # The nearest relative of another lane, else the other half of the exchange.
-        related = [self._traffic.rows[number] for number in self._traffic.relatives(row.number)]
+        related = [traffic.rows[number] for number in traffic.relatives(row.number)]
         related.sort(key=lambda other: (other.lane == row.lane, _PREFERRED.index(other.lane)))
         has_other = bool(related) and related[0].lane != row.lane
-        relative.show(source, related[0] if has_other else self._traffic.partner_of(row))
-        name, reason = looks.look(row)
+        relative.show(source, related[0] if has_other else traffic.partner_of(row))
+        name, reason = self._looks.look(row)
         return f"{name}: {reason}" if reason else ""
 
     def _put(self, name: str, words: str) -> None:
@@ -207,16 +187,16 @@ class Inspector(Container):
 
     def _arrange(self) -> None:
         """Show two details, or one: an answer about several rows has the whole width."""
-        selected, is_heading = self.details[0], isinstance(self.details[0].row, Section)
+        selected, has_row = self.details[0], isinstance(self.details[0].row, Row)
         # Side by side a rule stands between them.
         fits = self.size.height >= _LOW if self._is_stacked else self.size.width > 2 * NARROW
-        is_alone = is_heading or not fits or selected.tab in ANSWERS
+        is_alone = not has_row or not fits or selected.tab in ANSWERS
         self._is_flipped &= is_alone
         self.set_class(self._is_stacked, "-stacked")
         self.set_class(not (is_alone or self._is_stacked), "-side")
         shown = self.details
         if is_alone:
-            shown = (self.details[self._is_flipped and not is_heading],)
+            shown = (self.details[self._is_flipped and has_row],)
         if shown != self._shown:
             had_focus, self._shown = any(detail.has_focus_within for detail in self.details), shown
             for detail in self.details:
@@ -226,10 +206,10 @@ class Inspector(Container):
 
     def current_source(self) -> tuple[str, str]:
         """Return the text for `ctrl+c`, where no detail has the focus: the selected lines, else the selected row's bytes."""
-        row, lines = self.ladder.selected, self.ladder.selected_source()
-        if lines is not None or row is None or self._source is None:
+        source, row, lines = self.ladder.source, self.ladder.selected, self.ladder.selected_source()
+        if lines is not None or row is None or source is None:
             return lines or ("", "")
-        return what_of(row), body_of(self._source, row).text
+        return what_of(row), body_of(source, row).text
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         self.ladder.following &= all(event.widget is not detail.view for detail in self.details)
@@ -258,12 +238,12 @@ class Inspector(Container):
 
     def action_look(self, step: int) -> None:
         """Go to the next or the former row that deserves a look; with words in the filter, to their next place in the bodies."""
-        texts, detail, looks = self.ladder.row_filter.reading.texts, self.details[0], self._looks
+        texts, detail = self.ladder.row_filter.reading.texts, self.details[0]
         if texts:
             if not detail.find(texts, step) and self.ladder.to_next(step, is_heading=False):
-                detail.show(self._source, self.ladder.selected)
+                detail.show(self.ladder.source, self.ladder.selected)
                 detail.seek(texts, step)
-        elif looks is None or not self.ladder.to_next_of(looks.numbers, step):
+        elif not self.ladder.to_next_of(self._looks.numbers, step):
             self.post_message(LineView.Hinted("Nothing here needs a look."))
         self.sync()
 
@@ -276,9 +256,9 @@ class Inspector(Container):
         return None
 
     def action_mark(self) -> None:
-        row = self.chosen()
-        if row is not None and self._source is not None:
-            self._source.row_marks.toggle((row.capture, row.seq))
+        row, source = self.chosen(), self.ladder.source
+        if row is not None and source is not None:
+            source.row_marks.toggle((row.capture, row.seq))
             self.ladder.redraw()
             self.sync()
 
@@ -294,7 +274,7 @@ class Inspector(Container):
         """Show the changes of the request, of an answer's too."""
         row = self.ladder.selected
         if row is not None and row.kind == "response" and not self.details[1].has_focus_within:
-            self._go_to(self._traffic.partner(row.number))
+            self._go_to(self.ladder.traffic.partner(row.number))
         self._toggle("Changes", "Changes belong to requests to the model and their answers.")
 
     def action_chain(self) -> None:
@@ -303,15 +283,15 @@ class Inspector(Container):
         tools = [term.value for term in terms(query) if term.field == "tool"]
         is_chosen = self.details[0].tab == "Chain" or self.details[1].has_focus_within
         for call in sorted(row.calls) if row is not None and len(row.calls) > 1 and not is_chosen else ():
-            if any(tool in self._traffic.tools.get(call, "").casefold() for tool in tools):
+            if any(tool in self.ladder.traffic.tools.get(call, "").casefold() for tool in tools):
                 self.show_chain(call)
                 return
         self._toggle("Chain", "No call belongs to this row, so it has no chain.")
 
     def show_chain(self, call: str) -> bool:
         """Go to the first row of a call that has no other call, and to its chain; returns whether the call has a row."""
-        numbers = self._traffic.rows_of_call(call)
-        alone = (number for number in numbers if len(self._traffic.rows[number].calls) == 1)
+        numbers = self.ladder.traffic.rows_of_call(call)
+        alone = (number for number in numbers if len(self.ladder.traffic.rows[number].calls) == 1)
         self._go_to(next(iter((*alone, *numbers)), None), "Chain")
         return bool(numbers)
 
@@ -319,12 +299,12 @@ class Inspector(Container):
         """Go to a row, a turn's heading or the session's, and to one of its pages."""
         item: int | None = subject.number if isinstance(subject, Row) else SESSION
         if isinstance(subject, Section) and not subject.is_session:
-            turns = self._traffic.sections.turns.items()
+            turns = self.ladder.traffic.sections.turns.items()
             item = next((heading_of(home) for home, turn in turns if turn == subject.turn), None)
         self._go_to(item, tab)
 
     def on_detail_row_asked(self, message: Detail.RowAsked) -> None:
-        self._go_to(self._traffic.row_of(message.target))
+        self._go_to(self.ladder.traffic.row_of(message.target))
 
     def _go_to(self, item: int | None, tab: str = "") -> None:
         """Go to a row or heading, also where the filter hides it, and to a tab."""
@@ -373,6 +353,6 @@ class Inspector(Container):
         """Filter the list, and say below the field what is wrong with the filter, else what `tab` completes."""
         self.ladder.filter(text.strip())
         mistakes = "; ".join(self.ladder.row_filter.reading.hints)
-        self._put("#filter-hint", line(mistakes or self._filter.offers(self._source), 400))
+        self._put("#filter-hint", line(mistakes or self._filter.offers(self.ladder.traffic), 400))
         self.query_one("#filter-hint").set_class(bool(mistakes), "-warning")
         self.sync()

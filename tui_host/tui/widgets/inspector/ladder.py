@@ -8,7 +8,6 @@ from concurrent.futures import Future, wait
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from typing_extensions import override
@@ -59,10 +58,9 @@ class LadderView(SelectingView):
         self._begin(None)
 
     def _begin(self, source: SessionSource | None) -> None:
-        self._source = source
-        self._traffic = Ladder() if source is None else source.ladder
-        self._rows = self._traffic.rows
-        self._index = LadderIndex(self._rows, self._traffic.sections)
+        self.source = source
+        self.traffic = Ladder() if source is None else source.ladder  # its rows
+        self._index = LadderIndex(self.traffic.rows, self.traffic.sections)
         self._facts = FactsReader()
         self.row_filter = RowFilter(self._facts)
         self.selected_number: int | None = None  # the number of the selected row; below 0 for a heading
@@ -73,14 +71,10 @@ class LadderView(SelectingView):
         self._revision = -1
         self._drawn_with: object = None  # what all lines depend on
 
-    def on_hide(self, event: events.Hide) -> None:
-        """Keep the focus: an empty list is hidden, but its keys still work."""
-        event.prevent_default()
-
     @property
     def selected(self) -> Row | None:
         item = self.selected_number
-        return self._rows[item] if item is not None and 0 <= item < len(self._rows) else None
+        return self.traffic.rows[item] if item is not None and 0 <= item < len(self.traffic.rows) else None
 
     @property
     def selected_section(self) -> Section | None:
@@ -90,7 +84,7 @@ class LadderView(SelectingView):
     @property
     def _may_fold(self) -> bool:
         """Whether connections before the first turn are folded: in what is all connections, they are what is read."""
-        source = self._source
+        source = self.source
         return source is not None and (source.user == "you" or source.ladder.sections.has_turns)
 
     def title(self, width: int, *, clears: bool, looks: int) -> str:
@@ -100,7 +94,7 @@ class LadderView(SelectingView):
         if item is not None and item != SESSION:
             turn = index.turn_of(item)
             words.append(f"turn {turn}" if turn else "connections")
-        if self.following and (self._source is None or self._source.live):
+        if self.following and (self.source is None or self.source.live):
             words.append("following")
         if looks:
             words.append(f"{looks:,} to look at (n)")
@@ -111,14 +105,14 @@ class LadderView(SelectingView):
             words.append(f"{below:,} {'' if self.following else 'new '}below (G)")
         words.append(f"/ {clip(row_filter.text or 'filter', 24)}")
         if row_filter.text:
-            words.append(f"{index.kept:,} of {len(self._rows):,}{' …' * row_filter.is_looking}")
+            words.append(f"{index.kept:,} of {len(self.traffic.rows):,}{' …' * row_filter.is_looking}")
             words.append("esc clears" if clears else "/ again")
         return title_line(index.tally(item, "llm"), index.tally(item, "mcp"), words, width, has_focus=self.has_focus)
 
-    def show(self, source: SessionSource | None) -> None:
+    def show(self, source: SessionSource) -> None:
         """Show the rows of another source; one of the same session keeps the selected row."""
-        row, before = self.selected, self._source
-        is_same = source is not None and before is not None and before.session is source.session
+        row, before = self.selected, self.source
+        is_same = before is not None and before.session is source.session
         # A row that the list itself moved to, because it follows, is none that somebody looks at.
         self._sought = (row.capture, row.seq) if row is not None and is_same and not self.following else None
         self.row_filter.is_stopped = True
@@ -171,10 +165,10 @@ class LadderView(SelectingView):
 
     def sync(self) -> None:
         """Show what has changed, and have visible rows read. Takes time only for changes and visible rows."""
-        source = self._source
+        source = self.source
         if source is None:
             return
-        session, ladder, index = source.session, self._traffic, self._index
+        session, ladder, index = source.session, self.traffic, self._index
         looks = len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
         if ladder.revision != self._revision or len(index.homes) < len(ladder.rows):
             self._take()
@@ -197,7 +191,7 @@ class LadderView(SelectingView):
     def _read(self, source: SessionSource) -> None:
         """Give the thread what is to be read and filtered next, and show what it has done."""
         facts, row_filter = self._facts, self.row_filter
-        seen = [self._rows[number] for number in self._index.rows(self.top, self.top + self.view_height)]
+        seen = [self.traffic.rows[number] for number in self._index.rows(self.top, self.top + self.view_height)]
         due = [row for row in seen if facts.is_due(row)]
 
         def work() -> Sequence[Row]:
@@ -223,8 +217,8 @@ class LadderView(SelectingView):
 
     def _take(self) -> None:
         index, is_on, before = self._index, self.row_filter.is_on, len(self._index.homes)
-        changed = [n for n in self._traffic.changed_since(self._revision) if n < before] if before else []
-        self._revision = self._traffic.revision
+        changed = [n for n in self.traffic.changed_since(self._revision) if n < before] if before else []
+        self._revision = self.traffic.revision
         new = range(before, index.count(_TAKING_SECONDS))
         if self.following and not is_on and self._may_fold and not index.folds_starts:
             index.lay_out(range(before), folds_starts=True)  # the first turn has begun
@@ -289,19 +283,19 @@ class LadderView(SelectingView):
         return self._strip(number, self.view_width - 1)
 
     def _strip(self, number: int, width: int) -> Strip:
-        source, index, item = self._source, self._index, self._index.item_at(number)
+        source, index, item = self.source, self._index, self._index.item_at(number)
         if source is None:
             return Strip([])
         if item >= 0:
-            row, most = self._rows[item], 8 if self.view_width < _NARROW_CELLS else 14
+            row, most = self.traffic.rows[item], 8 if self.view_width < _NARROW_CELLS else 14
             peer = max(6, min(source.ladder.numbers.widest, most))
             return self.strip_of(row_line(source, row, self._facts.known(row), width, peer))
         turn, title = index.turn_of(item), "connections"
         if item == SESSION:
-            turns, rows = len({key[:2] for key in index.counts if key[1]}), len(self._rows)
+            turns, rows = len({key[:2] for key in index.counts if key[1]}), len(self.traffic.rows)
             title = f"session · {turns:,} turn{'s' * (turns != 1)} · {rows:,} row{'s' * (rows != 1)}"
         elif turn:
-            title = turn_title(source, turn, self._rows[index.home_of(item)].step, width - _FOLDED_CELLS)
+            title = turn_title(source, turn, self.traffic.rows[index.home_of(item)].step, width - _FOLDED_CELLS)
         return self.strip_of(heading(title, width, index.hidden(item)))
 
     @override
@@ -357,6 +351,6 @@ class LadderView(SelectingView):
         if row is not None and row.lane != lane:
             near = counted[max(0, row.number - _NEAR_ROWS) : row.number + _NEAR_ROWS]
             nearest = sorted(near, key=lambda number: abs(number - row.number))
-            numbers = (number for number in (*self._traffic.relatives(row.number), *nearest) if number in counted)
-            there = (number for number in numbers if self._rows.text("lane", number) == lane)
+            numbers = (number for number in (*self.traffic.relatives(row.number), *nearest) if number in counted)
+            there = (number for number in numbers if self.traffic.rows.text("lane", number) == lane)
             self.select(next((number for number in there if self._index.line_of(number) is not None), row.number))

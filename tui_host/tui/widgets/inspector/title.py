@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from textwrap import wrap
 
 from rich.cells import cell_len
 
@@ -23,8 +25,9 @@ def title_line(llm: int, mcp: int, words: Sequence[str], width: int, *, has_focu
     return clip(left, width)
 
 
-def legend() -> str:
-    """Return the signs of the list and their meaning, in lines of at most 40 cells."""
+@lru_cache(2)
+def legend(why_empty: str, width: int) -> str:
+    """Return why the list has no rows, if it has none, and its signs and their meaning, in lines of at most 41 cells."""
     signs = (
         ("<──┤", "request to the model"),
         ("──>┤", "response of the model"),
@@ -38,4 +41,6 @@ def legend() -> str:
         ("… ✗", "running; failed, cut, no answer"),
         ("•••", "a secret, not kept"),
     )
-    return "\n".join(["Signs of the list (? shows them)", *(f"{sign:<8}{words}" for sign, words in signs)])
+    why = [*wrap(why_empty, max(1, width - 1)), ""] if why_empty else []
+    lines = *why, "Signs of the list (? shows them)", *(f"{sign:<8}{words}" for sign, words in signs)
+    return "\n".join(f" {words}".rstrip() for words in lines)
