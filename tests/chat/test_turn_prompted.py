@@ -260,5 +260,5 @@ class AnthropicWires(Wires):
 
 def _keys(wires: Wires, row: Row) -> list[str]:
     dialect = wires.dialect(row)
-    outline = dialect.outline(wires.body(row)) if dialect is not None else None
+    outline = dialect.outline(body_of(wires, row).wire) if dialect is not None else None
     return [] if outline is None else [part.key for top in outline.parts for part in top.children]

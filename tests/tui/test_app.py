@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.kit.app import MATH, NARROW, SMALL, USUAL, WIDE, Running, fast, running
 from tests.system.terminal import Family
+from tui_host.answers.bodies import body_of
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.llm.probe import LocalServer
 from tui_host.settings.schema import ModelRef
@@ -45,15 +46,15 @@ async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_ever
     assert len(app.bodies("llm", "out")) >= 4  # and all of it is on the disk
     kept = {record.key: record.data for record, _ in store.session_records(app.session.id)}
     sent = [row for row in source.ladder.rows if row.method == "tools/call" and row.outward]
-    decided = [json.loads(source.body(row)) for row in source.ladder.rows if row.kind == "decision"]
+    decided = [json.loads(body_of(source, row).wire) for row in source.ladder.rows if row.kind == "decision"]
     assert len(sent) == len(decided) == 3
     for row, decision in zip(sent, decided, strict=True):
-        assert source.body(row) == kept[row.capture, row.seq]
-        frame = json.loads(source.body(row))
+        assert body_of(source, row).wire == kept[row.capture, row.seq]
+        frame = json.loads(body_of(source, row).wire)
         assert frame["params"]["arguments"] == decision["sent"] == decision["asked"]
         assert (decision["decision"], decision["by"]) == ("approved", "person")
     requests = [row for row in source.ladder.rows if row.kind == "request" and row.turn]
-    assert [source.body(row) for row in requests] == [kept[row.capture, row.seq] for row in requests]
+    assert [body_of(source, row).wire for row in requests] == [kept[row.capture, row.seq] for row in requests]
     assert len(requests) == 4
 
 

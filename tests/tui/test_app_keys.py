@@ -8,6 +8,7 @@ from textual import events
 from textual.widgets import Input
 
 from tests.kit.app import Running
+from tui_host.answers.bodies import body_of
 from tui_host.capture.ladder.row import Row
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.settings.save import STATE_FILE
@@ -296,7 +297,7 @@ async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_ag
     assert card.kind == "error"
     await app.until(lambda: len(rows_of_turn(app)) == 2)
     response = rows_of_turn(app)[1]
-    assert json.loads(app.inspector_source.body(response))["error"]["message"] in card.what
+    assert json.loads(body_of(app.inspector_source, response).wire)["error"]["message"] in card.what
     await app.press("ctrl+r")
     await app.until_shown("This time there is no error")
     await app.until_idle()

@@ -21,6 +21,7 @@ from textual.widgets import Input
 
 from tests.kit.app import MATH, OFF, SMALL, Running, fast, running
 from tests.settings import keyrings
+from tui_host.answers.bodies import body_of
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import NoteItem
 from tui_host.settings.paths import documents
@@ -465,8 +466,8 @@ async def test_a_session_is_found_opened_with_the_same_bytes_and_removed_by_the_
         source = app.inspector_source
         await app.until(lambda: source.is_settled)
         rows = list(source.ladder.rows)
-        assert [source.body(row) for row in rows if row.kind == "request" and row.lane == "llm"] == asked
-        assert [source.body(row) for row in rows if row.method == "tools/call" and row.outward] == called
+        assert [body_of(source, row).wire for row in rows if row.kind == "request" and row.lane == "llm"] == asked
+        assert [body_of(source, row).wire for row in rows if row.method == "tools/call" and row.outward] == called
         await app.send("and now?")
         await app.until_idle()
         before = json.loads(asked[-1])["messages"]

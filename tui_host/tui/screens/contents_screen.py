@@ -17,6 +17,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.answers.bodies import first_data
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.visible import line, tool_called
 from tui_host.chat.result_words import content_bytes, described, suggested_name
@@ -51,7 +52,7 @@ def open_contents(main: MainScreen, item: CallItem) -> None:
     source = main.source
     for row in () if source is None else reversed(source.ladder.rows):
         if source and item.call in row.calls and row.answer and not row.outward and row.method in _READERS:
-            result = read_object(source.body(row)).get("result")
+            result = read_object(first_data(source, row)).get("result")
             if isinstance(result, Mapping):
                 screen = ContentsScreen(main, item, _READERS[row.method](result))
                 main.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app

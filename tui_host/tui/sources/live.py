@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from tui_host.answers.bodies import body_of
 from tui_host.answers.wires import RecordedWires, is_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.notes_of_people import RowMarks
@@ -25,14 +24,10 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.infer.matching.matcher import Pairing
 
-LOOK_SECONDS = 0.01
-"""Longest time to process records in one look, in seconds, so that the screen does not wait."""
-WAIT_SECONDS = 0.04
-"""Time between two looks while a page waits for what was recorded before it was asked for."""
-PER_PIECE = 100
-"""Number of records between two looks at the clock."""
-PER_PAGE = 250
-"""Number of a row's records to read at a time."""
+LOOK_SECONDS = 0.01  # longest time to process records in one look, so that the screen does not wait
+_WAIT_SECONDS = 0.04  # between two looks while a page waits for what was recorded before it was asked for
+PER_PIECE = 100  # records between two looks at the clock
+_PER_PAGE = 250  # records of a row that are read at a time
 
 
 class SessionSource(RecordedWires):
@@ -83,11 +78,24 @@ class SessionSource(RecordedWires):
     # New records.
 
     def look(self) -> None:
-        """Process new records for a limited time."""
-        until = time.perf_counter() + LOOK_SECONDS
-        self.is_settled = False
-        while not self.is_settled and time.perf_counter() < until:
-            self.is_settled = not self._look()
+        """Fold new records for a limited time, stored ones first."""
+        until, recorder, own = time.perf_counter() + LOOK_SECONDS, self._host.recorder, {None, self.session.id}
+        self.is_settled = recorder is None
+        while recorder is not None and not self.is_settled and time.perf_counter() < until:
+            if self._earlier is not None:
+                kept = list(islice(self._earlier, PER_PIECE))
+                self._feed([record for record in kept if record.capture != recorder.capture])
+                if not kept:
+                    self._earlier, self.is_behind = None, False
+                    self.ladder.close()  # all of the captures that are over are folded
+                continue
+            records = recorder.since(self._seen, limit=PER_PIECE) if self.live else ()
+            self.is_settled = not records
+            if not self._is_begun and any(record.place.session == self.session.id for record in records):
+                self._is_begun, self._seen = True, 0  # it uses this process's connections: its own from their start
+            elif records:
+                self._seen = records[-1].seq  # what is of no session came on a connection that all have
+                self._feed([record for record in records if self._is_begun and record.place.session in own])
 
     async def caught_up(self) -> None:
         """Wait until all that was recorded before is read."""
@@ -96,29 +104,7 @@ class SessionSource(RecordedWires):
         while not (is_kept and self.is_settled):
             is_kept = recorder is None or recorder.last >= reached
             self.look()
-            await asyncio.sleep(WAIT_SECONDS)
-
-    def _look(self) -> bool:
-        """Fold a few records, stored ones first; whether any were folded."""
-        recorder = self._host.recorder
-        if recorder is None:
-            return False
-        if self._earlier is not None:
-            if kept := list(islice(self._earlier, PER_PIECE)):
-                self._feed([record for record in kept if record.capture != recorder.capture])
-                return True
-            self._earlier, self.is_behind = None, False
-            self.ladder.close()  # all of the captures that are over are folded
-        records = recorder.since(self._seen, limit=PER_PIECE) if self.live else ()
-        if not records:
-            return False
-        if not self._is_begun and any(record.place.session == self.session.id for record in records):
-            self._is_begun, self._seen = True, 0  # it uses this process's connections: its own from their start
-            return True
-        self._seen = records[-1].seq
-        if self._is_begun:  # what is of no session came on a connection that all have
-            self._feed([record for record in records if record.place.session in {None, self.session.id}])
-        return True
+            await asyncio.sleep(_WAIT_SECONDS)
 
     def _feed(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -147,14 +133,10 @@ class SessionSource(RecordedWires):
         """Return the records behind one until another, a page at most."""
         recorder, store = self._host.recorder, self._host.store
         if recorder is not None and recorder.capture == capture:
-            return recorder.since(after, limit=min(PER_PAGE, last - after))
+            return recorder.since(after, limit=min(_PER_PAGE, last - after))
         if store is None:
             return ()
-        return list(store.records(capture=capture, after=after, until_seq=last, limit=PER_PAGE))
-
-    def body(self, row: Row) -> bytes:
-        """Return a row's bytes as they were on the wire."""
-        return body_of(self, row).wire
+        return list(store.records(capture=capture, after=after, until_seq=last, limit=_PER_PAGE))
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
         """Return the bytes of records by number, of those that need no decoding: quicker than the records."""

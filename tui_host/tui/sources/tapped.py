@@ -29,13 +29,9 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.infer.matching.matcher import Pairing
 
-READ_SECONDS = 0.25
-"""Longest time to read at once, in seconds."""
-PIECES_SECONDS = 0.02
-"""Longest time to process records in one look while little is drawn, in seconds."""
+_READ_SECONDS = 0.25  # longest time to read at once
+_PIECES_SECONDS = 0.02  # longest time to process records in one look while little is drawn
 NO_CHAT = "This capture has no chat. Read its requests and frames in the inspector (f2). To send something, begin a session of your own with ctrl+n."
-LOADING = "Reading the taps' records …"
-NEVER_SAID = "No messages passed while this host was tapped."
 _WHOSE_CHARACTERS = 100
 
 
@@ -60,7 +56,7 @@ class TapSource(SessionSource):
         self._reading = reading_words(session.title) if is_file else ""
         self._has_own_chat = info is not None and is_file and not info.is_story
         self.read_only = FROM_FILE if is_file else "Tapped, read only.  ctrl+n new session  / commands"
-        self.empty = self._reading or LOADING
+        self.empty = self._reading or "Reading the taps' records …"
         session.conversation = Conversation(redact=session.redact)
         self._following = LiveStory(store, session.id)
         self._at_work: Future[None] | None = None
@@ -85,7 +81,7 @@ class TapSource(SessionSource):
 
     @override
     def look(self) -> None:
-        until = time.perf_counter() + (PIECES_SECONDS if self.is_behind else LOOK_SECONDS)
+        until = time.perf_counter() + (_PIECES_SECONDS if self.is_behind else LOOK_SECONDS)
         updates = self._following.updates
         while updates and time.perf_counter() < until:
             self._take(updates.popleft())
@@ -108,7 +104,7 @@ class TapSource(SessionSource):
         if version == self._version and self._state.is_whole:
             return False
         self._version = version
-        self._at_work = in_thread(partial(self._following.read, READ_SECONDS))
+        self._at_work = in_thread(partial(self._following.read, _READ_SECONDS))
         return True
 
     def _take(self, update: StoryUpdate) -> None:
@@ -139,8 +135,10 @@ class TapSource(SessionSource):
                 self.empty = NO_CHAT
             elif state.has_calls and not state.models:
                 self.empty = "Only servers are tapped so far. To see the model's traffic too, run tui-host tap llm --upstream URL."
+            elif state.live:
+                self.empty = "No messages yet. Use the tapped host, and they appear here."
             else:
-                self.empty = "No messages yet. Use the tapped host, and they appear here." if state.live else NEVER_SAID
+                self.empty = "No messages passed while this host was tapped."
         self._name_hosts()
 
     def _name_hosts(self) -> None:

@@ -54,7 +54,7 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
     if row.lane == "llm" and row.kind == "request":
         before, count = source.before(row), estimate_tokens(data)
         is_of_turn = before is not None and before.turn == row.turn and before.clock == row.clock
-        earlier = source.body(before) if before is not None and is_of_turn else None
+        earlier = body_of(source, before).wire if before is not None and is_of_turn else None
         words = "" if is_too_large else request_words(data, earlier)
         if row.turn and row.step <= 1:  # within a turn nothing changes
             words = " · ".join(filter(None, (setup_change(source, row), words)))
