@@ -241,11 +241,6 @@ def row_test(query: Query | None, ladder: Ladder, read: TermReader | None = None
     return opposite if query.join == "not" else combined
 
 
-def needs_values(query: Query | None) -> bool:
-    """Whether the values of a row may decide, before anything is read."""
-    return query is None or any(_COSTS.get(term.field, 0) < 2 for term in terms(query, negated=True))
-
-
 def _term_test(term: Term, ladder: Ladder, read: TermReader | None) -> Test:
     """Test a field by its values. A word may be in any value and in our words about a row, a text in its URL and headers."""
     field, heads = FIELDS.get(term.field), ladder.rows.heads

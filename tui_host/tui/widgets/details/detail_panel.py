@@ -38,7 +38,7 @@ from tui_host.tui.widgets.pages.page_lines import PageLines, PageSearch
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import Page
 
-_STEADY = 0.1
+_STEADY = 0.25
 """Seconds before a grown page is made anew; if it takes long, eight times the seconds that it took."""
 FIRST = 0.02
 """Seconds for which a key waits for its page: most are made sooner, and need no second painting."""

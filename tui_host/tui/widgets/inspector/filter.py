@@ -16,7 +16,6 @@ from tui_host.capture.ladder.row_filter import (
     Term,
     Test,
     WantedTexts,
-    needs_values,
     read_filter,
     row_test,
     terms,
@@ -90,14 +89,13 @@ class RowFilter:
         while not self.is_stopped and time.perf_counter() < until:
             rows = self._first or self._undecided
             if self._ahead and not self._first:
-                low, may_decide = max(0, self._ahead - _BLOCK_ROWS), needs_values(self.reading.query)
-                for number in range(self._ahead - 1, low - 1, -1):
-                    verdict = by_value(number) if may_decide else None
-                    if verdict is None:
+                block = range(max(0, self._ahead - _BLOCK_ROWS), self._ahead)
+                self._ahead = block.start
+                for number in reversed(block):
+                    if (verdict := by_value(number)) is None:
                         self._undecided.append(number)
                     else:
                         self._settle(number, verdict)
-                self._ahead = low
             elif rows:
                 if self._wanted.texts and rows[0] not in self._batch:
                     self._batch = set(islice(rows, _TOGETHER_ROWS))

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import UNKNOWN_TIME, Lane, RowTable
 from tui_host.capture.ladder.sections import Sections
 from tui_host.tui.widgets.lines.selection import Spot
@@ -110,12 +109,6 @@ class LadderIndex:
         line = None if self._newest_of_turns == SESSION else self.line_of(self._newest_of_turns)
         at = None if selected is None else self.line_of(selected)
         return len(self) - 1 if line is None or (at is not None and at > line) else line
-
-    def section(self, heading: int) -> Section:
-        if heading == SESSION:
-            return Section(is_session=True)
-        first, turn = self._rows[self.home_of(heading)], self.turn_of(heading)
-        return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
     def rows(self, first: int, end: int) -> Sequence[int]:
         return [item for item in map(self.item_at, range(first, min(end, len(self)))) if item >= 0]

@@ -112,7 +112,6 @@ class Inspector(Container):
         self.ladder = LadderView()  # the list
         relative = Detail(empty=" No related row in the other lane yet.", id="inspector-relative")
         self.details = Detail(), relative
-        self._shown: Sequence[Detail] = self.details  # those that are shown
         self._looks = Looks(RecordedWires(()))  # what deserves a look
         self._reading = reading  # stands there before there is a source; empty for the usual words
         self.is_settled = False  # whether the last `sync` left nothing to do
@@ -133,6 +132,10 @@ class Inspector(Container):
         self._looks = Looks(source)
         self.ladder.show(source)
         self._close_filter()
+
+    @property
+    def _shown(self) -> Sequence[Detail]:
+        return [detail for detail in self.details if detail.display]
 
     def sync(self) -> None:
         source, looks, ladder, row_filter = self.ladder.source, self._looks, self.ladder, self.ladder.row_filter
@@ -194,15 +197,10 @@ class Inspector(Container):
         self._is_flipped &= is_alone
         self.set_class(self._is_stacked, "-stacked")
         self.set_class(not (is_alone or self._is_stacked), "-side")
-        shown = self.details
-        if is_alone:
-            shown = (self.details[self._is_flipped and has_row],)
-        if shown != self._shown:
-            had_focus, self._shown = any(detail.has_focus_within for detail in self.details), shown
-            for detail in self.details:
-                detail.display = detail in shown
-            if had_focus and is_alone:
-                shown[0].view.focus()
+        for detail, other in (self.details, self.details[::-1]):
+            detail.display = not is_alone or (detail is selected) != (self._is_flipped and has_row)
+            if detail.has_focus_within and not detail.display:
+                other.view.focus()
 
     def current_source(self) -> tuple[str, str]:
         """Return the text for `ctrl+c`, where no detail has the focus: the selected lines, else the selected row's bytes."""

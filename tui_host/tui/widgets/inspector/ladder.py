@@ -79,7 +79,10 @@ class LadderView(SelectingView):
     @property
     def selected_section(self) -> Section | None:
         item = self.selected_number
-        return None if item is None or item >= 0 else self._index.section(item)
+        if item is None or item >= 0 or item == SESSION:
+            return Section(is_session=True) if item == SESSION else None
+        first, turn = self.traffic.rows[self._index.home_of(item)], self._index.turn_of(item)
+        return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
     @property
     def _may_fold(self) -> bool:
@@ -190,9 +193,10 @@ class LadderView(SelectingView):
 
     def _read(self, source: SessionSource) -> None:
         """Give the thread what is to be read and filtered next, and show what it has done."""
-        facts, row_filter = self._facts, self.row_filter
-        seen = [self.traffic.rows[number] for number in self._index.rows(self.top, self.top + self.view_height)]
-        due = [row for row in seen if facts.is_due(row)]
+        facts, row_filter, rows = self._facts, self.row_filter, self.traffic.rows
+        seen = self._index.rows(self.top, self.top + self.view_height)
+        read = [rows[number] for number in seen if rows.text("lane", number) == "llm"]  # of others nothing is read
+        due = [row for row in read if facts.is_due(row)]
 
         def work() -> Sequence[Row]:
             until = time.perf_counter() + _READING_SECONDS
@@ -347,10 +351,10 @@ class LadderView(SelectingView):
 
     def action_lane(self, lane: Lane) -> None:
         """Go to the nearest related row of a lane, else to the nearest row there."""
-        row, counted = self.selected, range(len(self._index.homes))
+        row, rows = self.selected, self.traffic.rows
         if row is not None and row.lane != lane:
-            near = counted[max(0, row.number - _NEAR_ROWS) : row.number + _NEAR_ROWS]
+            near = range(max(0, row.number - _NEAR_ROWS), min(row.number + _NEAR_ROWS, len(rows)))
             nearest = sorted(near, key=lambda number: abs(number - row.number))
-            numbers = (number for number in (*self.traffic.relatives(row.number), *nearest) if number in counted)
-            there = (number for number in numbers if self.traffic.rows.text("lane", number) == lane)
+            numbers = (*self.traffic.relatives(row.number), *nearest)
+            there = (number for number in numbers if rows.text("lane", number) == lane)
             self.select(next((number for number in there if self._index.line_of(number) is not None), row.number))
