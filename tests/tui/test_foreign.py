@@ -186,10 +186,9 @@ async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp
         async def choose(state: str) -> None:
             """Join or part by a digit; that has the story read anew."""
             await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.is_stale)
-            app.inspector.ladder.select(
-                next(row.number for row in app.inspector_source.ladder.rows if row.method == "tools/call")
-            )
-            await app.pilot.pause()
+            rows = app.inspector_source.ladder.rows
+            call = next(row.number for row in rows if row.method == "tools/call")
+            await app.until(lambda: app.inspector.ladder.select(call))  # the list may be drawn later than it is read
             app.app.set_focus(app.inspector.ladder)
             await app.press("J")
             await app.until_shown("Join by hand", f'math__add {{"a": 1, "b": 2}} - math #1 add, +0.0 s{state}')
