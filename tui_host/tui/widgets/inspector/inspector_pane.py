@@ -48,14 +48,13 @@ class FilterInput(KeysInOrder, Input):
         super().__init__(placeholder='words, server: tool: size>10k "text in a body", or, not', compact=True)
         self.display = False
         self._offers: Sequence[tuple[str, str]] = ()  # what `tab` completes: a word, and the whole text with it
-        self._taken = -1
 
     def offers(self, traffic: Ladder) -> str:
         """Find what `tab` completes, and return it in a line; a completed value stays one of several, to go on to the next."""
-        is_taken = self._taken >= 0 and self.value == self._offers[self._taken][1]
-        if not is_taken or not self.display or self.value.endswith(":"):
-            self._offers, self._taken = completions(self.value, traffic) if self.display else (), -1
-        words = (f"[{word}]" if number == self._taken else word for number, (word, _) in enumerate(self._offers))
+        is_offered = any(whole == self.value for _, whole in self._offers)
+        if not is_offered or not self.display or self.value.endswith(":"):
+            self._offers = completions(self.value, traffic) if self.display else ()
+        words = (f"[{word}]" if whole == self.value else word for word, whole in self._offers)
         return f"tab: {'  '.join(words)}" if self._offers else ""
 
     def key_tab(self, event: events.Key) -> None:
@@ -63,8 +62,8 @@ class FilterInput(KeysInOrder, Input):
         if self._offers:
             event.stop()
             event.prevent_default()
-            self._taken = (self._taken + 1) % len(self._offers)
-            self.value = self._offers[self._taken][1]
+            wholes = [whole for _, whole in self._offers]
+            self.value = wholes[(wholes.index(self.value) + 1) % len(wholes) if self.value in wholes else 0]
             self.cursor_position = len(self.value)
 
 
