@@ -51,7 +51,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
             "request  63", "answer", "hello", "from a file: read only   one/m", "From a file, read only."
         )
         await app.send("and?")
-        await app.until_shown("This was captured elsewhere")
+        await app.until_told("This was captured elsewhere")
         assert not app.session.turn - 1
         await app.until(lambda: app.app.host.pool is not None and app.app.host.pool.tools())
         assert {row.lane for row in app.inspector_source.ladder.rows} == {"llm"}  # no row of the servers that run here
