@@ -283,11 +283,9 @@ class LadderView(SelectingView):
         return len(self._index)
 
     @override
-    def draw(self, number: int) -> Strip:
-        return self._strip(number, self.view_width - 1)
-
-    def _strip(self, number: int, width: int) -> Strip:
+    def draw(self, number: int, width: int = 0) -> Strip:
         source, index, item = self.source, self._index, self._index.item_at(number)
+        width = width or self.view_width - 1
         if source is None:
             return Strip([])
         if item >= 0:
@@ -321,7 +319,7 @@ class LadderView(SelectingView):
     def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
         """Return the selected rows as lines, wide enough for their words."""
         lines = range(*map(self._index.line_at, (first, last)))
-        drawn = (self._strip(line, max(self.view_width, COPIED_CELLS)).text.rstrip() for line in lines)
+        drawn = (self.draw(line, max(self.view_width, COPIED_CELLS)).text.rstrip() for line in lines)
         return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
 
     @override

@@ -27,7 +27,7 @@ _NAME_CELLS = 60  # cells of the longest name of a server
 _LEAST_CELLS = 8  # cells to which foreign words, or a question, are cut before anything else gives way
 _ROOMY_CELLS, _TIGHT_CELLS = 64, 48
 """Cells for a row's words in which all about its tokens is shown, and those in which the cached ones are left out."""
-_VERSION = re.compile(r".*/(?:v\d\w*|api|openai)/+(?=[^/])")
+_VERSION = re.compile(r".*/(?:v\d\w*|api|openai)/+(?=[^/])")  # in a path: what stands behind it is shown
 _CALL_PLACE = re.compile(r"(?:^|\.)(\d+\.\d+\.\d+)$")
 
 
@@ -36,12 +36,6 @@ def clock(seconds: float) -> str:
     if seconds < 0:
         return " ·   "
     return f"{f'{seconds:.2f}'[:5].rstrip('.'):<5}" if seconds < 100_000 else "days "
-
-
-def short_path(url: str) -> str:
-    """Return the path behind the version of a URL, else the whole path."""
-    path = parts_of(url).path if "//" in url else url
-    return _VERSION.sub("", f"/{path}").strip("/") or "/"
 
 
 def heading(title: str, width: int, hidden: int | None) -> list[Piece]:
@@ -147,7 +141,8 @@ def _words(source: SessionSource, row: Row, facts: RowFacts, room: int) -> list[
             parts = (size, tokens, facts.words or words) if row.lane == "llm" else (str(row.status or ""), words)
             if row.missing and row.lane == "llm":
                 parts = (MISSING,)
-            what = f"{row.method} {short_path(row.url)}" if row.method else "request"
+            path = _VERSION.sub("", f"/{parts_of(row.url).path if '//' in row.url else row.url}").strip("/")
+            what = f"{row.method} {path or '/'}" if row.method else "request"
             joined = (" · " if row.lane == "llm" else "  ").join(filter(None, parts))
             pieces = [(what, "what"), (f"  {joined}" if joined else "", "words")]
         case "response":
