@@ -178,7 +178,3 @@ def test_a_file_that_is_nothing_we_read_ends_the_app_with_a_sentence_that_says_w
     with program(tmp_path, "-m", "tui_host", "open", str(file)) as terminal:
         assert terminal.end() == (1, True)
         assert "dinner.txt: there is no exchange with a model or an MCP server in it" in terminal.screen.text
-    with program(tmp_path, "-m", "tui_host", "open", str(tmp_path / "none")) as terminal:
-        assert terminal.ended() == 2
-        assert b"cannot be read: No such file" in terminal.written
-        assert b"\x1b[?1049h" not in terminal.written
