@@ -229,9 +229,8 @@ async def test_log_messages_are_counted_by_level_and_what_was_not_declared_is_re
         assert (sent.count(b"evel"), b"extensions" in sent) == (2, False), "once, and no tasks in the handshake's era"
 
 
-@pytest.mark.parametrize("way", ["answer", "pool"])
-async def test_all_questions_of_a_server_are_declined_at_once(way: str) -> None:
-    person = Scripted(ElicitationAnswer(action="decline", for_all=True) if way == "answer" else None)
+async def test_all_questions_of_a_server_are_declined_at_once() -> None:
+    person = Scripted(None)
     async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
         answers: list[JSON] = []
 
@@ -240,9 +239,8 @@ async def test_all_questions_of_a_server_are_declined_at_once(way: str) -> None:
 
         async with anyio.create_task_group() as group:
             group.start_soon(call)
-            if way == "pool":
-                await at.until(lambda: at.status("frames").questions == 2)
-                at.pool.server("frames").decline_all()
+            await at.until(lambda: at.status("frames").questions == 2)
+            at.pool.server("frames").decline_all()
         assert answers == [{"q1": {"action": "decline"}, "q2": {"action": "decline"}}]
         assert len(person.questions) == 1
         assert any("declined until it is connected again" in notice for notice in at.status("frames").notices)

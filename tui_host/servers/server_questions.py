@@ -38,11 +38,10 @@ class Elicitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElicitationAnswer:
-    """The person's answer, with the values of an accepted form. `for_all` declines what else the server asks until it is connected again."""
+    """The person's answer, with the values of an accepted form."""
 
     action: Action
     content: Mapping[str, JSON] | None = None
-    for_all: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -202,8 +202,6 @@ class ServerRequests:
             if request.id in self._visited:
                 return {"action": "accept"}
             return {"action": "decline" if self._declines_all else "cancel"}
-        if answer.for_all:
-            self.decline_all()
         if answer.action != "accept" or request.schema is None:
             return {"action": answer.action}
         return {"action": "accept", "content": dict(answer.content or {})}

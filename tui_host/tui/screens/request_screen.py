@@ -88,10 +88,11 @@ class RequestScreen(PageScreen):
         self._next: list[Without] = []  # what is left out after that
         self._full: TakenRequest | None = None  # what the request without a tool or server is compared with
         self.source: ComingSource | None = None  # the request to show, None while it is being made
+        self._detail = Detail(empty="Nothing yet.", id="request-detail")
 
     @override
     def body(self) -> Sequence[Widget]:
-        return [Detail(empty="Nothing yet.", id="request-detail")]
+        return [self._detail]
 
     def on_mount(self) -> None:
         if self._session.busy:
@@ -100,13 +101,14 @@ class RequestScreen(PageScreen):
             self.start(self._make())
 
     def look(self) -> None:
-        self.query_one(Detail).sync()
+        self._detail.sync()
 
     async def _make(self) -> None:
         without, pool = self._without, self._host.pool
-        words = "The prompt is empty: this is what would go before your next message. Nothing is sent from here."
-        if self._unsent:
-            words = "What would be sent if you sent the prompt now. Nothing is sent from here."
+        what = "What would be sent if you sent the prompt now."
+        if not self._unsent:
+            what = "The prompt is empty: this is what would go before your next message."
+        words = f"{what} Nothing is sent from here."
         statuses = () if pool is None else pool.statuses()
         if connecting := ", ".join(status.name for status in statuses if status.state == "connecting"):
             words += f" Not included: the tools of {connecting}, still connecting."
@@ -121,28 +123,25 @@ class RequestScreen(PageScreen):
         if without is None:
             self._full = taken(source, source.row, "")
         elif self._full is not None:
-            name = line(".".join(filter(None, (without.server, without.tool))), 80)
+            name, size = line(".".join(filter(None, (without.server, without.tool))), 80), len(self._full.data)
             heading += f" without {name}"
-            size = len(self._full.data)
             less = f"{size - len(draft.data):,} of {size:,} bytes less"
             self.note(f"Without {name}: {less}. Nothing is switched off. w: the next one")
             source.chosen[source.row.number] = replace(self._full, name="the same request, whole")
         url = masked((draft.head.url if draft.head is not None else "") or "", draft.redacted)
         self.say(f"{heading}   POST {line(url, 200)}   {len(draft.data):,} bytes")
-        detail = self.query_one(Detail)
-        detail.show(source, source.row)
-        detail.sync(now=True)
+        self._detail.show(source, source.row)
+        self._detail.sync(now=True)
 
     def action_changes(self) -> None:
-        detail = self.query_one(Detail)
-        detail.choose("Parts" if detail.tab == "Changes" else "Changes")
+        self._detail.choose("Parts" if self._detail.tab == "Changes" else "Changes")
 
     def action_without(self) -> None:
         """Show the request without the tool of the current line, then without its server and each next one, then whole."""
         if (source := self.source) is None:
             return
         if self._without is None:
-            names, item = source.names(source.row), self.query_one(Detail).view.item
+            names, item = source.names(source.row), self._detail.view.item
             servers = list(dict.fromkeys(server for server, _ in names.values()))
             words = [word for key in (() if item is None else item.keys) for word in key.split("/")]
             tools = [names[word] for word in words if word in names][-1:]

@@ -141,14 +141,10 @@ def _offered(item: Item, mask: Mask, off: frozenset[str], weights: Mapping[str, 
     lines = [_text(name, f"{name}: {text}") for name, text in told.items()]
     for name, schema in schemas.items():
         if schema is not None:
-            shown = partial(_masked_json, schema, mask)
-            lines.append(SheetLine(key=name, label=name, text=shown, form="json", opened=name == "input schema"))
+            entry = SheetLine(key=name, label=name, form="json", opened=name == "input schema")
+            lines.append(replace(entry, text=lambda schema=schema: mask(json.dumps(schema, ensure_ascii=False))))
     note = line(next(iter(told.values()), ""), _LABEL_CHARACTERS)
     return SheetLine(key=name_of(item), label=mask(words), values=values, note=note, children=tuple(lines), style=style)
-
-
-def _masked_json(value: object, mask: Mask) -> str:
-    return mask(json.dumps(value, ensure_ascii=False))
 
 
 def _text(key: str, label: str, text: str = "") -> SheetLine:
