@@ -13,6 +13,7 @@ from tests.tui.still import a_call
 from tests.tui.waiting import at_work
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
 from tui_host.tui.widgets.lines.selection import SelectingView
+from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 ANSWER = """\
@@ -42,7 +43,7 @@ class Chat(App[None]):
         self.conversation = conversation
         self.picked: list[str] = []
 
-    def on_transcript_picked(self, message: Transcript.Picked) -> None:
+    def on_prompt_quick_picked(self, message: Prompt.QuickPicked) -> None:
         self.picked.append(message.text)
 
     @override

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from math import inf
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from typing_extensions import override
 
 from tui_host.tui.markdown.page import NO_INKS
 from tui_host.tui.text_width import fill, fold, joint
@@ -16,26 +18,26 @@ from tui_host.tui.widgets.lines.selection import cells_in, stretch_at
 from tui_host.tui.widgets.transcript.blocks import Blocks, ItemPart
 
 
-class Document(Blocks):
+class Growing(Blocks):
     """A text as blocks, which may grow."""
 
     def __init__(self, width: int, text: str = "", *, final: bool = False) -> None:
+        super().__init__(text)
         self.text, self.is_final = text, final
-        super().__init__(
-            lambda _number, _width, _inks: [ItemPart(7, source=self.text, is_final=self.is_final)],
-            lambda _number, _width: 1,
-            lambda _number: self.text,
-        )
         self.fit(width, NO_INKS)
         self.lines()
 
+    @override
+    def parts(self, number: int) -> Sequence[ItemPart]:
+        return [ItemPart(7, source=self.text, is_final=self.is_final)]
+
     def lines(self) -> list[str]:
         self.settle(1 << 40, 1 << 40, inf)
-        return [row.line.strip.text.rstrip() for row in self.rows(0, self.heights.total) if row.line]
+        return [row.line.strip.text.rstrip() for row in self.rows(0, self.height) if row.line]
 
 
 def lines(source: str, width: int = 40) -> list[str]:
-    return Document(width, source, final=True).lines()
+    return Growing(width, source, final=True).lines()
 
 
 RECORDS = "| Server | When |\n|---|---|\n| weather | 12:00:01 |\n| math | noon |"
@@ -110,7 +112,7 @@ def test_what_grew_looks_like_what_came_whole() -> None:
 
 
 def grown(source: str, step: int, width: int) -> list[str]:
-    made = Document(width)
+    made = Growing(width)
     for end in (*range(0, len(source), step), len(source)):
         made.text, made.is_final = source[:end], end == len(source)
         made.update(0, inf)
@@ -158,8 +160,8 @@ MARKUP = st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~\\&;<中\t\x1b")
 @example("`a`b`\t`", 4, False)
 def test_any_markup_can_be_drawn_streamed_and_selected(source: str, width: int, final: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     assert grown(source, width, 20) == lines(source, 20)
-    made = Document(width, source, final=final)
-    for line in range(made.heights.total):
+    made = Growing(width, source, final=final)
+    for line in range(made.height):
         letters = made.letters(line)
         for cell in (0, 3, 9):
             start, end = stretch_at(letters, cell)
@@ -187,7 +189,7 @@ def test_any_markup_can_be_drawn_streamed_and_selected(source: str, width: int, 
     ],
 )
 def test_whole_blocks_are_copied_as_markdown_and_parts_as_drawn(source: str, first: str, last: str, copy: str) -> None:
-    made = Document(60, source, final=True)
+    made = Growing(60, source, final=True)
     texts = made.lines()
     begin = next((line, text.index(first)) for line, text in enumerate(texts) if first in text)
     end = next((line, text.index(last) + len(last) - 1) for line, text in enumerate(texts) if last in text)

@@ -75,8 +75,9 @@ def test_a_call_says_its_state_who_decided_and_what_is_wrong_with_it(
     changes: dict[str, str | float], first: str, others: list[str] | None
 ) -> None:
     item = replace(MULTIPLY, **changes)
-    parts = Items(Conversation([item]), str).parts(0, 60, NO_INKS)
-    lines = [" ".join(line.strip.text.split()) for part in parts for line in part.lines]
+    items = Items(Conversation([item]), str)
+    items.fit(60, NO_INKS)
+    lines = [" ".join(line.strip.text.split()) for part in items.parts(0) for line in part.lines]
     assert lines[0] == first
     assert others is None or lines[1:] == others
 

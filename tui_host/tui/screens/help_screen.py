@@ -9,8 +9,6 @@ from importlib import import_module
 from time import perf_counter
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from typing_extensions import override
@@ -30,7 +28,7 @@ from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
-from tui_host.tui.widgets.transcript.blocks import PATIENCE, Blocks, ItemPart, estimate
+from tui_host.tui.widgets.transcript.blocks import PATIENCE, Blocks
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 PLACES: dict[str, type[Widget]] = {
@@ -125,29 +123,23 @@ def help_text(here: Sequence[type] = ()) -> str:
     return f"{text}\n"
 
 
-class DocumentView(BlockView):
+class DocumentView(BlockView[Blocks]):
     """Draws a Markdown source."""
 
     AROUND = 1 << 20  # all of it, so that the scroll bar is right
 
     def __init__(self, source: str) -> None:
-        self._source = source
-        edge = Segment(" ", Style.null())
-        blocks = Blocks(
-            lambda _n, _w, _i: [ItemPart(0, source=source, edge=edge)],
-            lambda _, width: estimate(source, width),
-            lambda _: source,
-        )
-        super().__init__(blocks, classes="page-body")
+        super().__init__(Blocks(source), classes="page-body")
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection, or else the whole source, and what it is."""
-        return self.selected_source() or ("document", self._source)
+        return self.selected_source() or ("document", self.blocks.source(0))
 
     def show_offset(self, offset: int) -> None:
         """Scroll a character of the source to the top."""
+        self.blocks.anchor = (0, 0, offset), 1  # below the empty line before it
         self.blocks.settle(0, 1, perf_counter() + PATIENCE)
-        self.show_line(self.blocks.source_line(0, 0, offset), top=True)
+        self.show_line(self.blocks.line_held, top=True)
 
 
 class TextScreen(PageScreen):

@@ -342,7 +342,7 @@ class MainScreen(Covered, Screen[None]):
 
         self.app.push_screen(FillScreen(self.host, form, filled))  # pyright: ignore[reportUnknownMemberType] - of any app
 
-    def on_transcript_picked(self, event: Transcript.Picked | Prompt.QuickPicked) -> None:
+    def on_prompt_quick_picked(self, event: Prompt.QuickPicked) -> None:
         """Send a question of the empty chat or an answer that the model proposes, or answer the limit of steps."""
         limit = self.submissions.session.step_limit
         if limit is not None and event.text in (answers := list(status.limit_answers(limit).values())):
@@ -351,8 +351,6 @@ class MainScreen(Covered, Screen[None]):
             self._prompt.remember(event.text)
             self.host.send(self.submissions.session, event.text)
         self.look()
-
-    on_prompt_quick_picked = on_transcript_picked
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         if event.text_area is self._prompt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from time import perf_counter
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from textual.strip import Strip
 from typing_extensions import override
@@ -16,16 +16,17 @@ from tui_host.tui.widgets.transcript.blocks import AT_ONCE, END, BlockRow, Block
 EMPTY = Strip([])
 SCREEN_SECONDS, SPARE_SECONDS = 0.02, 0.004
 """Time of the screen's thread for laying out what is seen at once, and until when what lies near it is laid out too."""
+Shown = TypeVar("Shown", bound=Blocks)
 
 
-class BlockView(SelectingView):
+class BlockView(SelectingView, Generic[Shown]):
     """Draws blocks."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
     AROUND: ClassVar[int] = 1  # the heights of the screen that are laid out above what is seen, and half of those below
     DEFAULT_CSS = f"BlockView {{ {CSS} }}"
 
-    def __init__(self, blocks: Blocks, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(self, blocks: Shown, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self.blocks = blocks
         self._rows: list[BlockRow] = []  # on the screen, from `_first` on
@@ -40,7 +41,7 @@ class BlockView(SelectingView):
         if not self.is_attached or self.view_width <= 0:
             return
         blocks, height, began = self.blocks, max(1, self.view_height), perf_counter()
-        blocks.anchor = blocks.heights.find(self.top)
+        blocks.hold(self.top)
         look = self.view_width, inks_of(self.look_of)
         if look != (blocks.width, blocks.inks):
             blocks.fit(*look)
@@ -48,17 +49,17 @@ class BlockView(SelectingView):
             blocks.update(number, began + AT_ONCE)
         follows = self.at_tail and self.FOLLOWS
         if follows:
-            blocks.anchor = len(blocks.blocks) - 1, END
+            blocks.anchor = (blocks.count() - 1, END, END), END
         seen, near = ((height, 1), (2 * height, 1)) if follows else ((0, height), (self.AROUND * height,) * 2)
         now = perf_counter()
         blocks.settle(*seen, now + SCREEN_SECONDS)
         is_done = blocks.settle(near[0], near[1] + seen[1], now + SPARE_SECONDS)
         self._is_placing = True
-        self.set_height(blocks.heights.total)
+        self.set_height(blocks.height)
         if follows:
             self.to_tail()
         else:
-            self.scroll_to(y=blocks.heights.start(blocks.anchor[0]) + blocks.anchor[1], animate=False, force=True)
+            self.scroll_to(y=blocks.line_held, animate=False, force=True)
         self._is_placing = False
         self._look()
         if not is_done:
@@ -91,7 +92,7 @@ class BlockView(SelectingView):
 
     @override
     def line_count(self) -> int:
-        return self.blocks.heights.total
+        return self.blocks.height
 
     @override
     def strip_at(self, number: int) -> Strip:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import attrgetter
 from time import perf_counter
 from typing import NamedTuple
@@ -14,7 +15,6 @@ from rich.style import Style
 
 from tui_host.tui.markdown.cutter import Cutter, SourcePiece
 from tui_host.tui.markdown.drawing import draw_piece
-from tui_host.tui.markdown.heights import Heights
 from tui_host.tui.markdown.page import NO_INKS, PLAIN, DrawnLine, Inks, MarkdownPage
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
@@ -26,6 +26,8 @@ AT_ONCE = 0.008
 """Seconds of the screen's thread in which texts are cut; what is left comes later."""
 PATIENCE = 2.0
 """Seconds that may be spent on reading a text to its end when it is copied."""
+_FURTHER = 1_000
+"""Blocks whose first lines are counted at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +39,7 @@ class Block:
     piece: SourcePiece | None = None
     start: int = 0  # where it begins in the source
     lines: Sequence[DrawnLine] | None = None  # None until it is seen
+    height: int = 0  # the number of lines: estimated until it is seen
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -65,7 +68,6 @@ class ItemPart:
     style: Style = PLAIN  # of a text that is no Markdown
     stands_for_item: bool = False  # whether to copy of the finished lines is to copy the item
     blocks: list[Block] = field(default_factory=list[Block])
-    is_cut: bool = False
     _closed: int = 0  # the number of blocks before the open end
     _cutter: Cutter = field(init=False)
 
@@ -78,81 +80,76 @@ class ItemPart:
         """Become a newer state of this part; False where nothing of it can be kept."""
         if self.source is None or new.source is None:
             return self.source is None and new.source is None and self.lines == new.lines
-        if self.source != new.source or self.is_final is not new.is_final:
-            if self.is_final or not new.source.startswith(self.source):
-                return False
-            self.is_cut = False
+        is_same = self.source == new.source and self.is_final is new.is_final
+        if not is_same and (self.is_final or not new.source.startswith(self.source)):
+            return False
         self.source, self.is_final, self.edge, self.style = new.source, new.is_final, new.edge, new.style
         return True
 
     def cut(self, item: int, until: float) -> None:
         """Cut more of the text into blocks as long as there is time; the last ones are its open end."""
-        if self.is_cut:
-            return
         if self.source is None:
-            self.blocks, self.is_cut = [Block(item, self, lines=self.lines)], True
+            self.blocks = self.blocks or [Block(item, self, lines=self.lines)]
             return
         del self.blocks[self._closed :]
         while (pieces := self._cutter.step(self.source, final=self.is_final)) is not None:
             self.blocks += [Block(item, self, piece, piece.start) for piece in pieces]
             if perf_counter() >= until:
                 break
-        self.is_cut, self._closed = pieces is None, len(self.blocks)
-        if self.is_cut:
+        self._closed = len(self.blocks)
+        if pieces is None:
             self.blocks += [Block(item, self, piece, piece.start) for piece in self._cutter.rest(self.source)]
         else:
             self.blocks.append(Block(item, self, start=self._cutter.position))
 
-    def drawn(self, piece: SourcePiece, width: int, inks: Inks) -> MarkdownPage:
-        """Lay out a piece of the text."""
-        page = MarkdownPage(width, inks, self.edge)
-        if self.is_plain:
-            page.say(piece.source.expandtabs(4), self.style)
-        else:
-            draw_piece(page, piece)
-        return page
-
 
 class Blocks:
-    """Items as blocks.
+    """A Markdown text as blocks; a subclass may have several items, of other parts.
 
     Attributes:
         blocks: All blocks in order; an item that was not seen yet is one of them.
-        heights: Their lines, exact where they are laid out, else estimated.
-        anchor: A block and a line of it, which stays where it is whatever becomes of the others.
+        anchor: The key of a block and a line of it, which stays where it is whatever becomes of the others.
+        width: The cells of a line; 0 until it is known.
     """
 
-    def __init__(
-        self,
-        parts: Callable[[int, int, Inks], Sequence[ItemPart]],
-        estimate: Callable[[int, int], int],
-        source: Callable[[int], str],
-        count: Callable[[], int] = lambda: 1,
-    ) -> None:
-        """Take what makes an item's parts, estimates its lines (both for a width), returns it as text, and counts the items."""
-        self._make, self._estimate, self._source, self._count = parts, estimate, source, count
+    def __init__(self, text: str = "") -> None:
         self.blocks: list[Block] = []
-        self.heights = Heights()
-        self.anchor = (0, 0)
+        self.anchor = (0, 0, 0), 0
         self.width = 0
         self.inks = NO_INKS
+        self._text = text
+        self._starts = [0]  # the first lines of blocks, as far as they are counted since the last change
         self._parts: dict[int, Sequence[ItemPart]] = {}  # of the items that were seen
         self._drawn: list[Block] = []
+
+    # For subclasses to define.
+
+    def count(self) -> int:
+        """Return the number of items."""
+        return 1
+
+    def estimate(self, number: int) -> int:  # noqa: ARG002 - for subclasses
+        """Estimate the lines of an item that was not seen."""
+        return estimate(self._text, self.width)
+
+    def parts(self, number: int) -> Sequence[ItemPart]:  # noqa: ARG002 - for subclasses
+        """Return the parts of an item in order."""
+        return [ItemPart(0, source=self._text, edge=Segment(" ", PLAIN))]
+
+    def source(self, number: int) -> str:  # noqa: ARG002 - for subclasses
+        """Return an item as text, to be copied."""
+        return self._text
 
     # What comes.
 
     def fit(self, width: int, inks: Inks) -> None:
         """Lay everything out anew, for another width or other colours, around the same place of the text at the anchor."""
-        place, inside = self.anchor
-        key = self.blocks[place].key if self.blocks else (0, 0, 0)
-        self.width, self.inks, self.heights = width, inks, Heights()
+        self.width, self.inks = width, inks
         self._parts.clear()
         self._drawn.clear()
-        self.blocks = [*map(Block, range(self._count()))]
-        self.heights.splice(0, 0, [self._height(block) for block in self.blocks])
-        self.anchor = key[0], 0
-        self._open(key[0], perf_counter() + PATIENCE)
-        self.anchor = max(0, bisect_right(self.blocks, key, key=attrgetter("key")) - 1), inside
+        self.blocks, self._starts = [], [0]
+        self._splice(0, 0, [*map(Block, range(self.count()))])
+        self._open(self.anchor[0][0], perf_counter() + PATIENCE)
 
     def update(self, number: int, until: float) -> None:
         """Take a new item at the end, or a new state of one; of one that was not seen only the estimate."""
@@ -161,12 +158,12 @@ class Blocks:
             self._splice(first, last, [Block(number)])
             self._open(first, until)
         elif number not in self._parts:
-            self.heights.put(first, self._height(self.blocks[first]))
+            self._splice(first, last, [Block(number)])
         else:
             before = {part.rank: part for part in self._parts[number]}
             self._parts[number] = [
                 old if (old := before.get(part.rank)) is not None and old.goes_on(part) else part
-                for part in self._make(number, self.width, self.inks)
+                for part in self.parts(number)
             ]
             self._cut(number, until)
             if bool(before) is not bool(self._parts[number]) and number + 1 in self._parts:
@@ -184,24 +181,17 @@ class Blocks:
         self._splice(first + same, last, blocks[same:])
 
     def _splice(self, start: int, end: int, blocks: Sequence[Block]) -> None:
-        place, inside = self.anchor
-        first = self.heights.start(start)
-        line = self.heights.start(place) + inside
+        for block in blocks:
+            if block.lines is not None:
+                block.height = len(block.lines)
+            elif block.part is None:
+                block.height = self.estimate(block.item)
+            elif block.piece is None:
+                block.height = estimate((block.part.source or "")[block.start :], self.width)
+            else:
+                block.height = estimate(block.piece.source, self.width) + block.piece.gap
         self.blocks[start:end] = blocks
-        self.heights.splice(start, end, [self._height(block) for block in blocks])
-        if place >= end:
-            self.anchor = (place + len(blocks) - (end - start), inside)
-        elif place >= start:  # the same line of what is in its place
-            self.anchor = self.heights.find(max(first, min(line, self.heights.start(start + len(blocks)) - 1)))
-
-    def _height(self, block: Block) -> int:
-        if block.lines is not None:
-            return len(block.lines)
-        if block.part is None:
-            return self._estimate(block.item, self.width)
-        if block.piece is None:
-            return estimate((block.part.source or "")[block.start :], self.width)
-        return estimate(block.piece.source, self.width) + block.piece.gap
+        del self._starts[start + 1 :]
 
     # What is laid out.
 
@@ -211,54 +201,102 @@ class Blocks:
             for block in self._drawn[: -KEPT // 2]:
                 block.lines = None
             del self._drawn[: -KEPT // 2]
-        self._open(self.anchor[0], until)
-        place, inside = self.anchor
-        self._draw(place)
-        inside = min(inside, max(0, self.heights[place] - 1))
-        self.anchor = (place, inside)
-        covered, place = self.heights[place] - inside, place + 1
+        self._open(self.find(self.line_held)[0], until)
+        middle, inside = self.find(self.line_held)
+        height = self._draw(middle)
+        inside = max(0, min(inside, height - 1))
+        self.anchor = self.blocks[middle].key, inside
+        covered, place = height - inside, middle + 1
         while covered < below and place < len(self.blocks) and perf_counter() < until:
             self._open(place, until)
-            self._draw(place)
-            covered, place = covered + self.heights[place], place + 1
-        covered, place = inside, self.anchor[0] - 1
+            covered, place = covered + self._draw(place), place + 1
+        covered, place = inside, middle - 1
         while covered < above and place >= 0 and perf_counter() < until:
             place += self._open(place, until)
-            self._draw(place)
-            covered, place = covered + self.heights[place], place - 1
+            covered, place = covered + self._draw(place), place - 1
         return perf_counter() < until  # else a part of the last one may have been left out
+
+    def hold(self, line: int) -> None:
+        """Make a line the anchor."""
+        place, inside = self.find(line)
+        if self.blocks:
+            self.anchor = self.blocks[place].key, inside
+
+    @property
+    def line_held(self) -> int:
+        """The line at the anchor; that of an item that was not seen is a guess."""
+        key, inside = self.anchor
+        first, last = self.span(key[0])
+        place = max(first, bisect_right(self.blocks, key, first, last, key=attrgetter("key")) - 1)
+        return min(self.start(place) + inside, self.start(last) - 1)
 
     def _open(self, place: int, until: float) -> int:
         """Make its blocks of an item that was not seen, or of a text that is not cut to its end; return how many more."""
         block, count = self.blocks[place], len(self.blocks)
         if block.item not in self._parts:
-            self._parts[block.item] = self._make(block.item, self.width, self.inks)
-        elif block.part is None or block.part.is_cut or block.piece is not None:
+            self._parts[block.item] = self.parts(block.item)
+        elif block.part is None or block.part.source is None or block.piece is not None:
             return 0
         self._cut(block.item, until)
         return len(self.blocks) - count
 
-    def _draw(self, place: int) -> None:
+    def _draw(self, place: int) -> int:
+        """Lay out a block, and return its height."""
         block = self.blocks[place]
         if block.lines is None and block.part is not None and block.piece is not None:
-            block.lines = block.part.drawn(block.piece, self.width, self.inks).lines
+            block.lines = self._drawn_page(block.part, block.piece).lines
             self._drawn.append(block)
-            if len(block.lines) != self.heights[place]:
-                self.heights.put(place, len(block.lines))
+            if len(block.lines) != block.height:
+                block.height = len(block.lines)
+                del self._starts[place + 1 :]
+        return block.height
+
+    def _drawn_page(self, part: ItemPart, piece: SourcePiece) -> MarkdownPage:
+        page = self.page(part.edge)
+        if part.is_plain:
+            page.say(piece.source.expandtabs(4), part.style)
+        else:
+            draw_piece(page, piece)
+        return page
+
+    def page(self, edge: Segment | None = None) -> MarkdownPage:
+        """Return a page to draw on."""
+        return MarkdownPage(self.width, self.inks, edge)
 
     # What is asked.
+
+    @property
+    def height(self) -> int:
+        """The number of lines: exact where they are laid out, else estimated."""
+        return self.start(len(self.blocks))
+
+    def start(self, place: int) -> int:
+        """Return the first line of a block, or behind the last block."""
+        known = len(self._starts) - 1
+        if place > known:
+            heights = map(attrgetter("height"), self.blocks[known:place])
+            self._starts += accumulate(heights, initial=self._starts.pop())
+        return self._starts[place]
+
+    def find(self, line: int) -> tuple[int, int]:
+        """Return the block at a line, and the line inside the block. Beyond the end, count from the last block."""
+        while self._starts[-1] <= line and len(self._starts) <= len(self.blocks):
+            self.start(min(len(self.blocks), len(self._starts) + _FURTHER))
+        line = max(0, line)
+        place = max(0, min(bisect_right(self._starts, line), len(self.blocks)) - 1)
+        return place, line - self._starts[place]
 
     def rows(self, top: int, count: int) -> list[BlockRow]:
         """Return some lines from one on."""
         rows: list[BlockRow] = []
-        place, inside = self.heights.find(top)
+        place, inside = self.find(top)
         for block in self.blocks[place : place + 2 * count]:  # some have no lines
             item, rank, _ = block.key
-            lines = block.lines or [None] * min(self.heights[place], inside + count)
+            lines = block.lines or [None] * min(block.height, inside + count)
             rows += [BlockRow(item, rank, line) for line in lines[inside : inside + count]]
             if len(rows) >= count:
                 break
-            place, inside = place + 1, 0
+            inside = 0
         return rows[:count]
 
     def span(self, number: int) -> tuple[int, int]:
@@ -269,21 +307,15 @@ class Blocks:
     def lines_of(self, number: int) -> tuple[int, int]:
         """Return the first line of an item, and the first behind it."""
         first, last = self.span(number)
-        return self.heights.start(first), self.heights.start(last)
-
-    def source_line(self, number: int, rank: int, offset: int) -> int:
-        """Return the first line of the block with a character of an item's text."""
-        place = max(0, bisect_right(self.blocks, (number, rank, offset), key=attrgetter("key")) - 1)
-        piece = self.blocks[place].piece
-        return self.heights.start(place) + (piece is not None and piece.gap)
+        return self.start(first), self.start(last)
 
     # What is selected.
 
     def letters(self, line: int) -> Sequence[Letters]:
-        place, inside = self.heights.find(line)
+        place, inside = self.find(line)
         block = self.blocks[place]
         drawn = block.lines[inside] if block.lines is not None and inside < len(block.lines) else None
-        if drawn is None or block.part is None or block.lines is None:
+        if drawn is None or block.part is None:
             return (Letters(0, "", block.key, (0,)),)
         if block.part.source is None and drawn.strip.text.strip():
             return whole_line(block.key, inside)
@@ -296,7 +328,7 @@ class Blocks:
         texts: list[str] = []
         for number in range(first[0], min(last[0], self.blocks[-1].item) + 1):
             if first[0] < number < last[0]:
-                texts.append(self._source(number))
+                texts.append(self.source(number))
                 continue
             if number not in self._parts:
                 self._open(self.span(number)[0], perf_counter() + PATIENCE)
@@ -304,7 +336,7 @@ class Blocks:
                 part for part in self._parts[number] if first < (number, part.rank, END) and (number, part.rank) < last
             ]
             if any(part.stands_for_item for part in touched):
-                texts.append(self._source(number))
+                texts.append(self.source(number))
             else:
                 texts += [self._copied_text(part, number, first, last) for part in touched if part.source is not None]
         return "selection", "\n\n".join(filter(None, texts))
@@ -312,20 +344,23 @@ class Blocks:
     def _copied_text(self, part: ItemPart, number: int, first: Spot, last: Spot) -> str:
         part.cut(number, perf_counter() + PATIENCE)
         copied = ""
-        pairs = zip(part.blocks, [*part.blocks[1:], None], strict=False)
-        touched = [pair for pair in pairs if first < (*pair[0].key, END) and pair[0].key < last]
-        for block, following in touched:
-            text = (part.source or "")[block.start : following and following.start]
-            if block.piece is not None and block.key in {first[:3], last[:3]}:
-                drawn = "\n".join(part.drawn(block.piece, self.width, self.inks).rows)
-                start = first[3] if block.key == first[:3] else 0
-                stop = last[3] if block.key == last[:3] else len(drawn)
-                # A block of code alone is copied without its fence.
-                is_code = len(touched) == 1 and text.lstrip().startswith(("```", "~~~"))
-                if start or stop < len(drawn) or is_code:
-                    has_gap = following is not None and following.piece is not None and following.piece.gap
-                    text = drawn[start:stop] and drawn[start:stop] + ("\n\n" if has_gap else "\n")
-            copied += text
+        ends = [*(block.start for block in part.blocks[1:]), None]
+        touched = [
+            (block, (part.source or "")[block.start : end])
+            for block, end in zip(part.blocks, ends, strict=True)
+            if first < (*block.key, END) and block.key < last
+        ]
+        for block, text in touched:
+            edges = [spot for spot in (first, last) if spot[:3] == block.key]
+            # A block of code alone is copied without its fence.
+            is_code = len(touched) == 1 and text.lstrip().startswith(("```", "~~~"))
+            drawn = "\n".join(self._drawn_page(part, block.piece).rows) if edges and block.piece is not None else ""
+            start = first[3] if first in edges else 0
+            stop = last[3] if last in edges else len(drawn)
+            if drawn and (start or stop < len(drawn) or is_code):
+                copied += drawn[start:stop] and drawn[start:stop] + text[len(text.rstrip("\n")) :]
+            else:
+                copied += text
         return copied.rstrip("\n")
 
 

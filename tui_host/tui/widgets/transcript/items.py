@@ -9,6 +9,7 @@ from typing import assert_never
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from typing_extensions import override
 
 from tui_host.capture.visible import tool_called, tool_name
 from tui_host.chat.call_arguments import pretty
@@ -22,9 +23,9 @@ from tui_host.chat.conversation import (
     UserItem,
     without_secrets,
 )
-from tui_host.tui.markdown.page import PLAIN, STRONG, DrawnLine, Inks, MarkdownPage
+from tui_host.tui.markdown.page import PLAIN, STRONG, MarkdownPage
 from tui_host.tui.text_width import clip
-from tui_host.tui.widgets.transcript.blocks import ItemPart, estimate
+from tui_host.tui.widgets.transcript.blocks import Blocks, ItemPart, estimate
 
 LONGEST_NOTE = 4000
 """Characters of a provider's words that are shown; all of them stand in the inspector."""
@@ -59,10 +60,11 @@ class Rank(IntEnum):
     DETAILS = 7
 
 
-class Items:
+class Items(Blocks):
     """The items of a conversation; an empty one has one without lines."""
 
     def __init__(self, conversation: Conversation, mask: Callable[[str], str]) -> None:
+        super().__init__()
         self.conversation = conversation
         self.opened: set[int] = set()  # numbers of the items whose details are shown
         self._mask = mask  # hides what marks stand for a secret
@@ -71,6 +73,7 @@ class Items:
         """Return an item, None where none has the number."""
         return self.conversation[number] if number is not None and number < len(self.conversation) else None
 
+    @override
     def source(self, number: int) -> str:
         """Return an item as text: Markdown, a message, or a call with its result; secrets are masked."""
         item = without_secrets(self.conversation[number], self._mask)
@@ -89,20 +92,23 @@ class Items:
             case _:
                 assert_never(item)
 
+    @override
     def count(self) -> int:
         return max(1, len(self.conversation))
 
-    def estimate(self, number: int, width: int) -> int:
+    @override
+    def estimate(self, number: int) -> int:
         """Estimate an item's lines with its gap; of a stored one without reading it."""
         stored = self.conversation.unread(number) if self.conversation else ""
         if stored is not None:
             # After `{"item":"`, `u` and `a` are questions and answers; about 90 characters stand around their text.
             length = max(0, len(stored) - 90) if stored[9:10] in {"u", "a"} else 0
-            return 2 + stored.count("\\n") + (length if stored.isascii() else length * 3 // 2) // max(1, width)
+            return 2 + stored.count("\\n") + (length if stored.isascii() else length * 3 // 2) // max(1, self.width)
         item = self.conversation[number]
-        return 1 + estimate(item.text if isinstance(item, UserItem | AnswerItem) else "", width)
+        return 1 + estimate(item.text if isinstance(item, UserItem | AnswerItem) else "", self.width)
 
-    def parts(self, number: int, width: int, inks: Inks) -> Sequence[ItemPart]:
+    @override
+    def parts(self, number: int) -> Sequence[ItemPart]:
         """Return an item as parts, the first a gap but between calls; nothing of an item without lines."""
         items = self.conversation
         if not items or _is_empty(items[number]):
@@ -110,26 +116,95 @@ class Items:
         item, is_open = without_secrets(items[number], self._mask), number in self.opened
         match item:
             case UserItem():
-                bar = Segment("▌", inks["accent"])
+                bar = Segment("▌", self.inks["accent"])
                 parts = [ItemPart(Rank.TEXT, source=item.text, is_plain=True, edge=bar)]
                 if item.origin:
                     words = f"from the prompt {item.origin}" + " · as the model's words" * bool(item.role)
-                    parts[:0] = [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks, bar), words, "label"))]
+                    parts[:0] = [self._line(Rank.LINE, words, "label", bar)]
             case AnswerItem():
-                parts = _answer_parts(item, width, inks, is_open=is_open)
+                parts = self._answer(item, is_open=is_open)
             case CallItem():
-                parts = _call_parts(item, width, inks, is_open=is_open)
+                parts = self._call(item, is_open=is_open)
             case NoteItem():
-                parts = [ItemPart(Rank.LINE, _note(item, MarkdownPage(width, inks)), stands_for_item=True)]
+                parts = [self._note(item)]
             case SummaryItem():
-                parts = [ItemPart(Rank.LINE, _line(MarkdownPage(width, inks), _figures(item)))]
+                parts = [self._line(Rank.LINE, _figures(item))]
             case _:
                 assert_never(item)
         above = (items[place] for place in range(number - 1, -1, -1))
         before = next((earlier for earlier in above if not _is_empty(earlier)), None)
         if before is None or (isinstance(item, CallItem) and isinstance(before, CallItem)):
             return parts
-        return [ItemPart(Rank.GAP, _line(MarkdownPage(width, inks), "")), *parts]
+        return [self._line(Rank.GAP), *parts]
+
+    def _line(self, rank: int, words: str = "", ink: str = "dim", edge: Segment | None = None) -> ItemPart:
+        """Return a line, cut at the width."""
+        page = self.page(edge)
+        page.raw([Segment(clip(words, page.room), self.inks[ink])] if words else [])
+        return ItemPart(rank, page.lines)
+
+    def _answer(self, item: AnswerItem, *, is_open: bool) -> list[ItemPart]:
+        parts: list[ItemPart] = []
+        is_final, edge = item.state != "streaming", Segment(" ", PLAIN)
+        has_thought = is_final or bool(item.text)
+        if item.thinking:
+            keys = "enter closes" if is_open else "enter opens"
+            words = f" thinking{'' if has_thought else '…'} · {len(item.thinking):,} characters · {keys}"
+            parts.append(self._line(Rank.LINE, words))
+            if is_open:
+                bar, style = Segment(" │ ", self.inks["rule"]), self.inks["dim"]
+                parts.append(
+                    ItemPart(Rank.THINKING, (), item.thinking, has_thought, is_plain=True, edge=bar, style=style)
+                )
+            if item.text:
+                parts.append(self._line(Rank.BETWEEN))
+        if item.text:
+            parts.append(ItemPart(Rank.TEXT, source=item.text, is_final=is_final, edge=edge))
+        if item.options:
+            page = self.page(edge)
+            page.raw()
+            for number, text in numbered(item.options.splitlines()).items():
+                with page.inside(Segment(f"{number}  ", self.inks["accent"])):
+                    page.say(text)
+            parts.append(ItemPart(Rank.OPTIONS, page.lines))
+        if item.state in ENDS:
+            parts.append(self._line(Rank.ENDING, f" ✗ {ENDS[item.state]}", "wrong"))
+        return parts
+
+    def _call(self, item: CallItem, *, is_open: bool) -> list[ItemPart]:
+        """Return a call: its first line, what is to be noted about it, contents; the details if open."""
+        page = self.page()
+        _draw_call(page, item, is_open=is_open)
+        parts = [ItemPart(Rank.LINE, page.lines, stands_for_item=True)]
+        edited, edge = item.decision == "edited", Segment("   │ ", self.inks["rule"])
+        details = {
+            "asked" if edited else "arguments": item.asked or "(none)",
+            "sent instead": (item.sent or "(none)") if edited else "",
+            "result": item.result,
+            "structured content": item.structured,
+        }
+        for rank, (name, text) in enumerate(details.items() if is_open else ()):
+            if text:
+                label = self._line(Rank.DETAILS + 2 * rank, name, "label", edge)
+                label.stands_for_item = True
+                parts += [label, ItemPart(label.rank + 1, source=_indented(text), is_plain=True, edge=edge)]
+        return parts
+
+    def _note(self, item: NoteItem) -> ItemPart:
+        """Return a note, or an error with the provider's own words and the key that goes on."""
+        page, dim, bar = self.page(), self.inks["dim"], Segment(" │ ", self.inks["wrong"])
+        key = "press ctrl+r to " + ("go on without the oldest turns" if item.is_full else "try again")
+        key *= item.is_full or item.again
+        if item.kind == "note":
+            with page.inside(Segment(" · ", dim)):
+                page.say(" · ".join(filter(None, (item.what, item.where, item.remedy, key)))[:LONGEST_NOTE], dim)
+        else:
+            page.raw([Segment(clip(" ✗ error", page.room), self.inks["wrong"])])
+            with page.inside(bar, bar):
+                for words, style in ((item.what, PLAIN), (item.where, dim), (item.remedy, dim), (key, STRONG)):
+                    if words:
+                        page.say(words[:LONGEST_NOTE], style)
+        return ItemPart(Rank.LINE, page.lines, stands_for_item=True)
 
 
 def _is_empty(item: Item) -> bool:
@@ -138,65 +213,12 @@ def _is_empty(item: Item) -> bool:
     return isinstance(item, AnswerItem) and not item.text and not item.thinking and item.state in {"streaming", "done"}
 
 
-def _line(page: MarkdownPage, words: str, ink: str = "dim") -> Sequence[DrawnLine]:
-    """Add a line, cut at the width."""
-    page.raw([Segment(clip(words, page.room), page.inks[ink])] if words else [])
-    return page.lines
-
-
-def _answer_parts(item: AnswerItem, width: int, inks: Inks, *, is_open: bool) -> list[ItemPart]:
-    parts: list[ItemPart] = []
-    is_final, edge = item.state != "streaming", Segment(" ", PLAIN)
-    has_thought = is_final or bool(item.text)
-    if item.thinking:
-        keys = "enter closes" if is_open else "enter opens"
-        words = f" thinking{'' if has_thought else '…'} · {len(item.thinking):,} characters · {keys}"
-        parts.append(ItemPart(Rank.LINE, _line(MarkdownPage(width, inks), words)))
-        if is_open:
-            bar, style = Segment(" │ ", inks["rule"]), inks["dim"]
-            parts.append(ItemPart(Rank.THINKING, (), item.thinking, has_thought, is_plain=True, edge=bar, style=style))
-        if item.text:
-            parts.append(ItemPart(Rank.BETWEEN, _line(MarkdownPage(width, inks), "")))
-    if item.text:
-        parts.append(ItemPart(Rank.TEXT, source=item.text, is_final=is_final, edge=edge))
-    if item.options:
-        page = MarkdownPage(width, inks, edge)
-        page.raw()
-        for number, text in numbered(item.options.splitlines()).items():
-            with page.inside(Segment(f"{number}  ", inks["accent"])):
-                page.say(text)
-        parts.append(ItemPart(Rank.OPTIONS, page.lines))
-    if item.state in ENDS:
-        parts.append(ItemPart(Rank.ENDING, _line(MarkdownPage(width, inks), f" ✗ {ENDS[item.state]}", "wrong")))
-    return parts
-
-
 def numbered(options: Sequence[str]) -> dict[str, str]:
     """Return proposed answers by digit."""
     return {str(number): text for number, text in enumerate(options[:MOST_OPTIONS], 1)}
 
 
-def _call_parts(item: CallItem, width: int, inks: Inks, *, is_open: bool) -> list[ItemPart]:
-    """Return a call: its first line, what is to be noted about it, contents; the details if open."""
-    parts = [ItemPart(Rank.LINE, _call(item, MarkdownPage(width, inks), is_open=is_open), stands_for_item=True)]
-    if not is_open:
-        return parts
-    edited, edge = item.decision == "edited", Segment("   │ ", inks["rule"])
-    details = {
-        "asked" if edited else "arguments": item.asked or "(none)",
-        "sent instead": (item.sent or "(none)") if edited else "",
-        "result": item.result,
-        "structured content": item.structured,
-    }
-    for rank, (name, text) in enumerate(details.items()):
-        if text:
-            label = _line(MarkdownPage(width, inks, edge), name, "label")
-            parts.append(ItemPart(Rank.DETAILS + 2 * rank, label, stands_for_item=True))
-            parts.append(ItemPart(Rank.DETAILS + 2 * rank + 1, source=_indented(text), is_plain=True, edge=edge))
-    return parts
-
-
-def _call(item: CallItem, page: MarkdownPage, *, is_open: bool) -> Sequence[DrawnLine]:
+def _draw_call(page: MarkdownPage, item: CallItem, *, is_open: bool) -> None:
     """Draw a call's line: arguments and result share it; below it what is to be noted, each cut to a line unless open."""
     glyph, ink, word = MARKS[item.state]
     style = page.inks[ink] if ink else STRONG
@@ -234,7 +256,6 @@ def _call(item: CallItem, page: MarkdownPage, *, is_open: bool) -> Sequence[Draw
         for words, ink in notes:
             if words:
                 page.say(words if is_open else clip(words, page.room), page.inks[ink])
-    return page.lines
 
 
 def _misfits(schema: str, misfits: str) -> str:
@@ -249,23 +270,6 @@ def _indented(text: str) -> str:
         return pretty(json.loads(text))
     except (ValueError, RecursionError):
         return text
-
-
-def _note(item: NoteItem, page: MarkdownPage) -> Sequence[DrawnLine]:
-    """Draw a note, or an error with the provider's own words and the key that goes on."""
-    dim, edge = page.inks["dim"], Segment(" │ ", page.inks["wrong"])
-    key = "press ctrl+r to " + ("go on without the oldest turns" if item.is_full else "try again")
-    key *= item.is_full or item.again
-    if item.kind == "note":
-        with page.inside(Segment(" · ", dim)):
-            page.say(" · ".join(filter(None, (item.what, item.where, item.remedy, key)))[:LONGEST_NOTE], dim)
-        return page.lines
-    _line(page, " ✗ error", "wrong")
-    with page.inside(edge, edge):
-        for words, style in ((item.what, PLAIN), (item.where, dim), (item.remedy, dim), (key, STRONG)):
-            if words:
-                page.say(words[:LONGEST_NOTE], style)
-    return page.lines
 
 
 def _figures(item: SummaryItem) -> str:

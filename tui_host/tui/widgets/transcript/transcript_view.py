@@ -19,12 +19,12 @@ from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parse_blocks
+from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
-from tui_host.tui.widgets.transcript.blocks import Blocks
 from tui_host.tui.widgets.transcript.items import Items, Rank, numbered
 
 
-class Transcript(BlockView):
+class Transcript(BlockView[Items]):
     """The items of a conversation.
 
     Attributes:
@@ -47,12 +47,6 @@ class Transcript(BlockView):
 
     current: var[int | None] = var(None, init=False)
     """Number of the current item."""
-
-    @dataclass
-    class Picked(Message):
-        """An answer that one key gives was chosen."""
-
-        text: str
 
     @dataclass
     class MoreAsked(Message):
@@ -80,8 +74,7 @@ class Transcript(BlockView):
         mask: Callable[[str], str] = str,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        items = self._items = Items(conversation, mask)
-        super().__init__(Blocks(items.parts, items.estimate, items.source, items.count), id=id)
+        super().__init__(Items(conversation, mask), id=id)
         self._mask = mask
         self._revision = 0
         self._new_lines = 0  # that came since the reader left the end
@@ -94,39 +87,38 @@ class Transcript(BlockView):
         """Show another conversation from the end."""
         self.unselect()
         self.current = None
-        items = self._items = Items(conversation, self._mask)
-        self.blocks = Blocks(items.parts, items.estimate, items.source, items.count)
+        self.blocks = Items(conversation, self._mask)
         self.at_tail = True
         self._revision = conversation.revision  # each conversation counts its own changes
         self.width_changed()
 
     def sync(self) -> None:
         """Show what changed. Called at the screen's rate."""
-        conversation = self._items.conversation
+        conversation = self.blocks.conversation
         if not self.blocks.width or conversation.revision == self._revision:
             return  # not laid out yet: `width_changed` takes everything in
-        before = self.blocks.heights.total
+        before = self.blocks.height
         self.take(conversation.changed_since(self._revision))
-        self._new_lines = 0 if self.at_tail else self._new_lines + self.blocks.heights.total - before
+        self._new_lines = 0 if self.at_tail else self._new_lines + self.blocks.height - before
         self._revision = conversation.revision
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection, the current item, or the last item with text; with a word for it."""
         if (selected := self.selected_source()) is not None:
             return selected
-        numbers = reversed(range(len(self._items.conversation))) if self.current is None else [self.current]
-        return "message", next((text for number in numbers if (text := self._items.source(number))), "")
+        numbers = reversed(range(len(self.blocks.conversation))) if self.current is None else [self.current]
+        return "message", next((text for number in numbers if (text := self.blocks.source(number))), "")
 
     @property
     def new_below(self) -> int:
         """The lines below the screen that came since the reader left the end."""
-        below = self.blocks.heights.total - self.top - self.view_height
+        below = self.blocks.height - self.top - self.view_height
         return 0 if self.at_tail else max(0, min(self._new_lines, below))
 
     @property
     def quick(self) -> Mapping[str, str]:
         """Texts sent by one key: answers to the host or to the model."""
-        conversation = self._items.conversation
+        conversation = self.blocks.conversation
         return self.asked or (numbered(conversation.proposed()) if conversation else {})
 
     # What the bases ask.
@@ -157,7 +149,7 @@ class Transcript(BlockView):
     def action_line(self, step: int) -> None:
         if self.current is None:
             row = self.row(self.top + (self.view_height - 1 if step < 0 else 0))
-            self._make_current(self._items.count() - 1 if row is None else row.item, step)
+            self._make_current(self.blocks.count() - 1 if row is None else row.item, step)
             return
         first, last = self.blocks.lines_of(self.current)
         if (step > 0 and last > self.top + self.view_height) or (step < 0 and first < self.top):
@@ -167,7 +159,7 @@ class Transcript(BlockView):
 
     def _make_current(self, number: int, step: int) -> None:
         """Make the item, or the next visible item, current, and show it."""
-        while 0 <= number < len(self._items.conversation):
+        while 0 <= number < len(self.blocks.conversation):
             first, last = self.blocks.lines_of(number)
             if last > first:
                 self.current = number
@@ -195,10 +187,10 @@ class Transcript(BlockView):
 
     def toggle(self, number: int) -> bool:
         """Open or close an item's details, if it has any; its first line stays visible."""
-        item = self._items.item(number)
+        item = self.blocks.item(number)
         if not isinstance(item, CallItem) and not (isinstance(item, AnswerItem) and item.thinking):
             return False
-        self._items.opened ^= {number}
+        self.blocks.opened ^= {number}
         self.at_tail = False
         self.take([number])
         self.show_line(self.blocks.lines_of(number)[0])
@@ -218,7 +210,7 @@ class Transcript(BlockView):
 
     def action_code_or_chain(self) -> None:
         """Ask for the chain of the current call; elsewhere copy code."""
-        item = self._items.item(self.current)
+        item = self.blocks.item(self.current)
         if isinstance(item, CallItem) and item.call:
             self.post_message(self.ChainAsked(item.call))
         else:
@@ -226,11 +218,11 @@ class Transcript(BlockView):
 
     def action_copy_code(self) -> None:
         """Copy the next code block of the current answer, else of the last answer with code."""
-        numbers = reversed(range(len(self._items.conversation))) if self.current is None else (self.current,)
+        numbers = reversed(range(len(self.blocks.conversation))) if self.current is None else (self.current,)
         for number in numbers:
-            if not isinstance(self._items.item(number), AnswerItem):
+            if not isinstance(self.blocks.item(number), AnswerItem):
                 continue
-            tokens = parse_blocks(self._items.source(number))
+            tokens = parse_blocks(self.blocks.source(number))
             codes = [token for token in tokens if token.type in {"fence", "code_block"}]
             if codes:
                 before, place = self._copied_code
@@ -244,7 +236,7 @@ class Transcript(BlockView):
 
     def action_ask_more(self, of_call: bool) -> None:
         """Ask for the contents of the current call, or the values of the current answer; else of the last one that has any."""
-        item, items = self._items.item(self.current), reversed(self._items.conversation)
+        item, items = self.blocks.item(self.current), reversed(self.blocks.conversation)
         if of_call and not isinstance(item, CallItem):
             item = next((call for call in items if isinstance(call, CallItem) and (call.contents or call.page)), None)
         elif not of_call and not isinstance(item, AnswerItem):
@@ -259,4 +251,4 @@ class Transcript(BlockView):
         text = self.quick.get(event.key)
         if text is not None:
             event.stop()
-            self.post_message(self.Picked(text))
+            self.post_message(Prompt.QuickPicked(text))
