@@ -35,7 +35,8 @@ class Writing(App[None]):
 
     async def begin(self, *history: str) -> None:
         await self.query("Prompt, Completion").remove()
-        self.prompt = Prompt(commands=COMMANDS, history=history or ("first", "second\nof two lines"))
+        self.prompt = Prompt(commands=COMMANDS)
+        self.prompt.remember(*(history or ("first", "second\nof two lines")))
         await self.query_one(Vertical).mount(self.prompt, before="#below")
         self.sent: list[str] = []
         self.attached: list[list[str]] = []
@@ -165,7 +166,7 @@ async def test_enter_runs_the_chosen_command_or_a_beginning_or_shows_what_it_may
     assert [completion.render_line(y).text.split()[:2] for y in range(2)] == [[">", "/model"], ["/models", "list"]]
     assert await app.press("escape") == "/m"
     assert not completion.chosen
-    assert (await app.press("enter"), completion.chosen) == ("/m", "model")
+    assert (await app.press("enter"), chosen(completion)) == ("/m", "/model")
     assert (await app.press("down", "tab"), app.commands) == ("/models", ["new"])
     await app.press("enter", "/", "m", "escape", *"odel", "enter")  # a name typed whole needs no second enter
     assert not completion.chosen
@@ -196,8 +197,12 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(12)
 MARK = "[photo.png: image/png, 20 B]"
 
 
+def chosen(completion: Completion) -> str:
+    return "" if completion.chosen is None else completion.chosen.words
+
+
 async def until_chosen(app: Writing, name: str) -> None:
-    await until(app.pilot, lambda: name in [completion.chosen for completion in app.query(Completion)])
+    await until(app.pilot, lambda: name in [chosen(completion) for completion in app.query(Completion)])
 
 
 @pytest.fixture
@@ -214,11 +219,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(app: Writing, folder: Path) -> None:
     await app.press(*"see", "space", "@", "p")
-    await until_chosen(app, "photo.png")
+    await until_chosen(app, "@photo.png")
     completion = app.query_one(Completion)
     assert [completion.draw(at).text.split() for at in range(2)] == [["@photo.png", "20", "B"], ["@Plan.txt", "6", "B"]]
     await app.press("h")
-    await until_chosen(app, "photo.png")
+    await until_chosen(app, "@photo.png")
     await app.press("tab")
     await until(app.pilot, lambda: app.prompt.text == f"see {MARK} ")
     (folder / "photo.png").unlink()  # what was shown is what is sent
@@ -231,13 +236,13 @@ async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(app: Writin
 @pytest.mark.usefixtures("folder")
 async def test_folders_are_gone_into_and_what_cannot_be_sent_is_said_and_stays(app: Writing) -> None:
     await app.press("@", "m", "y")
-    await until_chosen(app, "my notes/")
+    await until_chosen(app, "@my notes/")
     assert await app.press("tab") == '@"my notes/'
-    await until_chosen(app, "my notes/one.md")
+    await until_chosen(app, "@my notes/one.md")
     await app.press("tab")
     await until(app.pilot, lambda: app.prompt.text == "[one.md: text, 5 B] ")
     await app.press("ctrl+u", "@", "b")
-    await until_chosen(app, "blob.bin")
+    await until_chosen(app, "@blob.bin")
     await app.press("enter")
     await until(app.pilot, lambda: "neither a supported image" in app.told[-1])
     assert (app.prompt.text, app.sent) == ("@b", [])

@@ -133,7 +133,7 @@ class MainScreen(Covered, Screen[None]):
     def on_mount(self) -> None:
         self._prompt.focus()
         self._prompt.quick = dict(self._empty.questions)
-        self._prompt.invite(self._invitation())
+        self._prompt.placeholder = Content(self._invitation())
         self._look_at_lines()
 
     def on_update(self, event: messages.Update) -> None:
@@ -241,7 +241,7 @@ class MainScreen(Covered, Screen[None]):
         if session.step_limit is not None:
             transcript.asked = status.limit_answers(session.step_limit)
         self._prompt.quick = transcript.quick
-        self._prompt.invite(self._invitation())
+        self._prompt.placeholder = Content(self._invitation())
         overlay.show(session)
         overlay.reserve_space(transcript)
         self.submissions.keep_draft(at_times=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -18,9 +20,11 @@ from typing_extensions import override
 
 from tui_host.answers.pages import PAGES
 from tui_host.capture.visible import line, visible
+from tui_host.errors import TuiHostError
 from tui_host.tui.widgets.key_order import KeysInOrder
-from tui_host.tui.widgets.prompt.file_attachments import Attaching, Offered
-from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, Marks, before_caret, put_for
+from tui_host.tui.widgets.prompt.file_names import matching, named
+from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, Marks
+from tui_host.tui.widgets.prompt.server_offers import Offer
 
 if TYPE_CHECKING:
     from textual.geometry import Region
@@ -34,7 +38,8 @@ PLACEHOLDER = "Ask anything.  / commands  @ files"
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
 WITH_WORDS = frozenset((*(page.command for page in PAGES if page.takes), "export"))
 """The commands behind which something may be named."""
-SIGNS: Mapping[Offered, str] = {"commands": "/", "files": "@", "drop": "", "ways": ""}
+WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
+"""The name of a file or a resource while it is being typed; it ends at the caret."""
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _HELP = 120
@@ -119,7 +124,6 @@ class Prompt(KeysInOrder, TextArea):
         *,
         commands: Sequence[tuple[str, str]] = (),
         offers: ServerOffers | None = None,
-        history: Sequence[str] = (),
         may_send: Callable[[], bool] = lambda: True,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
@@ -131,22 +135,13 @@ class Prompt(KeysInOrder, TextArea):
         self._offers = offers
         self._may_send = may_send
         self._sent: list[str] = []  # what `up` brings back, oldest first, with its marks
-        self._recalled = (
-            0  # the place of the sent text that stands in place of the draft; behind the last, the draft itself
-        )
+        self._recalled = 0  # number of the sent text in place of the draft; behind the last, the draft itself
         self._draft = ""
         self._pasted = ""  # a paste that may name files, until the prompt has changed
-        self._attaching = Attaching(self, self.marks, self.offer, offers)
-        self._completion: Completion | None = None  # there once a command was typed
-        self._on_chosen: Callable[[str], None] = self._write_command
-        self._offered: Offered = "commands"
-        self.remember(*history)
+        self._reading = 0  # number of files and resources being read
+        self._completion: Completion | None = None  # there once something was offered
 
     # The text.
-
-    def invite(self, words: str) -> None:
-        if self.placeholder != (placeholder := Content(words)):
-            self.placeholder = placeholder
 
     def remember(self, *texts: str) -> None:
         """Add sent texts, oldest first, without repeats, for `up`."""
@@ -159,6 +154,25 @@ class Prompt(KeysInOrder, TextArea):
         self.offer(())
         self.load_text(self._from_elsewhere(draft))
         self.move_cursor(self.document.end)
+
+    @property
+    def _before_caret(self) -> str:
+        """The caret's line up to the caret."""
+        row, column = self.cursor_location
+        return self.document[row][:column]
+
+    def _put(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
+        """Put a text in the place of another one; `ctrl+z` takes it back alone."""
+        self.history.checkpoint()
+        result = self.replace(text, start, end, maintain_selection_offset=False)
+        self.history.checkpoint()
+        self.move_cursor(result.end_location)
+
+    def _put_for_word(self, word: str, text: str) -> None:
+        """Replace a word before the caret, or insert at the caret."""
+        row, column = self.cursor_location
+        start = column - len(word) if self._before_caret.endswith(word) else column
+        self._put((row, start), (row, column), text)
 
     def whole_text(self) -> str:
         """Return the text with all pastes unfolded."""
@@ -216,9 +230,9 @@ class Prompt(KeysInOrder, TextArea):
             self.action_new_line()
         elif event.key == "enter":
             self._submit()
-        elif self._list is not None and event.key == "tab":
-            self._complete()
-        elif self._list is not None and event.key == "escape":
+        elif self._chosen is not None and event.key == "tab":
+            self._take_chosen()
+        elif self._chosen is not None and event.key == "escape":
             self.offer(())
         elif not self.text and character in self.quick:
             self.post_message(self.QuickPicked(self.quick[character]))
@@ -232,12 +246,12 @@ class Prompt(KeysInOrder, TextArea):
     def action_new_line(self) -> None:
         """Break the line; an empty prompt has none: `enter` typed before the terminal was ours comes as `ctrl+j`."""
         if self.text:
-            put_for(self, *self.selection, "\n")
+            self._put(*self.selection, "\n")
 
     def action_clear_all(self) -> None:
         """Delete the whole text; `ctrl+z` restores it."""
         if self.text:
-            put_for(self, (0, 0), self.document.end, "")
+            self._put((0, 0), self.document.end, "")
             self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
 
     def action_open_paste(self) -> None:
@@ -250,7 +264,7 @@ class Prompt(KeysInOrder, TextArea):
             if len(text) > OPENED or self.marks.within(text):
                 self.notify("This paste is too large to open here. All of it will be sent.", markup=False)
             else:
-                put_for(self, (row, mark.start()), (row, mark.end()), text)
+                self._put((row, mark.start()), (row, mark.end()), text)
 
     @override
     def action_cursor_up(self, select: bool = False) -> None:
@@ -264,8 +278,8 @@ class Prompt(KeysInOrder, TextArea):
 
     def _moves(self, step: int, is_selecting: bool) -> bool:
         """Move in the list, or from the first line to earlier texts and from the last line back; False to move the caret."""
-        if self._list is not None:
-            self._list.action_line(step)
+        if self._completion is not None and self._completion.chosen is not None:
+            self._completion.action_line(step)
             return True
         row, edge = self.wrapped_document.location_to_offset(self.cursor_location).y, self.wrapped_document.height - 1
         if is_selecting or row != (0 if step < 0 else edge):
@@ -294,7 +308,7 @@ class Prompt(KeysInOrder, TextArea):
         event.stop()
         event.prevent_default()
         self._pasted = self.marks.fold(visible(event.text.replace("\r\n", "\n").replace("\r", "\n")), self.text)
-        put_for(self, *self.selection, self._pasted)
+        self._put(*self.selection, self._pasted)
 
     @override
     def action_paste(self) -> None:
@@ -302,10 +316,10 @@ class Prompt(KeysInOrder, TextArea):
 
     def _submit(self) -> None:
         """Take a suggestion, run a command, or send the message."""
-        if self._list is not None and self._offered in {"files", "ways"}:
-            self._complete()
+        if self._chosen is not None and self._chosen.by_enter:
+            self._take_chosen()
             return
-        if self._attaching.reading:
+        if self._reading:
             self.notify("A file is still being read. Press enter again to send.", markup=False, timeout=3)
             return
         text, command = self.message(), self._command()
@@ -321,10 +335,10 @@ class Prompt(KeysInOrder, TextArea):
         self.offer(())
         self.load_text("")
 
-    # Commands and files.
+    # What may stand at the caret.
 
     def on_text_area_changed(self) -> None:
-        """Suggest commands, files or resources for what stands before the caret, and say what is attached."""
+        """Offer what may stand at the caret, and say what is attached."""
         text, pasted, self._pasted = self.text, self._pasted, ""
         words: list[str] = []
         if attached := self.attached:
@@ -336,12 +350,82 @@ class Prompt(KeysInOrder, TextArea):
         words += ["ctrl+t opens the paste"] if has_paste else []
         words += ["ctrl+u clears"] if has_paste or text.count("\n") > 1 else []
         self.border_subtitle = "  ".join(words)
+        is_name = WORD.search(self._before_caret) is not None
         if self._recalled < len(self._sent):
             self.offer(())
         elif text.startswith("/") and " " not in text and "\n" not in text and not pasted:
             self._offer_commands(text[1:])
-        elif not self._attaching.look(before_caret(self), pasted):
-            self.offer(())
+        else:
+            if not is_name:
+                self.offer(())
+            if is_name or pasted:  # instead of an older look
+                self.run_worker(self._look(pasted), group="looking for files", exclusive=True)
+
+    async def _look(self, pasted: str) -> None:
+        """Offer the files and resources whose names the word before the caret begins, or the files that a paste names."""
+        before = self._before_caret
+        match = WORD.search(before)
+        if match is not None:
+            begun = match["quoted"] or match["plain"] or ""
+            files = await asyncio.to_thread(matching, begun)
+            resources = [] if self._offers is None else self._offers.suggestions(begun)
+            offers = [Offer(f"@{name}", note, partial(self._take_resource, name)) for name, note in resources]
+            offers += [Offer(f"@{name}", note, partial(self._take_file, name)) for name, note in files]
+        else:
+            paths = await asyncio.to_thread(named, pasted)
+
+            def attach(_word: str) -> None:
+                self._attach_files(paths, pasted)
+
+            what = paths[0].rpartition("/")[2] if len(paths) == 1 else f"{len(paths)} files"
+            offer = Offer(f"attach {what}", "tab attaches; enter sends the path as text", attach, by_enter=False)
+            offers = [offer] if paths else []
+        if self._before_caret == before:
+            self.offer(offers)
+
+    def _take_file(self, name: str, word: str) -> None:
+        """Enter a folder, or attach a file."""
+        if name.endswith("/"):
+            quote = '"' * any(letter.isspace() for letter in name)
+            self._put_for_word(word, f"@{quote}{name}")
+        else:
+            self._attach_files((name,), word)
+
+    def _take_resource(self, name: str, word: str) -> None:
+        """Enter a server, or offer the ways to use a resource."""
+        server, _, uri = name.partition(":")
+        if not uri:
+            self._put_for_word(word, f"@{name}")
+        elif self._offers is not None:
+            self._offers.with_uri(server, uri, partial(self._offer_ways, self._offers, server))
+
+    def _offer_ways(self, offers: ServerOffers, server: str, uri: str) -> None:
+        def take(way: str, word: str) -> None:
+            self._add_read(offers.use(server, uri, way), word)
+
+        self.offer([Offer(way, note, partial(take, way)) for way, note in offers.ways(server, uri)])
+
+    def _attach_files(self, paths: Sequence[str], word: str) -> None:
+        from tui_host.chat.attachments import read_attached
+
+        self._add_read(asyncio.to_thread(lambda: [*map(read_attached, paths)]), word)
+
+    def _add_read(self, reading: Awaitable[Sequence[Attached]], word: str) -> None:
+        """Put the marks of what is being read in the place of a word. Until it is read, nothing is sent."""
+
+        async def read() -> None:
+            marks = ""
+            try:
+                for part in await reading:
+                    marks += self.marks.add(part.words, part, self.text + marks) + " "
+                self._put_for_word(word, marks)
+            except TuiHostError as error:
+                self.notify(line(f"Not attached: {error}.", 300), severity="warning", markup=False, timeout=8)
+            finally:
+                self._reading -= 1
+
+        self._reading += 1
+        self.run_worker(read(), group="reading files")
 
     def _commands(self) -> dict[str, str]:
         prompts = {} if self._offers is None else self._offers.prompts()
@@ -352,8 +436,8 @@ class Prompt(KeysInOrder, TextArea):
         """Return the command that the text names or begins, with what it names; empty for other text, None after a hint."""
         typed, commands = self.text.rstrip(), self._commands()
         match = COMMAND.fullmatch(typed)
-        if self._list is not None and self._list.chosen.startswith(typed.removeprefix("/")):
-            return self._list.chosen
+        if self._chosen is not None and self._chosen.words.startswith(typed):
+            return self._chosen.words.removeprefix("/")
         if typed.startswith("/") and typed[1:] in commands:
             return typed[1:]  # servers name their prompts by any characters
         if match is None:
@@ -377,37 +461,33 @@ class Prompt(KeysInOrder, TextArea):
         return None
 
     def _offer_commands(self, begun: str) -> None:
-        self.offer([pair for pair in self._commands().items() if pair[0].startswith(begun)])
+        commands = [command for command in self._commands().items() if command[0].startswith(begun)]
+        self.offer(
+            [Offer(f"/{name}", note, partial(self._write_command, name), by_enter=False) for name, note in commands]
+        )
+
+    def _write_command(self, name: str, _word: str) -> None:
+        self._put((0, 0), self.document.end, f"/{name}")
 
     @property
-    def _list(self) -> Completion | None:
-        """The open list of suggestions."""
-        return self._completion if self._completion is not None and self._completion.chosen else None
+    def _chosen(self) -> Offer | None:
+        """The chosen offer; None while the list is closed."""
+        return None if self._completion is None else self._completion.chosen
 
-    def offer(
-        self,
-        pairs: Sequence[tuple[str, str]],
-        what: Offered = "commands",
-        on_chosen: Callable[[str], None] | None = None,
-    ) -> None:
-        """Show suggestions above the prompt, or hide an empty list."""
-        self._offered, self._on_chosen = what, on_chosen or self._write_command
+    def offer(self, offers: Sequence[Offer]) -> None:
+        """Show offers above the prompt, or hide an empty list."""
         if self._completion is None:
-            if not pairs or not isinstance(self.parent, Widget):
+            if not offers or not isinstance(self.parent, Widget):
                 return
             from tui_host.tui.widgets.prompt.completion import Completion
 
-            self._completion = Completion(self._complete)
+            self._completion = Completion(self._take_chosen)
             self.parent.mount(self._completion, before=self)
-        self._completion.offer(pairs, SIGNS[what])
+        self._completion.offer(offers)
 
-    def _complete(self) -> None:
-        if self._list is not None:
-            name, on_chosen = self._list.chosen, self._on_chosen
+    def _take_chosen(self) -> None:
+        if (chosen := self._chosen) is not None:
             self.offer(())
-            on_chosen(name)
-
-    def _write_command(self, name: str) -> None:
-        self.load_text(f"/{name}")
-        self.move_cursor(self.document.end)
-        self.focus()
+            self.focus()
+            word = WORD.search(self._before_caret)  # it may have grown since the look
+            chosen.take("" if word is None else word[0])

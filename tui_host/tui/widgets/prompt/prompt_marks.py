@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from textual.widgets import TextArea
-
 if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
 
@@ -62,25 +60,3 @@ class Marks:
         """Return what the marks of a text attach, in order, without repeats."""
         values = [self.values[mark] for mark in dict.fromkeys(place[0] for place in self.within(text))]
         return [value for value in values if not isinstance(value, str)]
-
-
-def put_for(field: TextArea, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
-    """Put a text in the place of another one; `ctrl+z` takes it back alone."""
-    field.history.checkpoint()
-    result = field.replace(text, start, end, maintain_selection_offset=False)
-    field.history.checkpoint()
-    field.move_cursor(result.end_location)
-
-
-def before_caret(field: TextArea) -> str:
-    """Return the caret's line up to the caret."""
-    row, column = field.cursor_location
-    return field.document[row][:column]
-
-
-def put_for_word(field: TextArea, word: str, text: str) -> None:
-    """Replace a word before the caret, or insert at the caret."""
-    row, column = field.cursor_location
-    start = column - len(word) if before_caret(field).endswith(word) else column
-    put_for(field, (row, start), (row, column), text)
-    field.focus()

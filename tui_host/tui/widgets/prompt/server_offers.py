@@ -1,15 +1,16 @@
-"""What connected servers offer to the prompt: prompts as commands, resources and templates to attach."""
+"""What can be put at the caret of the prompt; of it what servers offer: prompts as commands, resources, templates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.visible import line
 
 if TYPE_CHECKING:
+    from tui_host.chat.attachments import Attached
     from tui_host.chat.schema_form import FormField
     from tui_host.chat.session import Session
     from tui_host.errors import JSON
@@ -21,6 +22,15 @@ MOST = 50
 _WORDS = 120
 LINK, WATCH, UNWATCH = "link", "attach and watch", "watch no more"
 """The ways to use a resource, besides attaching it."""
+
+
+class Offer(NamedTuple):
+    """What can be put at the caret."""
+
+    words: str  # what is offered; foreign text as it came
+    note: str
+    take: Callable[[str], None]  # puts it in place of the word before the caret, or asks for more
+    by_enter: bool = True  # whether enter takes it, as tab and a click do; else enter sends what is written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +118,20 @@ class ServerOffers:
             offered.append((partial, "not listed by the server"))
         return offered
 
+    def with_uri(self, server: str, uri: str, use: Callable[[str], None]) -> None:
+        """Use the URI of a resource; for a template's that of what its values make of it, which are asked for."""
+        from tui_host.servers.catalog import expand
+
+        resource = self.resource(server, uri)
+        if resource is None or not resource.is_template:
+            use(uri)
+            return
+
+        def filled(values: Mapping[str, JSON]) -> None:
+            use(expand(uri, {name: str(value) for name, value in values.items()}))
+
+        self.ask(form_of(server, resource), filled)
+
     def ways(self, server: str, uri: str) -> list[tuple[str, str]]:
         """Return the ways to use a resource in a message, each with what is sent."""
         resource, session, watches = self.resource(server, uri), self.session(), self.host.watches
@@ -118,6 +142,22 @@ class ServerOffers:
         status = self._ready().get(server)
         declared = mapping(mapping(None if status is None else status.capabilities).get("resources"))
         return [*ways, (WATCH, "and tell here when it changes")] if declared.get("subscribe") is True else ways
+
+    async def use(self, server: str, uri: str, way: str) -> Sequence[Attached]:
+        """Use a resource in one of its ways; return what is attached."""
+        from tui_host.chat.attachments import attached_resource, linked_resource
+
+        pool, watches, session, resource = self.host.pool, self.host.watches, self.session(), self.resource(server, uri)
+        if way == LINK:
+            return (linked_resource(server, uri, "" if resource is None else resource.name),)
+        if pool is None or watches is None:
+            return ()
+        if way == UNWATCH:
+            await watches.end(session, server, uri)
+            return ()
+        if way == WATCH:  # before it is read, so that no change is missed
+            await watches.begin(session, server, uri)
+        return attached_resource(server, uri, await pool.read(server, uri, place=session.place()))
 
 
 def _size(resource: Resource) -> str:
