@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from time import perf_counter
 from typing import ClassVar, Generic, TypeVar
 
@@ -23,14 +24,13 @@ class BlockView(SelectingView, Generic[Shown]):
     """Draws blocks."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
-    AROUND: ClassVar[int] = 1  # the heights of the screen that are laid out above what is seen, and half of those below
+    AROUND: ClassVar[int] = 1  # the heights of the screen that are laid out above and below what is seen
     DEFAULT_CSS = f"BlockView {{ {CSS} }}"
 
     def __init__(self, blocks: Shown, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self.blocks = blocks
-        self._rows: list[BlockRow] = []  # on the screen, from `_first` on
-        self._first = 0
+        self._rows: list[BlockRow] = []  # on the screen
         self._is_placing = False
 
     def take(self, numbers: Iterable[int] = ()) -> None:
@@ -47,13 +47,13 @@ class BlockView(SelectingView, Generic[Shown]):
             blocks.fit(*look)
         for number in numbers:
             blocks.update(number, began + AT_ONCE)
-        follows = self.at_tail and self.FOLLOWS
+        follows, above, below = self.at_tail and self.FOLLOWS, 0, height
         if follows:
             blocks.anchor = (blocks.count() - 1, END, END), END
-        seen, near = ((height, 1), (2 * height, 1)) if follows else ((0, height), (self.AROUND * height,) * 2)
-        now = perf_counter()
-        blocks.settle(*seen, now + SCREEN_SECONDS)
-        is_done = blocks.settle(near[0], near[1] + seen[1], now + SPARE_SECONDS)
+            above, below = height, 1
+        now, spare = perf_counter(), self.AROUND * height
+        blocks.settle(above, below, now + SCREEN_SECONDS)
+        is_done = blocks.settle(above + spare, below + spare, now + SPARE_SECONDS)
         self._is_placing = True
         self.set_height(blocks.height)
         if follows:
@@ -67,20 +67,13 @@ class BlockView(SelectingView, Generic[Shown]):
 
     def _look(self) -> None:
         """Read the lines on the screen anew, and repaint those that changed."""
-        before, self._first = self._rows, self.top
-        self._rows = self.blocks.rows(self._first, self.view_height)
-        if len(before) != len(self._rows):
-            self.refresh()
-            return
-        changed = [y for y, (old, new) in enumerate(zip(before, self._rows, strict=True)) if old != new]
+        before, self._rows = self._rows, self.blocks.rows(self.top, self.view_height)
+        changed = [y for y, (old, new) in enumerate(zip_longest(before, self._rows)) if old != new]
         if changed:
-            self.refresh_lines(self._first + changed[0], changed[-1] - changed[0] + 1)
+            self.refresh_lines(self.top + changed[0], changed[-1] - changed[0] + 1)
 
     def row(self, number: int) -> BlockRow | None:
         """Return a line; None beyond the end."""
-        y = number - self._first
-        if 0 <= y < len(self._rows):
-            return self._rows[y]
         return next(iter(self.blocks.rows(number, 1)), None)
 
     # What the bases ask.
@@ -98,10 +91,6 @@ class BlockView(SelectingView, Generic[Shown]):
     def strip_at(self, number: int) -> Strip:
         row = self.row(number)
         return EMPTY if row is None or row.line is None else row.line.strip
-
-    @override
-    def width_changed(self) -> None:
-        self.take()
 
     @override
     def on_resize(self) -> None:

@@ -90,13 +90,13 @@ class Transcript(BlockView[Items]):
         self.blocks = Items(conversation, self._mask)
         self.at_tail = True
         self._revision = conversation.revision  # each conversation counts its own changes
-        self.width_changed()
+        self.take()
 
     def sync(self) -> None:
         """Show what changed. Called at the screen's rate."""
         conversation = self.blocks.conversation
         if not self.blocks.width or conversation.revision == self._revision:
-            return  # not laid out yet: `width_changed` takes everything in
+            return  # not laid out yet: `on_resize` takes everything in
         before = self.blocks.height
         self.take(conversation.changed_since(self._revision))
         self._new_lines = 0 if self.at_tail else self._new_lines + self.blocks.height - before
