@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from tui_host.tui.markdown.page import NO_INKS
-from tui_host.tui.markdown.parser import is_tight, parse, parse_blocks, top_blocks
+from tui_host.tui.markdown.parser import is_tight, parse, top_blocks
 from tui_host.tui.markdown.tables import needs_of, read_table
 
 if TYPE_CHECKING:
@@ -91,16 +91,14 @@ class Cutter:
             if end <= self.position:
                 return None
         text, shift = self._next.source + source[self.position : end], self.position - len(self._next.source)
-        blocks = [block for block in top_blocks(parse_blocks(text)) if block[0].map]
+        blocks = [block for block in top_blocks(parse(text, blocks_only=True)) if block[0].map]
         starts = [*accumulate((len(line) + 1 for line in text.split("\n")), initial=0)]
         starts[-1] -= 1
         closed = blocks if complete and final else blocks[:-1]
         if blocks and not closed:
-            if complete and _span(blocks[0])[1] - _span(blocks[0])[0] <= LINES and len(text) <= WINDOW:
-                return None
-            if blocks[0][0].type in HEADS:
-                return self._cut_lines(text, blocks[0], starts, complete=complete)
-            return self._cut_open(text, blocks[0], starts, complete=complete)
+            cut = self._cut_lines if blocks[0][0].type in HEADS else self._cut_open
+            piece = cut(text, blocks[0], starts, is_long=not complete or len(text) > WINDOW)
+            return None if piece is None else [piece]
         if not blocks and complete and not final:
             return None
         pieces: list[SourcePiece] = []
@@ -113,16 +111,17 @@ class Cutter:
         return pieces
 
     def _cut_open(
-        self, text: str, block: Sequence[Token], starts: Sequence[int], *, complete: bool
-    ) -> Sequence[SourcePiece] | None:
-        """Cut inside a block that may still grow, and pass over blank lines before it: a list before its last item."""
+        self, text: str, block: Sequence[Token], starts: Sequence[int], *, is_long: bool
+    ) -> SourcePiece | None:
+        """Cut inside a block that may still grow, and pass over blank lines before it: a long list before its last item."""
+        first, last = _span(block)
         items = [token.map[0] for token in block if token.type == "list_item_open" and token.level == 1 and token.map]
+        if not is_long and (last - first <= LINES or len(items) < 2):
+            return None
         if block[0].type in {"bullet_list_open", "ordered_list_open"} and len(items) > 1:
             ordinal = self._next.ordinal or int(block[0].attrGet("start") or 1)
             following = replace(_NEXT, gap=not is_tight(block), ordinal=ordinal + len(items) - 1)
             reach = starts[items[-1]]
-        elif complete and len(text) <= WINDOW:
-            return None
         else:
             # No block ends here, as in a paragraph of many thousand words: cut at a line's end, else at a space.
             following = replace(_NEXT, gap=False)
@@ -130,33 +129,29 @@ class Cutter:
         piece = replace(self._next, source=text[:reach].rstrip("\n"), start=self.position)
         self.position += reach
         self._next = following
-        return [piece]
+        return piece
 
     def _cut_lines(
-        self, text: str, block: Sequence[Token], starts: Sequence[int], *, complete: bool
-    ) -> Sequence[SourcePiece] | None:
+        self, text: str, block: Sequence[Token], starts: Sequence[int], *, is_long: bool
+    ) -> SourcePiece | None:
         """Cut off finished lines of a fence or rows of a table; the first lines are carried along."""
         first, last = _span(block)
-        begin = first + HEADS[block[0].type]
-        is_table = block[0].type == "table_open"
-        cuts = [starts[line] for line in range(begin + LINES, last + is_table, LINES)]  # the last line may end a fence
-        if not cuts and (not complete or len(text) > WINDOW):
-            cuts = [starts[last - 1] if last - 1 > begin else len(text)]
-        if not cuts:
+        begin, is_table = first + HEADS[block[0].type], block[0].type == "table_open"
+        end = len(text)
+        if begin + LINES < last + is_table:  # the last line may end a fence
+            end = starts[begin + LINES]
+        elif not is_long:
             return None
-        head, place = text[starts[first] : starts[begin]], starts[begin]
-        begun, shift = self._next, self.position - len(self._next.source)
+        elif last - 1 > begin:
+            end = starts[last - 1]
+        head, shift, begun = text[starts[first] : starts[begin]], self.position - len(self._next.source), self._next
         if is_table and not begun.columns:
-            begun = replace(begun, columns=needs_of(read_table(parse(text[starts[first] : cuts[0]]), NO_INKS)))
-        pieces: list[SourcePiece] = []
-        for end in cuts:
-            # A table's or a fence's first piece begins with its first lines in the source too.
-            start = shift + (place if pieces or not begun.begins else starts[first])
-            pieces.append(replace(begun, source=head + text[place:end], start=start))
-            begun, place = replace(begun, begins=False, gap=False), end
-        self._next = replace(begun, source=head)
-        self.position = shift + place
-        return pieces
+            begun = replace(begun, columns=needs_of(read_table(parse(text[starts[first] : end]), NO_INKS)))
+        # A table's or a fence's first piece begins with its first lines in the source too.
+        start = shift + starts[first if begun.begins else begin]
+        self._next = replace(begun, source=head, begins=False, gap=False)
+        self.position = shift + end
+        return replace(begun, source=head + text[starts[begin] : end], start=start)
 
 
 def _span(block: Sequence[Token]) -> tuple[int, int]:

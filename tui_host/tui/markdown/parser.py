@@ -19,18 +19,18 @@ _MATH = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\
 
 
 @cache
-def _parsers() -> tuple[MarkdownIt, MarkdownIt]:
-    """Make the parser of everything, and the one that finds where blocks begin and end."""
+def _parser(*, blocks_only: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    whole, blocks = (MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable("table") for _ in range(2))
-    for parser in (whole, blocks):
-        parser.disable("reference")  # definitions of links and footnotes stay as written: what they end may come late
-    whole.enable("strikethrough")
-    whole.inline.ruler.before("escape", "math", _math)
-    whole.core.ruler.disable("text_join")  # an escape or an entity keeps what it was written as
-    blocks.core.ruler.enableOnly(["normalize", "block"])
-    return whole, blocks
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable("table")
+    parser.disable("reference")  # definitions of links and footnotes stay as written: what they end may come late
+    if blocks_only:
+        parser.core.ruler.enableOnly(["normalize", "block"])
+    else:
+        parser.enable("strikethrough")
+        parser.inline.ruler.before("escape", "math", _math)
+        parser.core.ruler.disable("text_join")  # an escape or an entity keeps what it was written as
+    return parser
 
 
 def _math(state: StateInline, silent: bool) -> bool:
@@ -46,17 +46,12 @@ def _math(state: StateInline, silent: bool) -> bool:
 def load() -> None:
     """Import the parser. Call from a thread."""
     parse("# a\n\n*b* `c`\n")
-    parse_blocks("a")
+    parse("a", blocks_only=True)
 
 
-def parse(source: str) -> Sequence[Token]:
-    """Return all tokens of a source."""
-    return _parsers()[0].parse(source)
-
-
-def parse_blocks(source: str) -> Sequence[Token]:
-    """Return only the block tokens, to find where blocks begin and end."""
-    return _parsers()[1].parse(source)
+def parse(source: str, *, blocks_only: bool = False) -> Sequence[Token]:
+    """Return the tokens of a source, or only those of blocks, to find where blocks begin and end."""
+    return _parser(blocks_only=blocks_only).parse(source)
 
 
 def top_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:

@@ -12,13 +12,13 @@ from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
-    from tui_host.tui.widgets.prompt.server_offers import Offer
+    from tui_host.tui.widgets.prompt.server_offers import Suggestion
 
 _LONGEST_CELLS = 40
 
 
 class Completion(ChoiceList, can_focus=False):
-    """A list of offers. The prompt keeps the focus and moves the choice."""
+    """A list of suggestions. The prompt keeps the focus and moves the choice."""
 
     DEFAULT_CSS = """
     Completion {
@@ -28,22 +28,24 @@ class Completion(ChoiceList, can_focus=False):
     """
 
     def __init__(self, take: Callable[[], None]) -> None:
-        """Remember what takes the chosen offer after a click."""
+        """Remember what takes the chosen suggestion after a click."""
         super().__init__()
         self._take = take
-        self._offers: Sequence[Offer] = ()
+        self._suggestions: Sequence[Suggestion] = ()
 
     @property
-    def chosen(self) -> Offer | None:
-        """The chosen offer; None while the list is closed."""
-        return self._offers[self.cursor or 0] if self._offers else None
+    def chosen(self) -> Suggestion | None:
+        """The chosen suggestion; None while the list is closed."""
+        return self._suggestions[self.cursor or 0] if self._suggestions else None
 
-    def offer(self, offers: Sequence[Offer]) -> None:
-        """Show offers; the first is chosen, unless the same ones are shown already."""
-        self._offers = offers
-        choices = [Choice(words=clip(offer.words, _LONGEST_CELLS), note=offer.note) for offer in offers]
+    def suggest(self, suggestions: Sequence[Suggestion]) -> None:
+        """Show suggestions; the first is chosen, unless the same ones are shown already."""
+        self._suggestions = suggestions
+        choices = [
+            Choice(words=clip(suggestion.words, _LONGEST_CELLS), note=suggestion.note) for suggestion in suggestions
+        ]
         if self._choices != choices:
-            self.display = bool(offers)
+            self.display = bool(suggestions)
             self.styles.height = len(choices)
             self.show(choices, current=0)
             self.scroll_to(y=0, animate=False)
@@ -52,6 +54,6 @@ class Completion(ChoiceList, can_focus=False):
     def on_click(self, event: events.Click) -> None:
         event.stop()
         number = event.y - self.gutter.top + self.top
-        if 0 <= number < len(self._offers):
+        if 0 <= number < len(self._suggestions):
             self.cursor = number
             self._take()

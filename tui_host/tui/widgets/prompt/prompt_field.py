@@ -24,7 +24,7 @@ from tui_host.errors import TuiHostError
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_names import matching, named
 from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, Marks
-from tui_host.tui.widgets.prompt.server_offers import Offer
+from tui_host.tui.widgets.prompt.server_offers import Suggestion
 
 if TYPE_CHECKING:
     from textual.geometry import Region
@@ -139,7 +139,7 @@ class Prompt(KeysInOrder, TextArea):
         self._draft = ""
         self._pasted = ""  # a paste that may name files, until the prompt has changed
         self._reading = 0  # number of files and resources being read
-        self._completion: Completion | None = None  # there once something was offered
+        self._completion: Completion | None = None  # there once something was suggested
 
     # The text.
 
@@ -151,7 +151,7 @@ class Prompt(KeysInOrder, TextArea):
     def put(self, draft: str) -> None:
         """Show a draft in place of the text."""
         self._recalled = len(self._sent)
-        self.offer(())
+        self.suggest(())
         self.load_text(self._from_elsewhere(draft))
         self.move_cursor(self.document.end)
 
@@ -233,7 +233,7 @@ class Prompt(KeysInOrder, TextArea):
         elif self._chosen is not None and event.key == "tab":
             self._take_chosen()
         elif self._chosen is not None and event.key == "escape":
-            self.offer(())
+            self.suggest(())
         elif not self.text and character in self.quick:
             self.post_message(self.QuickPicked(self.quick[character]))
         elif not self.text and character == "?":
@@ -288,7 +288,7 @@ class Prompt(KeysInOrder, TextArea):
         if 0 <= wanted <= draft:
             self._draft = self.text if self._recalled == draft else self._draft
             self._recalled = wanted
-            self.offer(())
+            self.suggest(())
             self.load_text(self._draft if wanted == draft else self._from_elsewhere(self._sent[wanted]))
             row = 0 if step < 0 else self.document.line_count - 1
             self.move_cursor((row, len(self.document[row])))
@@ -332,13 +332,13 @@ class Prompt(KeysInOrder, TextArea):
         else:
             return  # the text stays
         self.remember(self.text.rstrip())
-        self.offer(())
+        self.suggest(())
         self.load_text("")
 
     # What may stand at the caret.
 
     def on_text_area_changed(self) -> None:
-        """Offer what may stand at the caret, and say what is attached."""
+        """Suggestion what may stand at the caret, and say what is attached."""
         text, pasted, self._pasted = self.text, self._pasted, ""
         words: list[str] = []
         if attached := self.attached:
@@ -352,25 +352,25 @@ class Prompt(KeysInOrder, TextArea):
         self.border_subtitle = "  ".join(words)
         is_name = WORD.search(self._before_caret) is not None
         if self._recalled < len(self._sent):
-            self.offer(())
+            self.suggest(())
         elif text.startswith("/") and " " not in text and "\n" not in text and not pasted:
-            self._offer_commands(text[1:])
+            self._suggest_commands(text[1:])
         else:
             if not is_name:
-                self.offer(())
+                self.suggest(())
             if is_name or pasted:  # instead of an older look
                 self.run_worker(self._look(pasted), group="looking for files", exclusive=True)
 
     async def _look(self, pasted: str) -> None:
-        """Offer the files and resources whose names the word before the caret begins, or the files that a paste names."""
+        """Suggestion the files and resources whose names the word before the caret begins, or the files that a paste names."""
         before = self._before_caret
         match = WORD.search(before)
         if match is not None:
             begun = match["quoted"] or match["plain"] or ""
             files = await asyncio.to_thread(matching, begun)
             resources = [] if self._offers is None else self._offers.suggestions(begun)
-            offers = [Offer(f"@{name}", note, partial(self._take_resource, name)) for name, note in resources]
-            offers += [Offer(f"@{name}", note, partial(self._take_file, name)) for name, note in files]
+            suggestions = [Suggestion(f"@{name}", note, partial(self._take_resource, name)) for name, note in resources]
+            suggestions += [Suggestion(f"@{name}", note, partial(self._take_file, name)) for name, note in files]
         else:
             paths = await asyncio.to_thread(named, pasted)
 
@@ -378,10 +378,12 @@ class Prompt(KeysInOrder, TextArea):
                 self._attach_files(paths, pasted)
 
             what = paths[0].rpartition("/")[2] if len(paths) == 1 else f"{len(paths)} files"
-            offer = Offer(f"attach {what}", "tab attaches; enter sends the path as text", attach, by_enter=False)
-            offers = [offer] if paths else []
+            suggestion = Suggestion(
+                f"attach {what}", "tab attaches; enter sends the path as text", attach, by_enter=False
+            )
+            suggestions = [suggestion] if paths else []
         if self._before_caret == before:
-            self.offer(offers)
+            self.suggest(suggestions)
 
     def _take_file(self, name: str, word: str) -> None:
         """Enter a folder, or attach a file."""
@@ -392,18 +394,18 @@ class Prompt(KeysInOrder, TextArea):
             self._attach_files((name,), word)
 
     def _take_resource(self, name: str, word: str) -> None:
-        """Enter a server, or offer the ways to use a resource."""
+        """Enter a server, or suggest the ways to use a resource."""
         server, _, uri = name.partition(":")
         if not uri:
             self._put_for_word(word, f"@{name}")
         elif self._offers is not None:
-            self._offers.with_uri(server, uri, partial(self._offer_ways, self._offers, server))
+            self._offers.with_uri(server, uri, partial(self._suggest_ways, self._offers, server))
 
-    def _offer_ways(self, offers: ServerOffers, server: str, uri: str) -> None:
+    def _suggest_ways(self, offers: ServerOffers, server: str, uri: str) -> None:
         def take(way: str, word: str) -> None:
             self._add_read(offers.use(server, uri, way), word)
 
-        self.offer([Offer(way, note, partial(take, way)) for way, note in offers.ways(server, uri)])
+        self.suggest([Suggestion(way, note, partial(take, way)) for way, note in offers.ways(server, uri)])
 
     def _attach_files(self, paths: Sequence[str], word: str) -> None:
         from tui_host.chat.attachments import read_attached
@@ -448,7 +450,7 @@ class Prompt(KeysInOrder, TextArea):
         if not words and (names := [command for command in commands if command.startswith(name)]):
             if len(names) == 1:
                 return names[0]
-            self._offer_commands(name)
+            self._suggest_commands(name)
             return None
         from difflib import get_close_matches
 
@@ -460,34 +462,37 @@ class Prompt(KeysInOrder, TextArea):
         self.notify(f"{hint} A space before the / sends it as text.", severity="warning", markup=False, timeout=8)
         return None
 
-    def _offer_commands(self, begun: str) -> None:
+    def _suggest_commands(self, begun: str) -> None:
         commands = [command for command in self._commands().items() if command[0].startswith(begun)]
-        self.offer(
-            [Offer(f"/{name}", note, partial(self._write_command, name), by_enter=False) for name, note in commands]
+        self.suggest(
+            [
+                Suggestion(f"/{name}", note, partial(self._write_command, name), by_enter=False)
+                for name, note in commands
+            ]
         )
 
     def _write_command(self, name: str, _word: str) -> None:
         self._put((0, 0), self.document.end, f"/{name}")
 
     @property
-    def _chosen(self) -> Offer | None:
-        """The chosen offer; None while the list is closed."""
+    def _chosen(self) -> Suggestion | None:
+        """The chosen suggestion; None while the list is closed."""
         return None if self._completion is None else self._completion.chosen
 
-    def offer(self, offers: Sequence[Offer]) -> None:
-        """Show offers above the prompt, or hide an empty list."""
+    def suggest(self, suggestions: Sequence[Suggestion]) -> None:
+        """Show suggestions above the prompt, or hide an empty list."""
         if self._completion is None:
-            if not offers or not isinstance(self.parent, Widget):
+            if not suggestions or not isinstance(self.parent, Widget):
                 return
             from tui_host.tui.widgets.prompt.completion import Completion
 
             self._completion = Completion(self._take_chosen)
             self.parent.mount(self._completion, before=self)
-        self._completion.offer(offers)
+        self._completion.suggest(suggestions)
 
     def _take_chosen(self) -> None:
         if (chosen := self._chosen) is not None:
-            self.offer(())
+            self.suggest(())
             self.focus()
             word = WORD.search(self._before_caret)  # it may have grown since the look
             chosen.take("" if word is None else word[0])

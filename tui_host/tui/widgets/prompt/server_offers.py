@@ -24,10 +24,10 @@ LINK, WATCH, UNWATCH = "link", "attach and watch", "watch no more"
 """The ways to use a resource, besides attaching it."""
 
 
-class Offer(NamedTuple):
+class Suggestion(NamedTuple):
     """What can be put at the caret."""
 
-    words: str  # what is offered; foreign text as it came
+    words: str  # what is suggested; foreign text as it came
     note: str
     take: Callable[[str], None]  # puts it in place of the word before the caret, or asks for more
     by_enter: bool = True  # whether enter takes it, as tab and a click do; else enter sends what is written

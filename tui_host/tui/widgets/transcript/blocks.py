@@ -187,7 +187,7 @@ class Blocks:
             elif block.part is None:
                 block.height = self.estimate(block.item)
             elif block.piece is None:
-                block.height = estimate((block.part.source or "")[block.start :], self.width)
+                block.height = estimate((block.part.source or "")[block.start :], self.width) + 1
             else:
                 block.height = estimate(block.piece.source, self.width) + block.piece.gap
         self.blocks[start:end] = blocks
@@ -206,14 +206,12 @@ class Blocks:
         height = self._draw(middle)
         inside = max(0, min(inside, height - 1))
         self.anchor = self.blocks[middle].key, inside
-        covered, place = height - inside, middle + 1
-        while covered < below and place < len(self.blocks) and perf_counter() < until:
-            self._open(place, until)
-            covered, place = covered + self._draw(place), place + 1
-        covered, place = inside, middle - 1
-        while covered < above and place >= 0 and perf_counter() < until:
-            place += self._open(place, until)
-            covered, place = covered + self._draw(place), place - 1
+        for step, wanted, known in ((1, below, height - inside), (-1, above, inside)):
+            covered, place = known, middle + step
+            while covered < wanted and 0 <= place < len(self.blocks) and perf_counter() < until:
+                more = self._open(place, until)
+                place += more if step < 0 else 0  # from the last one upwards
+                covered, place = covered + self._draw(place), place + step
         return perf_counter() < until  # else a part of the last one may have been left out
 
     def hold(self, line: int) -> None:
@@ -314,13 +312,12 @@ class Blocks:
     def letters(self, line: int) -> Sequence[Letters]:
         place, inside = self.find(line)
         block = self.blocks[place]
-        drawn = block.lines[inside] if block.lines is not None and inside < len(block.lines) else None
-        if drawn is None or block.part is None:
-            return (Letters(0, "", block.key, (0,)),)
-        if block.part.source is None and drawn.strip.text.strip():
-            return whole_line(block.key, inside)
-        if drawn.runs:
-            return [Letters(x, text, block.key, range(at, at + len(text) + 1)) for x, at, text in drawn.runs]
+        if block.part is not None and block.lines is not None and inside < len(block.lines):
+            strip, runs = block.lines[inside]
+            if block.part.source is None and strip.text.strip():
+                return whole_line(block.key, inside)
+            if runs:
+                return [Letters(x, text, block.key, range(at, at + len(text) + 1)) for x, at, text in runs]
         return (Letters(0, "", block.key, (END if inside else 0,)),)  # behind the text that stands above, or before it
 
     def copied(self, first: Spot, last: Spot) -> tuple[str, str]:

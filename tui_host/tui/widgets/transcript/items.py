@@ -67,7 +67,7 @@ class Items(Blocks):
         super().__init__()
         self.conversation = conversation
         self.opened: set[int] = set()  # numbers of the items whose details are shown
-        self._mask = mask  # hides what marks stand for a secret
+        self.mask = mask  # hides what marks stand for a secret
 
     def item(self, number: int | None) -> Item | None:
         """Return an item, None where none has the number."""
@@ -76,7 +76,7 @@ class Items(Blocks):
     @override
     def source(self, number: int) -> str:
         """Return an item as text: Markdown, a message, or a call with its result; secrets are masked."""
-        item = without_secrets(self.conversation[number], self._mask)
+        item = without_secrets(self.conversation[number], self.mask)
         match item:
             case UserItem() | AnswerItem():
                 return item.text
@@ -101,9 +101,8 @@ class Items(Blocks):
         """Estimate an item's lines with its gap; of a stored one without reading it."""
         stored = self.conversation.unread(number) if self.conversation else ""
         if stored is not None:
-            # After `{"item":"`, `u` and `a` are questions and answers; about 90 characters stand around their text.
-            length = max(0, len(stored) - 90) if stored[9:10] in {"u", "a"} else 0
-            return 2 + stored.count("\\n") + (length if stored.isascii() else length * 3 // 2) // max(1, self.width)
+            # After `{"item":"`, `u` and `a` are questions and answers; the others have a line or two.
+            return 1 + stored.count("\\n") + estimate(stored, self.width) if stored[9:10] in {"u", "a"} else 3
         item = self.conversation[number]
         return 1 + estimate(item.text if isinstance(item, UserItem | AnswerItem) else "", self.width)
 
@@ -113,7 +112,7 @@ class Items(Blocks):
         items = self.conversation
         if not items or _is_empty(items[number]):
             return ()
-        item, is_open = without_secrets(items[number], self._mask), number in self.opened
+        item, is_open = without_secrets(items[number], self.mask), number in self.opened
         match item:
             case UserItem():
                 bar = Segment("▌", self.inks["accent"])

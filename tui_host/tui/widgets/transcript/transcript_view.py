@@ -17,8 +17,9 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
+from tui_host.tui import clipboard
 from tui_host.tui.markdown.code_blocks import language_of
-from tui_host.tui.markdown.parser import parse_blocks
+from tui_host.tui.markdown.parser import parse
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
 from tui_host.tui.widgets.transcript.items import Items, Rank, numbered
@@ -60,13 +61,6 @@ class Transcript(BlockView[Items]):
 
         call: str
 
-    @dataclass
-    class CopyAsked(Message):
-        """A part of an item is to be copied."""
-
-        what: str
-        text: str
-
     def __init__(
         self,
         conversation: Conversation,
@@ -75,7 +69,6 @@ class Transcript(BlockView[Items]):
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(Items(conversation, mask), id=id)
-        self._mask = mask
         self._revision = 0
         self._new_lines = 0  # that came since the reader left the end
         self._copied_code = (-1, -1)
@@ -87,7 +80,7 @@ class Transcript(BlockView[Items]):
         """Show another conversation from the end."""
         self.unselect()
         self.current = None
-        self.blocks = Items(conversation, self._mask)
+        self.blocks = Items(conversation, self.blocks.mask)
         self.at_tail = True
         self._revision = conversation.revision  # each conversation counts its own changes
         self.take()
@@ -200,8 +193,7 @@ class Transcript(BlockView[Items]):
     @override
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        y = event.y - self.gutter.top + self.top
-        row = self.row(y) if 0 <= y < self.line_count() else None
+        row = self.row(event.y - self.gutter.top + self.top)
         if self.is_dragged or row is None or row.rank < Rank.LINE:
             return
         self.current = row.item
@@ -222,7 +214,7 @@ class Transcript(BlockView[Items]):
         for number in numbers:
             if not isinstance(self.blocks.item(number), AnswerItem):
                 continue
-            tokens = parse_blocks(self.blocks.source(number))
+            tokens = parse(self.blocks.source(number), blocks_only=True)
             codes = [token for token in tokens if token.type in {"fence", "code_block"}]
             if codes:
                 before, place = self._copied_code
@@ -231,7 +223,7 @@ class Transcript(BlockView[Items]):
                 language = line(language_of(codes[place].info), 20)
                 what = f"code {place + 1} of {len(codes)}" if len(codes) > 1 else "code"
                 what += f" ({language})" if language else ""
-                self.post_message(self.CopyAsked(what, codes[place].content.removesuffix("\n")))
+                clipboard.send(self.app, what, codes[place].content.removesuffix("\n"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - of any app
                 return
 
     def action_ask_more(self, of_call: bool) -> None:
