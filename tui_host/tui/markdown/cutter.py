@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from tui_host.tui.markdown.drawing import read_table
 from tui_host.tui.markdown.page import NO_INKS
-from tui_host.tui.markdown.parser import is_tight, parse, top_blocks
-from tui_host.tui.markdown.tables import needs_of, read_table
+from tui_host.tui.markdown.parser import SourcePiece, is_tight, parse, top_blocks
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -21,18 +21,6 @@ LINES = 25
 """Lines of a fence, a text or a list, rows of a table, after which the finished ones become a piece."""
 HEADS = {"fence": 1, "table_open": 2}
 """First lines of a block without which what follows of it is not read as such."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourcePiece:
-    """A block of a source, or a part of a long block, that can be drawn by itself."""
-
-    source: str = ""  # of a fence or a table that goes on with their first lines, which are not drawn again
-    start: int = 0  # where its own lines begin in the whole source
-    gap: bool = True  # whether an empty line comes before it
-    begins: bool = True  # whether it has the first lines of a fence or a table
-    ordinal: int | None = None  # number of the first item of a list that goes on
-    columns: tuple[tuple[int, int], ...] = ()  # the widths that the first rows of a table asked for
 
 
 _NEXT = SourcePiece()
@@ -146,7 +134,7 @@ class Cutter:
             end = starts[last - 1]
         head, shift, begun = text[starts[first] : starts[begin]], self.position - len(self._next.source), self._next
         if is_table and not begun.columns:
-            begun = replace(begun, columns=needs_of(read_table(parse(text[starts[first] : end]), NO_INKS)))
+            begun = replace(begun, columns=read_table(parse(text[starts[first] : end]), NO_INKS).needs)
         # A table's or a fence's first piece begins with its first lines in the source too.
         start = shift + starts[first if begun.begins else begin]
         self._next = replace(begun, source=head, begins=False, gap=False)

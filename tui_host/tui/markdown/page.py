@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
@@ -34,16 +34,8 @@ RULES = {
     "wrong": "color: $text-error; text-style: bold;",
 }
 """What has a colour of its own. Strong, emphasised and struck text differ only in attributes."""
-COMPONENTS = {f"ink--{name}" for name in RULES}
-CSS = "\n".join(f"& > .ink--{name} {{ {rules} }}" for name, rules in RULES.items())
-"""CSS rules for a widget's own style sheet; put them inside the widget's block."""
 PLAIN, STRONG = Style.null(), Style(bold=True)
 NO_INKS: Inks = defaultdict(Style.null)
-
-
-def inks_of(look_of: Callable[[str], Style]) -> Inks:
-    """Return the inks of a widget with `CSS` in its style sheet, by its component styles."""
-    return {name: look_of(f"ink--{name}") for name in RULES}
 
 
 class Run(NamedTuple):
@@ -59,6 +51,11 @@ class DrawnLine(NamedTuple):
 
     strip: Strip
     runs: tuple[Run, ...] = ()
+
+
+def plain(segments: Sequence[Segment]) -> str:
+    """Return segments as text."""
+    return "".join(segment.text for segment in segments)
 
 
 class MarkdownPage:
@@ -110,11 +107,11 @@ class MarkdownPage:
         """Add a text to that of the block, and return its visible lines: wrapped at words, or cut at the width as code is."""
         lines: list[tuple[list[Segment], Run]] = []
         for row in break_lines(segments):
-            plain = "".join(segment.text for segment in row)
-            for start, end in fold(plain, width) if folds else fill(plain, width):
-                lines.append((cut(row, start, end), Run(0, self._place + start, plain[start:end])))
-            self.rows.append(plain)
-            self._place += len(plain) + 1
+            words = plain(row)
+            for start, end in fold(words, width) if folds else fill(words, width):
+                lines.append((cut(row, start, end), Run(0, self._place + start, words[start:end])))
+            self.rows.append(words)
+            self._place += len(words) + 1
         return lines
 
     def text(self, segments: Sequence[Segment], filling: Style | None = None) -> None:

@@ -1,9 +1,10 @@
-"""The Markdown parser, imported late: call `load` in a thread before anything is drawn."""
+"""The Markdown parser, and the pieces of a source. Imported late: call `load` in a thread before anything is drawn."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,18 @@ DEPTH = 40
 """Deepest nesting to parse; deeper text stays as written."""
 _MATH = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?=[^\s$])[^$\n]*?[^\s$\\]\$(?![\d$])", re.DOTALL)
 """Mathematics, which stays as written; prices do not match. Source: Pandoc, tex_math_dollars."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePiece:
+    """A block of a source, or a part of a long block, that can be drawn by itself."""
+
+    source: str = ""  # of a fence or a table that goes on with their first lines, which are not drawn again
+    start: int = 0  # where its own lines begin in the whole source
+    gap: bool = True  # whether an empty line comes before it
+    begins: bool = True  # whether it has the first lines of a fence or a table
+    ordinal: int | None = None  # number of the first item of a list that goes on
+    columns: tuple[tuple[int, int], ...] = ()  # the widths that the first rows of a table asked for
 
 
 @cache

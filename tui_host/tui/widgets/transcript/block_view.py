@@ -10,7 +10,7 @@ from typing import ClassVar, Generic, TypeVar
 from textual.strip import Strip
 from typing_extensions import override
 
-from tui_host.tui.markdown.page import COMPONENTS, CSS, inks_of
+from tui_host.tui.markdown.page import RULES
 from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.transcript.blocks import AT_ONCE, END, BlockRow, Blocks
 
@@ -23,9 +23,9 @@ Shown = TypeVar("Shown", bound=Blocks)
 class BlockView(SelectingView, Generic[Shown]):
     """Draws blocks."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = COMPONENTS
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"ink--{name}" for name in RULES}
     AROUND: ClassVar[int] = 1  # the heights of the screen that are laid out above and below what is seen
-    DEFAULT_CSS = f"BlockView {{ {CSS} }}"
+    DEFAULT_CSS = "\n".join(f"BlockView > .ink--{name} {{ {rules} }}" for name, rules in RULES.items())
 
     def __init__(self, blocks: Shown, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
@@ -42,7 +42,7 @@ class BlockView(SelectingView, Generic[Shown]):
             return
         blocks, height, began = self.blocks, max(1, self.view_height), perf_counter()
         blocks.hold(self.top)
-        look = self.view_width, inks_of(self.look_of)
+        look = self.view_width, {name: self.look_of(f"ink--{name}") for name in RULES}
         if look != (blocks.width, blocks.inks):
             blocks.fit(*look)
         for number in numbers:

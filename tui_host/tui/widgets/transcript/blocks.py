@@ -13,9 +13,10 @@ from typing import NamedTuple
 from rich.segment import Segment
 from rich.style import Style
 
-from tui_host.tui.markdown.cutter import Cutter, SourcePiece
+from tui_host.tui.markdown.cutter import Cutter
 from tui_host.tui.markdown.drawing import draw_piece
 from tui_host.tui.markdown.page import NO_INKS, PLAIN, DrawnLine, Inks, MarkdownPage
+from tui_host.tui.markdown.parser import SourcePiece
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
 KEPT = 2_000
