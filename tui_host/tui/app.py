@@ -491,5 +491,8 @@ class TuiHost(App[int]):
         elif main.source is not None:
             self.push_screen(ValuesScreen(main.source, event.item, main.show_page))
 
+    def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
+        clipboard.send(self, event.what, event.text)
+
     def on_detail_path_asked(self, event: Detail.PathAsked) -> None:
         clipboard.send(self, f"path {line(event.path, 80)}", event.path)

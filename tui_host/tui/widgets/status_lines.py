@@ -188,8 +188,8 @@ def _reason(status: ServerStatus) -> str:
 def _figures(session: Session | None) -> list[str]:
     if session is None or not session.turn:
         return []
+    from tui_host.capture.short_units import short_time
     from tui_host.chat.conversation import NoteItem, SummaryItem
-    from tui_host.tui.widgets.transcript.items import duration
 
     words = [f"turn {session.turn}"]
     # Notes come between turns too: of another model, of a server.
@@ -197,7 +197,7 @@ def _figures(session: Session | None) -> list[str]:
     if isinstance(last, SummaryItem):
         if last.tokens_in is not None:
             words.append(f"{last.tokens_in:,}→{last.tokens_out or 0:,} tok")
-        words.append(duration(last.seconds))
+        words.append(short_time(last.seconds * 1000))
     return words
 
 

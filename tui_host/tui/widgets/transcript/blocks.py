@@ -154,21 +154,17 @@ class Blocks:
 
     def update(self, number: int, until: float) -> None:
         """Take a new item at the end, or a new state of one; of one that was not seen only the estimate."""
-        first, last = self.span(number)
-        if first == last:
-            self._splice(first, last, [Block(number)])
-            self._open(first, until)
-        elif number not in self._parts:
-            self._splice(first, last, [Block(number)])
-        else:
-            before = {part.rank: part for part in self._parts[number]}
-            self._parts[number] = [
-                old if (old := before.get(part.rank)) is not None and old.goes_on(part) else part
-                for part in self.parts(number)
-            ]
-            self._cut(number, until)
-            if bool(before) is not bool(self._parts[number]) and number + 1 in self._parts:
-                self.update(number + 1, until)  # whether there is a gap depends on what stands above
+        if number not in self._parts:
+            self._splice(*self.span(number), [Block(number)])
+            return
+        before = {part.rank: part for part in self._parts[number]}
+        self._parts[number] = [
+            old if (old := before.get(part.rank)) is not None and old.goes_on(part) else part
+            for part in self.parts(number)
+        ]
+        self._cut(number, until)
+        if bool(before) is not bool(self._parts[number]) and number + 1 in self._parts:
+            self.update(number + 1, until)  # whether there is a gap depends on what stands above
 
     def _cut(self, number: int, until: float) -> None:
         """Cut the texts of an item, and put its blocks in the place of those that stood for it."""

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from typing_extensions import override
 
+from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import tool_called, tool_name
 from tui_host.chat.call_arguments import pretty
 from tui_host.chat.conversation import (
@@ -198,7 +199,7 @@ class Items(Blocks):
             with page.inside(Segment(" · ", dim)):
                 page.say(" · ".join(filter(None, (item.what, item.where, item.remedy, key)))[:LONGEST_NOTE], dim)
         else:
-            page.raw([Segment(clip(" ✗ error", page.room), self.inks["wrong"])])
+            page.say(" ✗ error", self.inks["wrong"])
             with page.inside(bar, bar):
                 for words, style in ((item.what, PLAIN), (item.where, dim), (item.remedy, dim), (key, STRONG)):
                     if words:
@@ -236,9 +237,9 @@ def _draw_call(page: MarkdownPage, item: CallItem, *, is_open: bool) -> None:
     first = [Segment(f" {glyph} ", style), Segment(f"{name} ", STRONG), Segment(f"{arguments}  ", page.inks["dim"])]
     page.raw([*first, Segment(tail, style if word else PLAIN)])
     decision, _, by_you = item.words.partition(", by you, after ")
-    times = [f"you {duration(item.waited)}"] if by_you and item.waited else []
+    times = [f"you {short_time(item.waited * 1000)}"] if by_you and item.waited else []
     if item.milliseconds > 0 and item.state in {"done", "failed", "stopped"}:
-        times.append(f"ran {duration(item.milliseconds / 1000)}")
+        times.append(f"ran {short_time(item.milliseconds)}")
     times = " · ".join(times)
     decision = clip(decision if item.waited else item.words, max(8, page.room - 6 - cell_len(times)))
     page_words = item.page and f"page: {item.page} · the server has a page for this tool, which is not shown"
@@ -277,18 +278,9 @@ def _figures(item: SummaryItem) -> str:
         "" if item.tokens_in is None else f"{item.tokens_in:,} in",
         "" if item.tokens_out is None else f"{item.tokens_out:,} out",
         f"{item.calls} call{'s' * (item.calls != 1)}" if item.calls else "",
-        duration(item.seconds),
+        short_time(item.seconds * 1000),
         "" if item.cost is None else f"cost {item.cost:.4g}",
         f"{item.tokens_cached:,} cached" if item.tokens_cached else "",
         f"{item.tokens_thinking:,} thinking" if item.tokens_thinking else "",
     ]
     return f" {' · '.join(filter(None, facts))}"
-
-
-def duration(seconds: float) -> str:
-    """A time for people: «12 ms», «3.6 s», «2 min 5 s»."""
-    if seconds < 1:
-        return f"{round(seconds * 1000)} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    return f"{int(seconds // 60)} min {int(seconds % 60)} s"

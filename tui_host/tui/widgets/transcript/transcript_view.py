@@ -17,7 +17,6 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
-from tui_host.tui import clipboard
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parse
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
@@ -60,6 +59,13 @@ class Transcript(BlockView[Items]):
         """The chain of a call is to be shown."""
 
         call: str
+
+    @dataclass
+    class CopyAsked(Message):
+        """A part of an item is to be copied."""
+
+        what: str
+        text: str
 
     def __init__(
         self,
@@ -223,7 +229,7 @@ class Transcript(BlockView[Items]):
                 language = line(language_of(codes[place].info), 20)
                 what = f"code {place + 1} of {len(codes)}" if len(codes) > 1 else "code"
                 what += f" ({language})" if language else ""
-                clipboard.send(self.app, what, codes[place].content.removesuffix("\n"))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - of any app
+                self.post_message(self.CopyAsked(what, codes[place].content.removesuffix("\n")))
                 return
 
     def action_ask_more(self, of_call: bool) -> None:
