@@ -47,40 +47,38 @@ def _draw_blocks(
     page: MarkdownPage, tokens: Sequence[Token], piece: SourcePiece = _WHOLE, *, tight: bool = False
 ) -> None:
     """Draw blocks; the first may be a part of a long one."""
+    inks = page.inks
     for block in top_blocks(tokens):
-        if block[0] is not tokens[0] and not tight:
-            page.raw()
-        _draw_block(page, block, piece)
-        piece = _WHOLE
-
-
-def _draw_block(page: MarkdownPage, block: Sequence[Token], piece: SourcePiece) -> None:
-    head, inks = block[0], page.inks
-    match head.type:
-        case "heading_open":
-            level = int(head.tag[1:])
-            words = words_of(block[1], inks, inks["heading"] + HEADINGS[level - 1])
-            page.text(words)
-            if level == 1:
-                cells = min(page.room, max(3, cell_len(plain(words))))
-                page.raw([Segment("─" * cells, inks["rule"])])
-        case "paragraph_open":
-            page.text(words_of(block[1], inks))
-        case "bullet_list_open" | "ordered_list_open":
-            _draw_list(page, block, piece.ordinal)
-        case "blockquote_open":
-            edge = Segment("│ ", inks["rule"])
-            with page.inside(edge, edge):
-                _draw_blocks(page, block[1:-1])
-        case "table_open":
-            _draw_table(page, read_table(block, inks), piece)
-        case "fence" | "code_block":
-            if head.content or piece.begins:
-                draw_code(page, head.content.removesuffix("\n"), head.info, label=piece.begins)
-        case "hr":
-            page.raw([Segment("─" * page.room, inks["rule"])])
-        case _:
-            page.say(head.content)
+        head = block[0]
+        if head is not tokens[0]:
+            piece = _WHOLE
+            if not tight:
+                page.raw()
+        match head.type:
+            case "heading_open":
+                level = int(head.tag[1:])
+                words = words_of(block[1], inks, inks["heading"] + HEADINGS[level - 1])
+                page.text(words)
+                if level == 1:
+                    cells = min(page.room, max(3, cell_len(plain(words))))
+                    page.raw([Segment("─" * cells, inks["rule"])])
+            case "paragraph_open":
+                page.text(words_of(block[1], inks))
+            case "bullet_list_open" | "ordered_list_open":
+                _draw_list(page, block, piece.ordinal)
+            case "blockquote_open":
+                edge = Segment("│ ", inks["rule"])
+                with page.inside(edge, edge):
+                    _draw_blocks(page, block[1:-1])
+            case "table_open":
+                _draw_table(page, read_table(block, inks), piece)
+            case "fence" | "code_block":
+                if head.content or piece.begins:
+                    draw_code(page, head.content.removesuffix("\n"), head.info, label=piece.begins)
+            case "hr":
+                page.raw([Segment("─" * page.room, inks["rule"])])
+            case _:
+                page.say(head.content)
 
 
 def _draw_list(page: MarkdownPage, block: Sequence[Token], ordinal: int | None) -> None:

@@ -238,7 +238,7 @@ class Prompt(KeysInOrder, TextArea):
             self.post_message(self.QuickPicked(self.quick[character]))
         elif not self.text and character == "?":
             self.post_message(self.Command("help"))
-        else:
+        elif event.key not in {"up", "down"} or not self._moves(-1 if event.key == "up" else 1):
             return
         event.stop()
         event.prevent_default()
@@ -266,23 +266,13 @@ class Prompt(KeysInOrder, TextArea):
             else:
                 self._put((row, mark.start()), (row, mark.end()), text)
 
-    @override
-    def action_cursor_up(self, select: bool = False) -> None:
-        if not self._moves(-1, select):
-            super().action_cursor_up(select)
-
-    @override
-    def action_cursor_down(self, select: bool = False) -> None:
-        if not self._moves(1, select):
-            super().action_cursor_down(select)
-
-    def _moves(self, step: int, is_selecting: bool) -> bool:
+    def _moves(self, step: int) -> bool:
         """Move in the list, or from the first line to earlier texts and from the last line back; False to move the caret."""
         if self._completion is not None and self._completion.chosen is not None:
             self._completion.action_line(step)
             return True
         row, edge = self.wrapped_document.location_to_offset(self.cursor_location).y, self.wrapped_document.height - 1
-        if is_selecting or row != (0 if step < 0 else edge):
+        if row != (0 if step < 0 else edge):
             return False
         wanted, draft = self._recalled + step, len(self._sent)
         if 0 <= wanted <= draft:
@@ -338,7 +328,7 @@ class Prompt(KeysInOrder, TextArea):
     # What may stand at the caret.
 
     def on_text_area_changed(self) -> None:
-        """Suggestion what may stand at the caret, and say what is attached."""
+        """Suggest what may stand at the caret, and say what is attached."""
         text, pasted, self._pasted = self.text, self._pasted, ""
         words: list[str] = []
         if attached := self.attached:
@@ -362,50 +352,44 @@ class Prompt(KeysInOrder, TextArea):
                 self.run_worker(self._look(pasted), group="looking for files", exclusive=True)
 
     async def _look(self, pasted: str) -> None:
-        """Suggestion the files and resources whose names the word before the caret begins, or the files that a paste names."""
+        """Suggest the files and resources whose names the word before the caret begins, or the files that a paste names."""
         before = self._before_caret
-        match = WORD.search(before)
-        if match is not None:
+        suggestions: list[Suggestion] = []
+        if (match := WORD.search(before)) is not None:
             begun = match["quoted"] or match["plain"] or ""
             files = await asyncio.to_thread(matching, begun)
-            resources = [] if self._offers is None else self._offers.suggestions(begun)
-            suggestions = [Suggestion(f"@{name}", note, partial(self._take_resource, name)) for name, note in resources]
-            suggestions += [Suggestion(f"@{name}", note, partial(self._take_file, name)) for name, note in files]
-        else:
-            paths = await asyncio.to_thread(named, pasted)
+            for name, note in () if self._offers is None else self._offers.suggestions(begun):
+                is_server = name.partition(":")[2] == ""
+                take = f"@{name}" if is_server else partial(self._suggest_ways, name)
+                suggestions.append(Suggestion(f"@{name}", note, take))
+            for name, note in files:
+                quote = '"' * any(letter.isspace() for letter in name)
+                take = f"@{quote}{name}" if name.endswith("/") else partial(self._attach_files, (name,))
+                suggestions.append(Suggestion(f"@{name}", note, take))
+        elif paths := await asyncio.to_thread(named, pasted):
 
             def attach(_word: str) -> None:
                 self._attach_files(paths, pasted)
 
             what = paths[0].rpartition("/")[2] if len(paths) == 1 else f"{len(paths)} files"
-            suggestion = Suggestion(
-                f"attach {what}", "tab attaches; enter sends the path as text", attach, by_enter=False
-            )
-            suggestions = [suggestion] if paths else []
+            note = "tab attaches; enter sends the path as text"
+            suggestions.append(Suggestion(f"attach {what}", note, attach, by_enter=False))
         if self._before_caret == before:
             self.suggest(suggestions)
 
-    def _take_file(self, name: str, word: str) -> None:
-        """Enter a folder, or attach a file."""
-        if name.endswith("/"):
-            quote = '"' * any(letter.isspace() for letter in name)
-            self._put_for_word(word, f"@{quote}{name}")
-        else:
-            self._attach_files((name,), word)
-
-    def _take_resource(self, name: str, word: str) -> None:
-        """Enter a server, or suggest the ways to use a resource."""
+    def _suggest_ways(self, name: str, _word: str) -> None:
+        """Suggest the ways to use a resource, of a template once its values are filled in."""
         server, _, uri = name.partition(":")
-        if not uri:
-            self._put_for_word(word, f"@{name}")
-        elif self._offers is not None:
-            self._offers.with_uri(server, uri, partial(self._suggest_ways, self._offers, server))
+        if (offers := self._offers) is None:
+            return
 
-    def _suggest_ways(self, offers: ServerOffers, server: str, uri: str) -> None:
-        def take(way: str, word: str) -> None:
-            self._add_read(offers.use(server, uri, way), word)
+        def suggest(uri: str) -> None:
+            def take(way: str, word: str) -> None:
+                self._add_read(offers.use(server, uri, way), word)
 
-        self.suggest([Suggestion(way, note, partial(take, way)) for way, note in offers.ways(server, uri)])
+            self.suggest([Suggestion(way, note, partial(take, way)) for way, note in offers.ways(server, uri)])
+
+        offers.with_uri(server, uri, suggest)
 
     def _attach_files(self, paths: Sequence[str], word: str) -> None:
         from tui_host.chat.attachments import read_attached
@@ -464,15 +448,7 @@ class Prompt(KeysInOrder, TextArea):
 
     def _suggest_commands(self, begun: str) -> None:
         commands = [command for command in self._commands().items() if command[0].startswith(begun)]
-        self.suggest(
-            [
-                Suggestion(f"/{name}", note, partial(self._write_command, name), by_enter=False)
-                for name, note in commands
-            ]
-        )
-
-    def _write_command(self, name: str, _word: str) -> None:
-        self._put((0, 0), self.document.end, f"/{name}")
+        self.suggest([Suggestion(f"/{name}", note, f"/{name}", by_enter=False) for name, note in commands])
 
     @property
     def _chosen(self) -> Suggestion | None:
@@ -491,8 +467,14 @@ class Prompt(KeysInOrder, TextArea):
         self._completion.suggest(suggestions)
 
     def _take_chosen(self) -> None:
-        if (chosen := self._chosen) is not None:
-            self.suggest(())
-            self.focus()
-            word = WORD.search(self._before_caret)  # it may have grown since the look
-            chosen.take("" if word is None else word[0])
+        if (chosen := self._chosen) is None:
+            return
+        self.suggest(())
+        self.focus()
+        before = self._before_caret
+        match = WORD.search(before)  # the word may have grown since the look
+        word = before * before.startswith("/") if match is None else match[0]
+        if isinstance(chosen.take, str):
+            self._put_for_word(word, chosen.take)
+        else:
+            chosen.take(word)

@@ -29,7 +29,7 @@ class Suggestion(NamedTuple):
 
     words: str  # what is suggested; foreign text as it came
     note: str
-    take: Callable[[str], None]  # puts it in place of the word before the caret, or asks for more
+    take: str | Callable[[str], None]  # what replaces the word before the caret, or what is done with that word
     by_enter: bool = True  # whether enter takes it, as tab and a click do; else enter sends what is written
 
 
