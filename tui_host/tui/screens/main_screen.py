@@ -215,6 +215,8 @@ class MainScreen(Covered, Screen[None]):
 
     def look(self) -> None:
         """Show what has changed; paints only changes."""
+        from tui_host.tui.widgets.transcript.items import numbered
+
         transcript, inspector, overlay = self._transcript, self._inspector, self._overlay
         if transcript is None or inspector is None or overlay is None or not self.is_mounted:
             return
@@ -237,10 +239,12 @@ class MainScreen(Covered, Screen[None]):
         empty = self.query_one(EmptyChat)
         empty.display = not len(session.conversation)
         empty.show(self._empty)
-        transcript.asked = dict(self._empty.questions) if empty.display else {}
+        quick = numbered(session.conversation.proposed())
         if session.step_limit is not None:
-            transcript.asked = status.limit_answers(session.step_limit)
-        self._prompt.quick = transcript.quick
+            quick = status.limit_answers(session.step_limit)
+        elif empty.display:
+            quick = dict(self._empty.questions)
+        transcript.quick = self._prompt.quick = quick
         self._prompt.placeholder = Content(self._invitation())
         overlay.show(session)
         overlay.reserve_space(transcript)

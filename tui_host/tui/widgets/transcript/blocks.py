@@ -27,8 +27,6 @@ AT_ONCE = 0.008
 """Seconds of the screen's thread in which texts are cut; what is left comes later."""
 PATIENCE = 2.0
 """Seconds that may be spent on reading a text to its end when it is copied."""
-_FURTHER = 1_000
-"""Blocks whose first lines are counted at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -275,8 +273,8 @@ class Blocks:
 
     def find(self, line: int) -> tuple[int, int]:
         """Return the block at a line, and the line inside the block. Beyond the end, count from the last block."""
-        while self._starts[-1] <= line and len(self._starts) <= len(self.blocks):
-            self.start(min(len(self.blocks), len(self._starts) + _FURTHER))
+        if self._starts[-1] <= line:
+            self.start(len(self.blocks))
         line = max(0, line)
         place = max(0, min(bisect_right(self._starts, line), len(self.blocks)) - 1)
         return place, line - self._starts[place]

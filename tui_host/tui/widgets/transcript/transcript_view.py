@@ -21,15 +21,11 @@ from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parse
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
-from tui_host.tui.widgets.transcript.items import Items, Rank, numbered
+from tui_host.tui.widgets.transcript.items import Items, Rank
 
 
 class Transcript(BlockView[Items]):
-    """The items of a conversation.
-
-    Attributes:
-        asked: Answers by key to what the host asks at the moment, in place of other texts that one key sends.
-    """
+    """The items of a conversation."""
 
     FOLLOWS = True
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -78,7 +74,7 @@ class Transcript(BlockView[Items]):
         self._revision = 0
         self._new_lines = 0  # that came since the reader left the end
         self._copied_code = (-1, -1)
-        self.asked: Mapping[str, str] = {}
+        self.quick: Mapping[str, str] = {}  # texts that one key sends
 
     # What the app calls.
 
@@ -113,12 +109,6 @@ class Transcript(BlockView[Items]):
         """The lines below the screen that came since the reader left the end."""
         below = self.blocks.height - self.top - self.view_height
         return 0 if self.at_tail else max(0, min(self._new_lines, below))
-
-    @property
-    def quick(self) -> Mapping[str, str]:
-        """Texts sent by one key: answers to the host or to the model."""
-        conversation = self.blocks.conversation
-        return self.asked or (numbered(conversation.proposed()) if conversation else {})
 
     # What the bases ask.
 
