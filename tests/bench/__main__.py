@@ -7,12 +7,24 @@ import os
 import sys
 from collections.abc import Mapping
 
-from tests.bench import details, living, model_streams, recorded, recording, screens, taps, tool_calls
+from tests.bench import (
+    details,
+    living,
+    model_streams,
+    opening,
+    recorded,
+    recording,
+    screens,
+    taps,
+    taps_http,
+    tool_calls,
+)
 from tests.bench.measure import Bench, Table, machine, say
 
 BENCHES: Mapping[str, Bench] = {
     "start": screens.start,
     "memory": screens.memory,
+    "catalogs": screens.catalogs,
     "idle": living.idle,
     "busy": living.busy,
     "streaming": living.streaming,
@@ -24,7 +36,9 @@ BENCHES: Mapping[str, Bench] = {
     "finding": recorded.finding,
     "pages": recorded.pages,
     "bodies": details.bodies,
+    "taps-http": taps_http.run,
     "taps-stdio": taps.stdio,
+    "opening": opening.run,
 }
 
 

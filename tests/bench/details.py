@@ -83,10 +83,9 @@ class Reading(App[None]):
     def on_mount(self) -> None:
         self.set_interval(1 / 60, self.detail.sync)
 
-
-def shows(app: App[None], words: str) -> bool:
-    strips = app.screen._compositor.render_strips(app.size)  # pyright: ignore[reportPrivateUsage] - no public way
-    return any(words in strip.text for strip in strips)
+    def shows(self, words: str) -> bool:
+        strips = self.screen._compositor.render_strips(self.size)  # pyright: ignore[reportPrivateUsage] - no public way
+        return any(words in "".join(segment.text for segment in strip) for strip in strips)
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -108,7 +107,7 @@ async def opened(wires: Wires, row: Row, tab: str, words: str) -> Opened:
         async with stalls(time.perf_counter) as late, stalls(time.thread_time) as busy:
             began = time.perf_counter()
             detail.choose(tab)
-            await until(lambda: shows(app, words))
+            await until(lambda: app.shows(words))
             first = time.perf_counter() - began
             for _ in range(SCROLLED):  # while the rest is made
                 detail.view.action_page(1)

@@ -20,7 +20,7 @@ from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownStream
 from typing_extensions import override
 
-from tests.bench.details import shows, stalls
+from tests.bench.details import stalls
 from tests.bench.measure import HERE, Table, at_least, at_most, percentile
 from tests.bench.model_streams import server_of_streams
 from tests.bench.screens import BARE, PLACEHOLDER, READY, sessions_in
@@ -61,7 +61,7 @@ api_key = "none"
 base_url = "http://127.0.0.1:{port}/{count}@{tokens}/openai"
 [servers.busy]
 command = {python}
-args = ["-I", "-S", {peer}, "mcp", "{frames}"]
+args = ["-I", "-S", {peer}, "mcp", "0", "{frames}"]
 """
 
 
@@ -84,7 +84,7 @@ def busy(table: Table) -> None:
                 program.painted_at(PLACEHOLDER, "busy")
                 program.watch(2.0)  # the server writes on: nothing settles
                 program.type("go\r")
-                program.painted_at("中文", seconds=20)
+                program.painted_at("xwords", seconds=20)
                 program.watch(2.0)
                 began, before = time.perf_counter(), program.cpu_seconds()
                 times = list(_typed(program, LETTERS[:keys]))
@@ -188,9 +188,14 @@ async def streamed(subject: Ours | Stock, tokens: Sequence[str]) -> Streamed:
                 if time.perf_counter() - began > LIMIT_SECONDS:
                     break
             await subject.take(END)
-            while not shows(subject, "THE-END"):
+            while not _shows(subject, "THE-END"):
                 await asyncio.sleep(0.01)
         return Streamed(time.perf_counter() - began, taken, max(late))
+
+
+def _shows(subject: App[None], words: str) -> bool:
+    strips = subject.screen._compositor.render_strips(subject.size)  # pyright: ignore[reportPrivateUsage] - no public way
+    return any(words in strip.text for strip in strips)
 
 
 def streaming(table: Table) -> None:

@@ -1,9 +1,11 @@
-"""Answers of models over a real socket: captured, decoded and folded to a message, against bare bytes."""
+"""Answers of models over a real socket: captured, decoded and folded to a message, against bare bytes and a vendor's client."""
 
 from __future__ import annotations
 
 import gc
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,9 +19,8 @@ from pathlib import Path
 import anyio
 import httpx
 
-from tests.bench.measure import Goal, Table, at_least, at_most
-from tests.kit.bodies import DIALECTS as FORMS
-from tests.system.terminal import ROOT
+from tests.bench.measure import HERE, Goal, Table, at_least, at_most, say
+from tests.bench.peer import DIALECTS, SIZE
 from tui_host.capture.record import Place
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact.redaction import Redactor
@@ -32,7 +33,7 @@ from tui_host.settings.schema import Provider, Template
 PLACE = Place(session="20261121-134501-x7k2q", turn=1, step=1)
 QUESTION = Message(role="user", parts=(Text(text="hello"),))
 KEY = "sk-1234567890abcdef"
-DIALECTS = [name for name in FORMS if name != "gemini-cli"]  # which streams as gemini does
+OPENAI = "openai==3.52.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,40 @@ async def bare(port: int, dialect: str, count: int) -> Took:
 
 @contextmanager
 def server_of_streams() -> Generator[int]:
-    command = [sys.executable, "-m", "tests.bench.peer", "streams"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+    command = [sys.executable, "-I", str(HERE / "peer.py"), "streams"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         try:
             yield int(process.stdout.readline())
         finally:
             process.kill()
+
+
+@contextmanager
+def vendors_client() -> Generator[Callable[[int, str, int], Took] | None]:
+    if shutil.which("uv") is None:
+        yield None
+        return
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    command = ["uv", "run", "--quiet", "--no-project", "--python", version, "--with", OPENAI]
+    command += ["python", str(HERE / "openai_reader.py")]
+    environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        told, asked = process.stdout, process.stdin
+
+        def read(port: int, dialect: str, count: int) -> Took:
+            asked.write(f"{address(port, dialect, count)}\n")
+            asked.flush()
+            wall, cpu, _ = told.readline().split()
+            return Took(float(wall) / count, float(cpu) / count)
+
+        yield read if told.readline() else None
+        process.kill()
 
 
 def compare(table: Table, what: str, ours: Callable[[], Took], theirs: Callable[[], Took], goal: Goal) -> None:
@@ -135,6 +163,12 @@ def rates(table: Table, port: int, folder: Path) -> None:
     for dialect in DIALECTS:
         what = f"{dialect}, {count:,} events, against a splitter and json.loads"
         compare(table, what, ours(dialect), lambda name=dialect: anyio.run(bare, port, name, count), at_least(0.75))
+    with vendors_client() as vendor:
+        if vendor is None:
+            say(f"  ({OPENAI} cannot be had here, so nothing is measured against it)")
+        else:
+            what = f"openai, {count:,} events, against the vendor's {OPENAI}"
+            compare(table, what, ours("openai"), lambda: vendor(port, "openai", count), at_least(6))
     reading.close()
 
 
@@ -157,7 +191,7 @@ def held(port: int, folder: Path, dialect: str, count: int) -> int:
 
 
 def run(table: Table) -> None:
-    table.heading("model-streams", "events of a few words over a socket, recorded on the disk, folded to a message")
+    table.heading("model-streams", f"events of {SIZE} bytes over a socket, recorded on the disk, folded to a message")
     many = 10_000 if table.is_quick else 100_000
     with tempfile.TemporaryDirectory() as name, server_of_streams() as port:
         rates(table, port, Path(name))

@@ -1,8 +1,9 @@
-"""What benches speak to, in a process of its own.
+"""What benches speak to, in a process of its own and of the standard library alone, so that it is fast and nobody's import is measured.
 
-- `-m tests.bench.peer streams` prints its port and answers `/COUNT/DIALECT/…` as a vendor does, with so many events of text, each a
-  chunk; `/COUNT@RATE/DIALECT/…` sends so many a second
-- `peer.py mcp [RATE]`, of the standard library alone, is an MCP server over stdio that answers at once, and logs so many lines a second
+- `peer.py streams` prints its port and answers `/COUNT/DIALECT/…` as a vendor does, with so many events of 175 bytes, each a chunk;
+  `/COUNT@RATE/DIALECT/…` sends so many a second
+- `peer.py mcp [SECONDS [RATE]]` is an MCP server over stdio that answers at once, once so many seconds have passed, as servers that
+  import much do; it logs so many lines a second
 """
 
 from __future__ import annotations
@@ -15,20 +16,80 @@ import time
 from functools import lru_cache
 from typing import BinaryIO
 
-PIECE = 24
-"""Characters of an event."""
+SIZE = 175
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ntransfer-encoding: chunked\r\n\r\n"
-WORDS = "some words of an answer in 中文 and `code`,\n"
+WORDS = ("some ", "words ", "of an ", "answer ", "in 中文 ", "and `code`,\\n")
+EVENTS = {
+    "openai": (
+        "",
+        (
+            'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"gpt-5",'
+            '"choices":[{"index":0,"delta":{"content":"WORDS"},"finish_reason":null}]}\n\n'
+        ),
+        'data: {"id":"1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+    ),
+    "openai-responses": (
+        (
+            'event: response.output_item.added\ndata: {"type":"response.output_item.added","output_index":0,'
+            '"item":{"id":"msg_1","type":"message","role":"assistant","content":[]}}\n\n'
+        ),
+        (
+            'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"msg_1",'
+            '"output_index":0,"content_index":0,"delta":"WORDS","sequence_number":7}\n\n'
+        ),
+        (
+            'event: response.completed\ndata: {"type":"response.completed",'
+            '"response":{"id":"r","status":"completed","output":[]}}\n\n'
+        ),
+    ),
+    "anthropic": (
+        (
+            'event: message_start\ndata: {"type":"message_start","message":{"id":"m","type":"message",'
+            '"role":"assistant","content":[],"model":"m"}}\n\nevent: content_block_start\n'
+            'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
+        ),
+        (
+            'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,'
+            '"delta":{"type":"text_delta","text":"WORDS"}}\n\n'
+        ),
+        (
+            'event: content_block_stop\ndata: {"type":"content_block_stop","index":0}\n\nevent: message_delta\n'
+            'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n'
+            'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+        ),
+    ),
+    "gemini": (
+        "",
+        (
+            'data: {"candidates":[{"content":{"parts":[{"text":"WORDS"}],"role":"model"},"index":0}],'
+            '"modelVersion":"gemini-3-pro","responseId":"r1"}\n\n'
+        ),
+        'data: {"candidates":[{"content":{"parts":[],"role":"model"},"finishReason":"STOP"}]}\n\n',
+    ),
+    "ollama": (
+        "",
+        (
+            '{"model":"qwen3:8b","created_at":"2026-01-01T00:00:00.123456789Z",'
+            '"message":{"role":"assistant","content":"WORDS"},"done":false}\n'
+        ),
+        '{"model":"m","message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}\n',
+    ),
+}
+"""By the dialect: what begins an answer, an event of it, and what ends it."""
+DIALECTS = tuple(EVENTS)
 
 
 @lru_cache(maxsize=2)
 def pieces(dialect: str, count: int) -> list[bytes]:
-    """The chunks of a whole answer with so many pieces of text, each framed as HTTP wants it."""
-    from tests.kit import bodies
-
-    text = (WORDS * count)[: count * PIECE]
-    events = bodies.DIALECTS[dialect].events(bodies.Answer(text), PIECE)
-    return [b"%x\r\n%b\r\n" % (len(event), event) for event in events]
+    """The chunks of a whole answer, each framed as HTTP wants it; an event has exactly the size: what it lacks is said."""
+    before, event, after = EVENTS[dialect]
+    events = [event.replace("WORDS", words).encode() for words in WORDS]
+    events = [
+        event.replace("WORDS", words + "x" * (SIZE - len(short))).encode()
+        for words, short in zip(WORDS, events, strict=True)
+    ]
+    body = [before.encode(), *(events[number % len(events)] for number in range(count)), after.encode()]
+    return [b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in body if chunk]
 
 
 def requested(reader: BinaryIO) -> str | None:
@@ -105,7 +166,8 @@ def log(rate: int) -> None:
         write({"method": "notifications/message", "params": {"level": "info", "data": data}})
 
 
-def serve_mcp(rate: int) -> None:
+def serve_mcp(seconds: float, rate: int) -> None:
+    time.sleep(seconds)
     for line in sys.stdin.buffer:
         message = json.loads(line)
         if rate and message.get("method") == "tools/list":
@@ -125,6 +187,7 @@ def serve_mcp(rate: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "mcp":
-        serve_mcp(int(sys.argv[2]) if sys.argv[2:] else 0)
+        seconds, rate = [*sys.argv[2:], "0", "0"][:2]
+        serve_mcp(float(seconds), int(rate))
     else:
         serve_streams()

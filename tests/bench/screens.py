@@ -1,17 +1,20 @@
-"""The app on a pseudo-terminal: its start and its memory against a bare Textual app."""
+"""The app on a pseudo-terminal: its start and its memory against a bare Textual app, and the servers screen under load."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench.measure import HERE, QUICK_SERVER, Table, at_most
-from tests.bench.terminal import app, running
+from tests.bench.measure import HERE, QUICK_SERVER, Goal, Table, at_least, at_most, percentile
+from tests.bench.terminal import OnPty, app, running
+from tests.kit.mcp_server import mcp_server, tool
 from tui_host.capture.session_summary import session_id
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, UserItem
@@ -26,7 +29,7 @@ BARE = (sys.executable, str(HERE / "bare_app.py"))
 PLACEHOLDER = "sk anything"  # the cursor may stand on its first letter
 READY = "● orders"
 """What the header says of the last of the bundled servers once it is connected: the SDK is loaded then."""
-KEY = "§"
+KEY, F3, ESCAPE, END, HOME, BACKSPACE = "§", "\x1bOR", "\x1b", "\x1b[F", "\x1b[H", "\x7f"
 ANSWER = "The **{turn}th** answer says what was asked for, with `code` and a list:\n\n- first,\n- second, 中文.\n\nIt ends.\n"
 
 
@@ -89,7 +92,7 @@ def start(table: Table) -> None:
 
 
 def memory(table: Table) -> None:
-    ours, theirs = list[float](), list[float]()
+    ours, theirs, trees, bares = list[float](), list[float](), list[float](), list[float]()
     with tempfile.TemporaryDirectory() as name:
         for _ in range(1 if table.is_quick else 3):
             with running(BARE, Path(name)) as bare, running(app(Path(name)), Path(name)) as program:
@@ -99,5 +102,86 @@ def memory(table: Table) -> None:
                 bare.settle(0.2)
                 ours.append(program.memory_bytes())
                 theirs.append(bare.memory_bytes())
+                trees.append(program.tree_bytes())
+                bares.append(bare.tree_bytes())
     table.heading("memory", "idle, three bundled servers, SDK loaded, resident")
     table.ratio("the app's own process", ours, theirs, at_most(2.3), unit="B")
+    table.ratio("with its processes, the servers among them (proportional)", trees, bares, unit="B")
+
+
+ANNOUNCED = 10_000
+SCHEMA = {"type": "object", "properties": {f"argument_{place}": {"type": "string"} for place in "abcdef"}}
+DESCRIPTION = "Does what this tool does, and says so in a sentence of usual length."
+TOOLS = [tool(f"tool_{number:03}", description=DESCRIPTION, inputSchema=SCHEMA) for number in range(500)]
+_RECEIVED = re.compile(r"out, ([\d,]+) in")
+
+
+def many_tools(folder: Path, *, is_loud: bool) -> str:
+    """A server's table in a configuration; a loud one writes all its notifications soon after its tools were listed."""
+    updated = {"notify": "notifications/resources/updated", "params": {"uri": "x://1"}}
+    news = [{"wait": 2}, *[{"log": "line"}, updated] * (ANNOUNCED // 2)]
+    listed: list[object] = [{"result": {"tools": TOOLS}}, *[{"background": news}] * is_loud]
+    file = folder / f"many-{is_loud}.json"
+    file.write_text(json.dumps({"name": "many", "tools": TOOLS, "on": {"tools/list": listed}}))
+    return mcp_server({"file": file}).table("many")
+
+
+@contextmanager
+def servers_screen(folder: Path, *, is_loud: bool) -> Generator[OnPty]:
+    """The app with the filter of the server's tools open."""
+    with running(app(folder, many_tools(folder, is_loud=is_loud)), folder) as program:
+        program.painted_at(PLACEHOLDER, "many")
+        program.watch(0.5)
+        program.type(F3)
+        program.painted_at(f"{len(TOOLS)} tools", f"tools ({len(TOOLS)})")
+        program.type("/")
+        program.watch(0.3)
+        yield program
+
+
+def filtered(program: OnPty, rounds: int) -> list[float]:
+    times: list[float] = []
+    for number in range(rounds):
+        first, second = str(number % 5), str((number * 3 + 1) % 10)
+        for key, words in ((first, first), (second, first + second)):
+            count = sum(words in str(each["name"]) for each in TOOLS)
+            program.type(key)
+            times.append(program.painted_at(f"({count} of {len(TOOLS)})", seconds=30) - program.typed)
+            program.watch(0.05)
+        for _ in range(2):
+            program.type(BACKSPACE)
+            program.watch(0.1)
+    return times
+
+
+def received(program: OnPty) -> int:
+    """How many messages of the server the screen says to have come, once all have; as far as a minute goes."""
+    end, most = time.monotonic() + 60, 0
+    while most < ANNOUNCED and time.monotonic() < end:
+        program.watch(0.2)
+        most = max([most, *(int(count.replace(",", "")) for count in _RECEIVED.findall(program.painted))])
+    return most
+
+
+def catalogs(table: Table) -> None:
+    rounds = 5 if table.is_quick else 20
+    table.heading("catalogs", f"{len(TOOLS)} tools in f3, and {ANNOUNCED:,} notifications at once")
+    with tempfile.TemporaryDirectory() as name:
+        with servers_screen(Path(name), is_loud=False) as program:
+            program.watch(1.0)
+            times = filtered(program, rounds)
+            told_keys(table, "from a key to the filtered list: 95 %", times, percentile(times, 0.95), at_most(0.050))
+        with servers_screen(Path(name), is_loud=True) as program:
+            times = filtered(program, 8)
+            told_keys(table, "the slowest key while they come", times, max(times), at_most(0.100))
+            program.type(ESCAPE)
+            program.settle(0.3)
+            program.type(END)
+            program.settle(0.3)
+            program.type(HOME)  # where the frames are counted
+            table.figure("messages counted", received(program), "", at_least(ANNOUNCED))
+
+
+def told_keys(table: Table, what: str, times: Sequence[float], figure: float, goal: Goal) -> None:
+    note = f"median {percentile(times, 0.5) * 1e3:.0f} ms, worst {max(times) * 1e3:.0f}"
+    table.figure(what, figure, "s", goal, note=note)

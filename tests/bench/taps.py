@@ -28,6 +28,7 @@ pump(child.stdout.fileno(), 1)
 os._exit(child.wait())
 """
 MESSAGE = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}\n'
+LARGE = b'{"jsonrpc":"2.0","id":1,"result":{"text":"' + b"lorem ipsum " * 80_000 + b'"}}\n'
 
 
 @contextmanager
@@ -36,14 +37,14 @@ def talk(*command: str) -> Generator[subprocess.Popen[bytes]]:
         yield process
 
 
-def trip(process: subprocess.Popen[bytes]) -> float:
-    """Seconds from a message to its whole answer."""
+def trip(process: subprocess.Popen[bytes], message: bytes) -> float:
+    """Seconds from a message to its whole answer, which flows back while the message is written."""
     assert process.stdin is not None
     assert process.stdout is not None
     began = time.perf_counter()
-    os.write(process.stdin.fileno(), MESSAGE)
-    left = len(MESSAGE)
+    rest, left = memoryview(message), len(message)
     while left:
+        rest = rest[os.write(process.stdin.fileno(), rest[:4096]) :] if rest else rest
         left -= len(os.read(process.stdout.fileno(), left))
     return time.perf_counter() - began
 
@@ -52,7 +53,7 @@ def first_answer(command: Sequence[str]) -> float:
     """Seconds from the start to the first answer."""
     began = time.perf_counter()
     with talk(*command) as process:
-        trip(process)
+        trip(process, MESSAGE)
         return time.perf_counter() - began
 
 
@@ -67,9 +68,14 @@ def stdio(table: Table) -> None:
         table.figure("start to the first answer, more than the smallest", more, "s", at_most(0.03))
         own, base = (stack.enter_context(talk(*command)) for command in (ours, smallest))
         for process in (own, base):
-            trip(process)
+            trip(process, MESSAGE)
         time.sleep(1)  # the recorder has started
-        pairs = [(trip(own), trip(base)) for _ in range(rounds * 100)]
-        for name, share, goal in (("median", 0.5, at_most(1.15)), ("99 %", 0.99, None)):
-            tapped, relayed = (percentile(found, share) for found in zip(*pairs, strict=True))
-            table.ratio(f"a round trip, {name}", [tapped], [relayed], goal)
+        for what, message, count, goal in (
+            ("a round trip", MESSAGE, 100, at_most(1.15)),
+            ("a megabyte there and back", LARGE, 1, None),
+        ):
+            pairs = [(trip(own, message), trip(base, message)) for _ in range(rounds * count)]
+            for share in (0.5, 0.99):
+                tapped, relayed = (percentile(found, share) for found in zip(*pairs, strict=True))
+                title = f"{what}, {'median' if share == 0.5 else '99 %'}"
+                table.ratio(title, [tapped], [relayed], goal if share == 0.5 else None)

@@ -68,9 +68,15 @@ class OnPty(Terminal):
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def memory_bytes(self) -> int:
-        """The memory that is resident."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) << 10
+        return _kernels_bytes(self.process.pid, "status", "VmRSS:")
+
+    def tree_bytes(self) -> int:
+        return sum(_kernels_bytes(pid, "smaps_rollup", "Pss:") for pid in (self.process.pid, *self.family.look()))
+
+
+def _kernels_bytes(pid: int, file: str, name: str) -> int:
+    lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) << 10
 
 
 @contextmanager

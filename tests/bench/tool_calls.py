@@ -1,4 +1,4 @@
-"""Tool calls through the host's connection, everything recorded, against the SDK's bare client."""
+"""Tool calls through the host's connection, everything recorded, against the SDK's bare client; servers connected together."""
 
 from __future__ import annotations
 
@@ -83,6 +83,21 @@ async def calls(table: Table) -> None:
     table.ratio(what, [each[0] for each in own], [each[0] for each in sdk], at_least(7), swapped=True)
 
 
+async def connecting(count: int) -> float:
+    with tempfile.TemporaryDirectory() as name:
+        began = time.perf_counter()
+        async with pool_of(Path(name), count, "0.3"):  # seconds that many servers take to start
+            return time.perf_counter() - began
+
+
+async def together(table: Table) -> None:
+    rounds = 2 if table.is_quick else 7
+    await connecting(1)
+    twenty, one = zip(*[(await connecting(20), await connecting(1)) for _ in range(rounds)], strict=True)
+    table.ratio("twenty servers that start in 0.3 s, against one", twenty, one, at_most(1.8))
+
+
 def run(table: Table) -> None:
     table.heading("tool-calls", "through the host's connection and onto the disk, against the SDK's client, over stdio")
     anyio.run(calls, table)
+    anyio.run(together, table)
