@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import contextmanager
 
 import httpx
 import pytest
 
+from tests.cli.desk import rule
 from tests.demo.running import line_of, model_at, started
-from tests.kit.app import PATIENT, fast
+from tests.host.test_host import asked, serving, settled
+from tests.kit.app import fast
 from tests.kit.bodies import DIALECTS as WRITERS
 from tests.kit.bodies import User
-from tests.kit.program import Programs, zygote
 from tests.ports import unused_port
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.demo.model.__main__ import main
 from tui_host.demo.servers.__main__ import main as servers
 from tui_host.errors import JSON
+from tui_host.host.host import Host
+from tui_host.settings.load import Overrides, load
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +104,12 @@ def test_a_dialect_answers_refuses_and_breaks_off_in_the_vendors_form(
     with client_of(model_port, timeout=0.2) as another, pytest.raises(httpx.ReadTimeout):
         sent("error hang", to=another)
 
-    for asked, body, status, words in (
+    for target, body, status, words in (
         (path, b"{", 400, "not valid JSON"),
         (path, b"[]", 400, "must be a JSON object"),
         (path.replace("gemini", "other"), b'{"model": "other"}', 404, 'The model \\"other\\" was not found'),
     ):
-        reply = client.post(asked, content=body)
+        reply = client.post(target, content=body)
         assert (reply.status_code, words in reply.text) == (status, True)
 
 
@@ -181,22 +185,25 @@ def test_the_pace_is_a_models_and_can_be_set() -> None:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory, model_port: int) -> Iterator[Programs]:
-    folder = tmp_path_factory.mktemp("zygote")
+async def host(tmp_path_factory: pytest.TempPathFactory, model_port: int) -> AsyncGenerator[Host]:
+    folder = tmp_path_factory.mktemp("host")
     own = f'{fast(f"http://127.0.0.1:{model_port}/v1")}[servers.weather]\nbundled = "weather"\n'
-    (folder / "config.toml").write_text(own + PATIENT)
-    with zygote(folder) as program:
-        yield program
+    (folder / "config.toml").write_text(own + rule("*.*", "allow"))
+    async with serving(load(Overrides(config=folder / "config.toml", data_dir=folder), os.environ)) as host:
+        await settled(host)
+        yield host
 
 
 @pytest.mark.parametrize("protocol", ["cline", "cherry", "json", "function", "react", "hermes", "hub", "hub+cline"])
-def test_our_host_and_the_demo_model_understand_each_other(program: Programs, protocol: str) -> None:
-    options = ("--yes", "--json", "--protocol", protocol, "--config", program.folder / "config.toml")
-    ended = program.run("ask", "weather in Paris and Tokyo", *options)
-    calls = [_at(ended.json, "calls", number) for number in range(2)]
-    assert [(_at(call, "tool"), _at(call, "asked")) for call in calls] == [
+async def test_our_host_and_the_demo_model_understand_each_other(host: Host, protocol: str) -> None:
+    session = host.sessions.new()
+    session.protocol = protocol
+    await asked(host, session, "weather in Paris and Tokyo")
+    result = host.turns.result(session)
+    assert result is not None
+    calls = [outcome.to_json() for outcome in result.outcomes]
+    assert [(call["tool"], call["asked"]) for call in calls] == [
         ("get_forecast", {"city": "Paris"}),
         ("get_forecast", {"city": "Tokyo"}),
     ]
-    assert _at(ended.json, "calls", 2) is None
-    assert re.search(r"Paris: 17 °C.*Tokyo: 21 °C", str(ended.json["answer"]), re.DOTALL)
+    assert re.search(r"Paris: 17 °C.*Tokyo: 21 °C", str(result.answer), re.DOTALL)

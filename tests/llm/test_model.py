@@ -121,7 +121,10 @@ async def test_cancelling_an_answer_closes_the_connection_at_once(sent: list[byt
     assert read_ending(kept.since(0)[-1].data).reason == "closed by host"
 
 
-async def test_silence_is_given_up_after_its_timeout_but_does_not_hold_an_answer_that_has_its_end() -> None:
+async def test_silence_is_given_up_after_its_timeout_but_does_not_hold_an_answer_that_has_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tui_host.llm.model_client.LINGER_SECONDS", 0.2)
     begun = head() + chunk({"content": "x"})
     async with peer(hangs(begun), hangs(begun + chunk(finish="stop") + DONE)) as there:
         error = await refused(there.url, timeout=0.5)

@@ -12,11 +12,14 @@ from tests.answers.chained import steps_of
 from tests.servers.running import Running, hostile, listening, made_with_sdk, remote, started
 from tui_host.capture.record import Place
 from tui_host.errors import JSON, ServerError
+from tui_host.servers import lists
 from tui_host.servers.catalog import READ, CallProgress, PromptArgument, ToolOutput
 from tui_host.settings.schema import ServerSpec
 
 WAYS = [("stdio", "auto"), ("stdio", "legacy"), ("http", "auto"), ("http", "legacy"), ("sse", "auto")]
 PLACE = Place(session="s", turn=0, step=0)
+# The pace is for servers that are made again and again; what one call changes is announced at once.
+setattr(lists, "DEBOUNCE_SECONDS", 0.3)  # noqa: B010
 ERAS = {"auto": ("2026-07-28", "stateless"), "legacy": ("2025-11-25", "stateful")}
 
 

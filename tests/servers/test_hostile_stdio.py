@@ -163,13 +163,18 @@ async def test_progress_extends_a_call_and_is_told() -> None:
         running.limit("good", 3.0)
         running.limit("strict", 1.9)
         told: list[float] = []
+
+        async def give_up() -> None:
+            with pytest.raises(ServerError, match=r"raise timeout_max of servers\.strict"):
+                await running.call("strict", "progress")
+
         with anyio.fail_after(90):
-            output = await running.call("good", "progress", on_progress=lambda progress: told.append(progress.progress))
+            async with anyio.create_task_group() as group:
+                group.start_soon(give_up)
+                output = await running.call("good", "progress", on_progress=lambda at: told.append(at.progress))
         assert output.content[0].text == "worked"
         assert told[0] == 0
         assert told == sorted(told)
-        with pytest.raises(ServerError, match=r"raise timeout_max of servers\.strict"):
-            await running.call("strict", "progress")
 
 
 @pytest.mark.parametrize(

@@ -252,8 +252,9 @@ async def test_the_time_that_the_person_takes_is_no_silence_and_a_failing_answer
         async def elicit(self, request: Elicitation) -> ElicitationAnswer:
             if self.contents:
                 raise ValueError("internal words")
-            with anyio.move_on_after(2.5):  # longer than the call may be silent
-                await anyio.Event().wait()
+            if not self.questions:
+                await anyio.sleep(2.5)  # longer than the call may be silent
+            self.questions.append(request)
             return ElicitationAnswer(action="decline")
 
     person = Slow()
@@ -268,7 +269,10 @@ async def test_the_time_that_the_person_takes_is_no_silence_and_a_failing_answer
         assert any("was not answered" in notice for notice in at.status("frames").notices)
 
 
-async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_again_ten_times_at_most() -> None:
+async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_again_ten_times_at_most(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tui_host.servers.call.LONGEST_PAUSE_SECONDS", 0.05)
     person = Scripted()
     spec = replace(frames(STATELESS), log_level="error")
     async with started(spec, answering=Answering(answerer=lambda: person)) as at:

@@ -103,7 +103,7 @@ async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> No
 
 
 async def test_what_decides_can_be_read_in_every_theme(tmp_path: Path) -> None:
-    async with still(tmp_path, size=BIG) as app:
+    async with still(tmp_path, size=(98, 45)) as app:
         app.a_question()
         first = app.session.questions[0].request
         warned = replace(first, changed="another schema", misfits=["a is no string"], changed_numbers=[("6.0", "6")])

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 ROUNDS = 10  # how often a call is sent again with what its server asked for
 POLL_SECONDS = 1.0  # time between two polls if the server suggests none
 LONGEST_POLL_SECONDS = 30.0
+LONGEST_PAUSE_SECONDS = 1.0  # before a call is sent again whose server asks nothing, and only takes time
 CANCEL_SECONDS = 2.0
 FAULTS = (MCPError, TuiHostError, RuntimeError, ValueError, OSError, ExceptionGroup, anyio.ClosedResourceError)
 """What libraries raise in place of an answer."""
@@ -94,8 +95,8 @@ class ServerCall:
         params = {name: value for name, value in self._params.items() if name not in {"inputResponses", "requestState"}}
         if answers:
             params["inputResponses"] = answers
-        else:  # it asks nothing, and only takes time
-            await anyio.sleep(min(0.05 * 2**number, 1.0))
+        else:
+            await anyio.sleep(min(0.05 * 2**number, LONGEST_PAUSE_SECONDS))
         if result.get("requestState") is not None:
             params["requestState"] = result["requestState"]
         self._params = params
