@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -13,17 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.chat.bench import Bench, check_links, check_requests, made
+from tests.demo.running import model_at
 from tests.kit.peer import Answer, peer
 from tui_host.chat.policy import Approver, Policy
 
 
 @pytest.fixture(scope="session")
 def demo_url() -> Iterator[str]:
-    command = [sys.executable, "-m", "tui_host.demo.model", "--pace", "0", "--lifeline"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline())["dialects"]["openai"]
-        process.terminate()
+    with model_at("--pace", "0") as (_, port):
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import struct
 import subprocess
@@ -19,7 +18,7 @@ from tests.capture.drafts import wait_until
 from tests.cli.desk import Desk, desk, loud, server
 from tests.kit.bodies import asks, chunk, text
 from tests.kit.peer import hangs, head
-from tests.kit.program import Programs, Reader, plain_environment
+from tests.kit.program import Programs, plain_environment
 from tui_host.cli.output import cells, clipped, padded
 
 
@@ -85,17 +84,6 @@ def test_a_question_that_nobody_can_mean_is_refused_by_its_size(place: Desk) -> 
     assert (ended.code, ended.out) == (2, b"")
     assert ended.err == "tui-host: ask -: the text is longer than 67,108,864 bytes (send less)\n"
     assert len(place.provider.requests) == before
-
-
-def test_an_answer_is_made_visible_on_a_terminal_and_in_a_pipe(place: Desk) -> None:
-    place.provider.answers += [text("\x1b[2Jclear"), text("\x1b[2Jclear")]
-    master, slave = pty.openpty()
-    reader = Reader(master)
-    running = place.program.start("ask", "hello", *place.places, env={"MY_KEY": "12345678"}, stdout=slave)
-    os.close(slave)
-    assert running.wait().code == 0
-    assert reader.whole() == "␛[2Jclear\r\n".encode()
-    assert place.ask("hello").out == "␛[2Jclear\n".encode()
 
 
 @pytest.mark.parametrize("words", [["--help"], ["tap", "stdio", "--help"]])

@@ -167,13 +167,11 @@ def test_check_says_the_instructions_and_a_call_what_was_refused_and_logged(odd:
     assert "2,700 earlier log messages are not shown" in logged
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_what_servers_ask_is_answered_by_flags(program: Programs, tmp_path: Path, mode: str) -> None:
+def test_what_servers_ask_is_answered_by_flags(program: Programs, tmp_path: Path) -> None:
     tools = {"book": '{"train":"IC 1"}', "ask_the_model": "{}", "folders": "{}"}
     wished = [asks((f"asking__{name}", arguments)) for name, arguments in tools.items()]
-    servers = f'{sdk_configured("asking")}mode = "{mode}"\n'
     answers = (*wished[:2], text("blue"), wished[2], text("well"))
-    with desk(program, tmp_path, *answers, servers=servers) as place:
+    with desk(program, tmp_path, *answers, servers=sdk_configured("asking")) as place:
         fields = ("--elicit", "seats=3", "--elicit", "window=no", "--elicit", "elsewhere=1")
         ended = place.ask("--yes", *fields, "--sampling", "--root", tmp_path, "go")
         assert ended.code == 0, ended.err

@@ -172,7 +172,7 @@ async def test_progress_extends_a_call_and_is_told() -> None:
             async with anyio.create_task_group() as group:
                 group.start_soon(give_up)
                 output = await running.call("good", "progress", on_progress=lambda at: told.append(at.progress))
-        assert output.content[0].text == "worked"
+                assert output.content[0].text == "worked"
         assert told[0] == 0
         assert told == sorted(told)
 

@@ -9,7 +9,7 @@ import pytest
 from tests.demo.running import model_at
 from tests.kit.app import BROKEN, MATH, SMALL, Running, fast, running
 from tests.servers.running import fork_bundled_servers
-from tests.tui.settling import let_pilots_wait
+from tests.tui.waiting import let_pilots_wait
 from tui_host.tui.markdown.parser import load
 
 let_pilots_wait()

@@ -125,7 +125,7 @@ class Asking:
 
 @asynccontextmanager
 async def asking(
-    app: Running, *questions: Question, size: tuple[int, int] = (100, 36), redacted: Mapping[str, str] | None = None
+    app: Running, *questions: Question, size: tuple[int, int] = SMALL, redacted: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Asking]:
     for name, value in (redacted or {}).items():
         app.host.redactor.add(name, value)

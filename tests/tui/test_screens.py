@@ -30,7 +30,7 @@ from tui_host.tui.keys import ACTIONS
 from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen, DocumentView, places
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
-from tui_host.tui.screens.sessions_screen import HELD_SECONDS
+from tui_host.tui.screens.sessions_screen import HELD_SECONDS, moment
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.status_lines import StatusLine
 
@@ -443,13 +443,14 @@ async def test_a_session_is_found_opened_with_the_same_bytes_and_removed_by_the_
         store = app.host.store
         assert store is not None
         await opened(app, "f5")
-        await app.until_shown("Sessions   2", time.strftime("> %Y-%m-%d "), "list tools", "你好，请计算", "1 turn")
+        newest, oldest = (f"> {moment(info.updated_ns)[:10]} " for info in store.sessions.list())
+        await app.until_shown("Sessions   2", newest, "list tools", "你好，请计算", "1 turn")
         await app.until_shown("servers  none", "asked    1 list tools")
         for words, *found in (
             ("6 × 5 and words that nobody said", "No title, message or body has all of these words"),
             ('method:tools/call "result"', "Sessions   1 found", "你好，请计算", "1 row: math"),
             ("status:2", "status: is a number such as 429"),
-            ("计算", "Sessions   1 found", time.strftime("> %Y-%m-%d ")),
+            ("计算", "Sessions   1 found", oldest),
         ):
             shown(app).query_one(Input).value = words
             shown(app).query_one(Input).cursor_position = len(words)

@@ -161,21 +161,20 @@ async def test_an_answer_is_followed_until_the_reader_moves_and_what_is_read_sta
 
 
 async def test_the_values_of_an_answer_lead_to_their_results_or_are_from_nowhere(app: Running) -> None:
+    async def values(*shown: str) -> None:
+        await app.until_idle()
+        app.transcript.focus()
+        await app.press("o")
+        await app.until_shown(*shown)
+        await app.press("enter")
+
     await app.until_ready()
     await app.send('call math.multiply {"a": 6, "b": 5}')
     await app.decide("y")
-    await app.until_idle()
-    app.transcript.focus()
-    await app.press("o")
-    await app.until_shown("Values of the answer in turn 1, step 2", "> 30  from math.multiply (math #")
-    await app.press("enter")
+    await values("Values of the answer in turn 1, step 2", "> 30  from math.multiply (math #")
     await app.until_shown("[Frame]", '"text": "30"')
     await app.until(lambda: app.focused in app.inspector.details[0].walk_children())
     app.prompt.focus()
     await app.send("hello")
-    await app.until_idle()
-    app.transcript.focus()
-    await app.press("o")
-    await app.until_shown("Values of the answer in turn 2, step 1", "from nowhere")
-    await app.press("enter")
+    await values("Values of the answer in turn 2, step 1", "from nowhere")
     await app.until_shown("No result holds it")
