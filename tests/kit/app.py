@@ -161,7 +161,7 @@ class Running:
             text = self.text
             return all(word in text for word in words)
 
-        await self.until(is_shown, every=0.1)
+        await self.until(is_shown, every=0.05)
 
     async def until_told(self, words: str) -> None:
         await self.until(lambda: any(words in message for message in self.told))
