@@ -198,9 +198,7 @@ async def host(tmp_path_factory: pytest.TempPathFactory, model_port: int) -> Asy
 async def test_our_host_and_the_demo_model_understand_each_other(host: Host, protocol: str) -> None:
     session = host.sessions.new()
     session.protocol = protocol
-    await asked(host, session, "weather in Paris and Tokyo")
-    result = host.turns.result(session)
-    assert result is not None
+    result = await asked(host, session, "weather in Paris and Tokyo")
     calls = [outcome.to_json() for outcome in result.outcomes]
     assert [(call["tool"], call["asked"]) for call in calls] == [
         ("get_forecast", {"city": "Paris"}),

@@ -48,9 +48,7 @@ async def broken_turn(host: Host) -> NoteItem:
     """A session whose turn meets the defect, and can be gone on with; returns its error card."""
     session = host.sessions.new()
     host.approver = Broken()
-    await asked(host, session, "call it")
-    result = host.turns.result(session)
-    assert result is not None
+    result = await asked(host, session, "call it")
     assert (result.stop, host.fault) == ("error", None)
     [card] = [item for item in session.conversation.items if isinstance(item, NoteItem)]
     assert result.error is not None

@@ -21,6 +21,7 @@ from tests.kit.peer import hangs, head, peer_in_thread
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.chat.session import Session, Waits
+from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ServerError, StoreError, TuiHostError
 from tui_host.host import store_cleanup as pruning
 from tui_host.host.host import Host
@@ -74,10 +75,13 @@ async def settled(host: Host) -> Pool:
     return host.pool
 
 
-async def asked(host: Host, session: Session, words: str) -> None:
-    """Send it, and wait for the turn's end."""
+async def asked(host: Host, session: Session, words: str) -> TurnResult:
+    """Send it, wait for the turn's end, and return how it ended."""
     host.send(session, words)
     await until(lambda: not session.busy)
+    result = host.turns.result(session)
+    assert result is not None
+    return result
 
 
 def answers(session: Session) -> list[str]:
@@ -285,9 +289,8 @@ async def test_the_demo_model_is_started_when_it_is_used_once_and_again_when_it_
         [pid] = demo_models()
         os.kill(pid, signal.SIGKILL)
         await until(lambda: demo_models() == [])
-        await asked(host, first, "hello again")
-        while (result := host.turns.result(first)) is not None and result.stop != "done":
-            await asked(host, first, "hello again")  # the host has not heard yet that it is gone
+        while (await asked(host, first, "hello again")).stop != "done":
+            pass  # the host has not heard yet that it is gone
         assert len(demo_models()) == 1
     assert demo_models() == []
 
@@ -311,8 +314,7 @@ async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
                 with monkeypatch.context() as patched:
                     patched.setattr(sys, "executable", program)
                     session = host.sessions.new(model=DEMO)
-                    await asked(host, session, "hello")
-                error = getattr(host.turns.result(session), "error", None)
+                    error = (await asked(host, session, "hello")).error
                 assert error is not None
                 assert (error.where, error.what[:28]) == ("demo", "the demo model did not start")
             other = host.sessions.new()

@@ -45,9 +45,7 @@ async def test_arguments_that_do_not_fit_are_told_before_anybody_decides(tmp_pat
             host.approver = seen
             await settled(host)
             session = host.sessions.new()
-            await asked(host, session, "add")
-            result = host.turns.result(session)
-    assert result is not None
+            result = await asked(host, session, "add")
     misfits = list(seen.seen[0].request.misfits or ())
     assert sorted(misfits) == ["'b' is a required property", "a: '1' is not of type 'number'"]
     assert result.outcomes[0].to_json()["schema_errors"] == misfits
@@ -69,9 +67,7 @@ async def test_a_result_that_does_not_fit_stands_beside_what_is_wrong(tmp_path: 
             await settled(host)
             for tool, (misfits, result) in RESULTS.items():
                 session = host.sessions.new()
-                await asked(host, session, "go")
-                turn = host.turns.result(session)
-                assert turn is not None
+                turn = await asked(host, session, "go")
                 assert turn.outcomes[0].to_json()["output_errors"] == misfits
                 item = next(item for item in session.conversation.items if isinstance(item, CallItem))
                 assert item.output_misfits.splitlines() == (misfits or [])

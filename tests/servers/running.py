@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import cache
@@ -95,15 +95,18 @@ class Running:
         return [record.data for record in self.records(server, kind="frame", direction=direction)]
 
 
+def over_stdio(name: str, argv: Sequence[str], **more: object) -> ServerSpec:
+    command, *words = (Template(text=word, literal=True) for word in argv)
+    return replace(ServerSpec(name=name, command=command, args=tuple(words)), **more)
+
+
 def hostile(name: str, mode: str, argument: str = "", *, timeout: float = 60.0) -> ServerSpec:
-    command, *words = (Template(text=word, literal=True) for word in hostile_server(mode, argument).argv)
-    return ServerSpec(name=name, command=command, args=tuple(words), timeout=timeout)
+    return over_stdio(name, hostile_server(mode, argument).argv, timeout=timeout)
 
 
 def scripted(name: str, script: Mapping[str, object], **more: object) -> ServerSpec:
     """A program that plays a script of `tests/kit/mcp_server.py`."""
-    command, *words = (Template(text=word, literal=True) for word in mcp_server(script).argv)
-    return replace(ServerSpec(name=name, command=command, args=tuple(words)), **more)
+    return over_stdio(name, mcp_server(script).argv, **more)
 
 
 @asynccontextmanager
@@ -150,9 +153,7 @@ async def behind_url(**by_hand: Answer) -> AsyncGenerator[tuple[Peer, Running]]:
 
 
 def made_with_sdk(name: str, **more: object) -> ServerSpec:
-    command, *words = (Template(text=word, literal=True) for word in sdk_command("stdio"))
-    # its imports take long on a machine that does much else
-    return replace(ServerSpec(name=name, command=command, args=tuple(words), timeout=240), **more)
+    return over_stdio(name, sdk_command("stdio"), **{"timeout": 240, **more})  # its imports take long on a busy machine
 
 
 @cache

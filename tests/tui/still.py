@@ -198,9 +198,10 @@ class Still(Running):
     async def resize(self, columns: int, lines: int) -> None:
         await self.pilot.resize_terminal(columns, lines)
 
-    async def looks_like(self, name: str, *, colours: bool = False) -> None:
-        """Wait until the screen is like a golden picture, else tell the difference; all on it must be readable."""
-        path = FOLDER / f"{name}.txt"
+    async def looks_like(self, name: str, size: tuple[int, int], *, colours: bool = False) -> None:
+        """Wait until the screen, at this size, is like a golden picture, else tell the difference; all on it must be readable."""
+        await self.resize(*size)
+        path = FOLDER / f"{name}-{size[0]}x{size[1]}.txt"
         wanted = path.read_text(encoding="utf-8") if path.exists() else ""
         drawn = picture_of if colours else text_of
         seen = drawn(runs_of(self.app))

@@ -39,54 +39,46 @@ async def test_the_main_view_and_the_inspector_alone(tmp_path: Path) -> None:
     async with still(tmp_path, size=BIG) as app:
         app.a_whole_turn()
         await app.until_shown("6 × 5 = 30", "+2 messages", "approved once")
-        await app.looks_like("main-140x45", colours=True)
-        await app.resize(*USUAL)
-        await app.looks_like("main-80x24")
-        await app.resize(*SMALL)
-        await app.looks_like("main-60x20")
+        await app.looks_like("main", BIG, colours=True)
+        await app.looks_like("main", USUAL)
+        await app.looks_like("main", SMALL)
         await app.resize(*BIG)
         await app.until_shown("6 × 5 = **30**", "+2 messages")
         await app.press("f2", "k")
-        await app.looks_like("inspector-140x45", colours=True)
-        await app.resize(*USUAL)
-        await app.looks_like("inspector-80x24")
+        await app.looks_like("inspector", BIG, colours=True)
+        await app.looks_like("inspector", USUAL)
         await app.press("vertical_line")
-        await app.looks_like("inspector-relative-80x24")
+        await app.looks_like("inspector-relative", USUAL)
 
 
 async def test_the_approval(tmp_path: Path) -> None:
     async with still(tmp_path, size=BIG) as app:
         app.a_question()
         await app.until_shown("Approve 2 calls?", "ready")
-        await app.looks_like("approval-140x45", colours=True)
-        await app.resize(*USUAL)
-        await app.looks_like("approval-80x24")
-        await app.resize(*SMALL)
-        await app.looks_like("approval-60x20")
+        await app.looks_like("approval", BIG, colours=True)
+        await app.looks_like("approval", USUAL)
+        await app.looks_like("approval", SMALL)
 
 
 async def test_the_servers(tmp_path: Path) -> None:
     async with still(tmp_path, size=BIG) as app:
         await app.press("f3")
-        await app.looks_like("servers-140x45")
-        await app.resize(*USUAL)
+        await app.looks_like("servers", BIG)
         await app.press("down", "down")
-        await app.looks_like("servers-failed-80x24")
+        await app.looks_like("servers-failed", USUAL)
 
 
 async def test_the_chat_before_its_first_message(tmp_path: Path) -> None:
     async with still(tmp_path, size=BIG, servers=STATUSES[:1]) as app:
-        await app.looks_like("empty-140x45")
-        await app.resize(*SMALL)
-        await app.looks_like("empty-60x20")
+        await app.looks_like("empty", BIG)
+        await app.looks_like("empty", SMALL)
 
 
 async def test_the_card_of_a_provider_that_refuses(tmp_path: Path) -> None:
     async with still(tmp_path, size=BIG) as app:
         app.a_failed_request()
-        await app.looks_like("error-140x45")
-        await app.resize(*SMALL)
-        await app.looks_like("error-60x20")
+        await app.looks_like("error", BIG)
+        await app.looks_like("error", SMALL)
 
 
 async def test_everything_can_be_read_in_a_light_theme_too(tmp_path: Path) -> None:
