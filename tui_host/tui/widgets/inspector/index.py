@@ -72,24 +72,25 @@ class LadderIndex:
 
     def line_of(self, item: int) -> int | None:
         """Return the line of a row or heading; None if hidden."""
-        place = self.place(item) if item >= 0 else -1
-        home = _WHOLE if place is None else self.home_of(item)
-        if place is None or not self.kept or home not in self._kept or (item >= 0 and self._is_folded(home)):
+        place = self.place(item)
+        if place is None or (item >= 0 and self._is_folded(self.home_of(item))):
             return None
-        return self._counted()[bisect_left(self._shown, home)] + 1 + place
+        return self._counted()[bisect_left(self._shown, self.home_of(item))] + 1 + place
 
-    def place(self, number: int) -> int | None:
-        """Return the place of a row in its section; None if the filter does not keep it."""
-        kept = self._kept.get(self.homes[number]) if number < len(self.homes) else None
-        place = 0 if kept is None else bisect_left(kept, self._order(number), key=self._order)
-        return place if kept is not None and number in kept[place : place + 1] else None
+    def place(self, item: int) -> int | None:
+        """Return the place of a row in its section, -1 for the heading; None if the filter does not keep it."""
+        kept = self._kept.get(self.home_of(item)) if self.kept and item < len(self.homes) else None
+        if kept is None or item < 0:
+            return None if kept is None else -1
+        place = bisect_left(kept, self._order(item), key=self._order)
+        return place if item in kept[place : place + 1] else None
 
-    def _order(self, number: int) -> tuple[int, int]:
-        return self._times[number], number
+    def _order(self, item: int) -> tuple[int, int]:
+        return (self._times[item], item) if item >= 0 else (-1, -1)
 
     def spot(self, item: int) -> Spot:
         """Return section, time and number: items are in this order, also when lines are added."""
-        return self.home_of(item), *(self._order(item) if item >= 0 else (-1, -1))
+        return self.home_of(item), *self._order(item)
 
     def line_at(self, spot: Spot) -> int:
         """Return the first line at or behind a spot."""
@@ -106,9 +107,8 @@ class LadderIndex:
 
     def newest_line(self, selected: int | None) -> int:
         """Return the line that following selects: the newest row of the turns, or the last line."""
-        line = None if self._newest_of_turns == SESSION else self.line_of(self._newest_of_turns)
-        at = None if selected is None else self.line_of(selected)
-        return len(self) - 1 if line is None or (at is not None and at > line) else line
+        line, at = self.line_of(self._newest_of_turns), None if selected is None else self.line_of(selected)
+        return line if line and (at is None or at <= line) else len(self) - 1  # no row is on the first line
 
     def rows(self, first: int, end: int) -> Sequence[int]:
         return [item for item in map(self.item_at, range(first, min(end, len(self)))) if item >= 0]
