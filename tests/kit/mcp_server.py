@@ -23,7 +23,7 @@ One member of a step says what it is:
 - `stderr` a text (in which `\\udcff` stands for the byte 255), `times` times, or what the environment has under the name `variable`;
   with `params` those of the message behind it
 - faults: `exit` with a code, `close` (1 is standard output), `wait` seconds, or those of the call's argument of that name,
-  `ignore` signals, `spawn` Python code. No step at all is a server that never answers
+  `ignore` signals, `spawn` Python code, play steps in the `background`. No step at all is a server that never answers
 """
 
 from __future__ import annotations
@@ -212,6 +212,9 @@ class McpScript:
                 time.sleep(
                     number(mapping(mapping(message.get("params")).get("arguments")).get(str(seconds), seconds), 1)
                 )  # the pace of its work
+            case {"background": steps}:
+                own = [mapping(each) for each in listed(steps)]
+                threading.Thread(target=self.play, args=(own, message), daemon=True).start()
             case {"redefine": one}:
                 name = mapping(one).get("name")
                 self._tools[:] = [one if mapping(each).get("name") == name else each for each in self._tools]
