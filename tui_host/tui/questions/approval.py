@@ -247,11 +247,12 @@ class Approval(QuestionPanel):
         return "\n".join(filter(None, (self.words, *notices)))
 
     def _notices(self, question: Question) -> Iterator[str]:
+        """Yield what to know before a call is approved; what matters most comes first, since the last may have no room."""
         request, tool, text = question.request, question.request.tool, self._key_of(question)[1].decode()
+        if secrets := self._mask.found(text):
+            yield f"! the arguments contain a secret of yours, {', '.join(secrets)}: its real value would be sent"
         if request.changed:
             yield f"! the definition changed since the last approval: {self._told([request.changed])}"
-        if count := hidden(tool.description) + hidden(tool.title):
-            yield f"! the description has {count} hidden characters"
         if request.call in self._edits:
             yield "edited: this will be sent"
         else:
@@ -260,8 +261,8 @@ class Approval(QuestionPanel):
                 yield f"! does not fit the tool's schema: {self._told(request.misfits)}"
         if count := hidden(text):
             yield f"{count} hidden characters, written as codes"
-        if secrets := self._mask.found(text):
-            yield f"the arguments contain a secret of yours, {', '.join(secrets)}: its real value would be sent"
+        if count := hidden(tool.description) + hidden(tool.title):
+            yield f"! the description has {count} hidden characters"
 
     def _told(self, misfits: Sequence[str]) -> str:
         words = "; ".join(visible(self._mask.values(misfit), newlines=False) for misfit in misfits[:LISTED_MISFITS])
