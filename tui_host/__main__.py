@@ -148,7 +148,8 @@ def _end_in_order() -> None:
 
 def overrides(args: Namespace) -> Overrides:
     """Return the typed options in the form that the settings take."""
-    from tui_host.settings.load import Overrides, server_from_arguments
+    from tui_host.settings.load import Overrides
+    from tui_host.settings.tables import server_from_arguments
 
     only = None
     if args.server and args.command != "servers add":

@@ -91,7 +91,6 @@ def test_no_repr_and_no_traceback_shows_a_secret(tmp_path: Path) -> None:
     key = credential(settings.providers["p"], settings.environment)
     resolved = resolve(Template(text="${V}"), settings.environment, where="")
     assert all(CANARY not in repr(value) for value in (settings, resolved, key, secrets_of(settings)))
-    assert "${V}" in repr(settings), "references are shown"
     with pytest.raises(SettingsError) as caught:
         resolve(Template(text=f"{CANARY} ${{V}} ${{NOT_THERE}}"), settings.environment, where="here")
     assert CANARY not in "".join(traceback.TracebackException.from_exception(caught.value).format())

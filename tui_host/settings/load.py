@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from tui_host.settings import paths, tables
+from tui_host.settings.frozen import Frozen
 from tui_host.settings.mistakes import Report, nearest, shown, wrong_choice
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import BUNDLED, PROTOCOLS, THEMES, ModelRef, Profile, SavedChoices, ServerSpec, Settings
 from tui_host.settings.table_reader import SettingsTable, files_of, is_table, shown_path
-from tui_host.settings.tables import server_from_arguments
-
-__all__ = ["Overrides", "load", "server_from_arguments"]
 
 RULES_FILE = "rules.toml"
 _Value = TypeVar("_Value")
 _Read: TypeAlias = Callable[[str, tables.Mistake], _Value | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
+class Overrides(Frozen):
     """The options typed on the command line, which win over environment and files; None for options not typed."""
 
     config: Path | None = None
@@ -83,8 +80,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Files:
+class _Files(Frozen):
     """The configuration files: the user's own, and those saved by the app; a missing file is an empty table."""
 
     path: Path
@@ -134,8 +130,7 @@ class _Files:
         return specs, frozenset(fixed)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Start:
+class _Start(Frozen):
     """What a start begins with: typed values win over a chosen profile, that over configured ones, these over remembered ones."""
 
     typed: Overrides

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tui_host.errors import JSON
+from tui_host.settings.frozen import Frozen
 
 _NUMBER, _COUNT, _TEXT = "a number", "a whole number", "a text"
 _TEXTS, _OBJECT = "a text, or a list of texts", "a JSON object"
@@ -35,8 +36,7 @@ _INNER = ("generationConfig", "options", "extra_body")
 SETTABLE = tuple(_KINDS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Frozen):
     """Options of a model exchange. None, or empty, leaves the choice to the provider."""
 
     temperature: float | None = None
@@ -46,8 +46,8 @@ class Options:
     stop: tuple[str, ...] = ()
     seed: int | None = None
     # Sent unchanged under the vendor's own names; `extra_body` is merged last into the request's body.
-    others: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
-    extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON], repr=False)
+    others: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
+    extra_body: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
 
     def over(self, below: Options) -> Options:
         """Return these options, completed from `below`. An option set under a vendor's own key counts as set."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
 
 from typing_extensions import override
 
+from tui_host.settings.frozen import Frozen
 from tui_host.settings.model_options import Options
 
 Dialect = Literal["openai", "openai-responses", "anthropic", "gemini", "ollama"]
@@ -75,18 +76,11 @@ def _headers(only: str = "") -> Mapping[str, Template]:
     return setting({}, names=names, form=r"[ -~\t]*", remedy=remedy, only=only, is_secret=True, doc=doc)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Template:
+class Template(Frozen):
     """A string with references `${NAME}` and `${NAME:-default}` to environment variables, filled in when the string is used."""
 
     text: str
     literal: bool = False  # without references: typed as an argument, which the shell has expanded
-
-    @override
-    def __repr__(self) -> str:
-        # The text may be a key, so that only the names of its variables are shown.
-        names = "".join(f"${{{name}}}, " for name in self.references)
-        return f"Template({names}{len(self.text)} characters)"
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -94,8 +88,7 @@ class Template:
         return () if self.literal else tuple(dict.fromkeys(match[1] for match in REFERENCE.finditer(self.text)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRef:
+class ModelRef(Frozen):
     """A model of a provider; as text `PROVIDER/MODEL`."""
 
     provider: str
@@ -106,8 +99,7 @@ class ModelRef:
         return f"{self.provider}/{self.model}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Frozen):
     """What a million of a model's tokens cost, in whatever currency the person counts."""
 
     input: float = setting(0.0, doc="input tokens")
@@ -122,8 +114,7 @@ class Price:
         return plain * self.input + cached * read + cache_written * written
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Frozen):
     """An endpoint that serves models."""
 
     name: str = _named(
@@ -149,8 +140,7 @@ class Provider:
     in_keyring: bool = False  # `api_key` came from the keyring
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSpec:
+class ServerSpec(Frozen):
     """The configuration of a server. `file` is where it stands, empty for a bundled or typed server."""
 
     name: str = _named(SERVER_NAME, "use 1 to 40 letters of any script, digits, - and _, without __")
@@ -177,18 +167,13 @@ class ServerSpec:
     client_id: Template | None = setting(None, only="url", doc="the client's id for logins; None to register one")
     client_secret: Template | None = setting(None, only="url", is_secret=True, doc="the secret of `client_id`")
     client_metadata_url: str = setting(
-        "",
-        only="url",
-        form="https://.+/.+",
-        remedy="write an https address with a path",
-        doc="where the client is described",
+        "", only="url", form="https://.+/.+", remedy="write an https address with a path", doc="where it is described"
     )
     redirect_port: int = setting(0, high=65535, only="url", doc="the port that a login returns to; 0 for any free port")
     file: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Frozen):
     """An agent: a system prompt, a model, a tool protocol, servers and options. A field of None changes nothing."""
 
     name: str = _named(r"[\w.-]{1,40}", "use 1 to 40 letters, digits, dots, - and _")
@@ -198,7 +183,7 @@ class Profile:
         None,
         form=r"[^.]*\*[^.]*|[^.]*\..+",
         remedy="write it like time.get_* or math.*",
-        doc="patterns of the tools to offer",
+        doc="patterns of tools to offer",
     )
     model: ModelRef | None = setting(None, apart=True, doc="the model to switch to")
     protocol: str | None = setting(None, choices=PROTOCOLS, doc="the tool protocol to switch to")
@@ -206,8 +191,7 @@ class Profile:
     file: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Frozen):
     """A rule for the calls that match: deny beats ask beats allow. `where` is the file that contains the rule."""
 
     server: str = setting("", form=r"[\w*-]*", remedy="use letters, digits, -, _ and *", doc="its name, * as wildcard")
@@ -216,8 +200,7 @@ class Rule:
     where: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnLimits:
+class TurnLimits(Frozen):
     """What bounds a turn."""
 
     steps: int = setting(25, low=1, doc="largest number of model exchanges in a turn")
@@ -225,24 +208,21 @@ class TurnLimits:
     retries: int = setting(3, doc="largest number of automatic retries of a request that is refused temporarily")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreLimits:
+class StoreLimits(Frozen):
     """How long sessions are stored, and how large the database may grow."""
 
     keep: float | None = setting(None, unit="duration", doc="seconds to keep a session; None keeps sessions for ever")
     max: int | None = setting(None, unit="size", doc="largest size of the database in bytes; None for no limit")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ui:
+class Ui(Frozen):
     """The appearance of the app."""
 
     theme: str | None = setting(None, choices=THEMES, doc="the theme's name, None for the default theme")
     ascii: bool | None = setting(None, doc="draw with ASCII characters only; None decides by the terminal")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedChoices:
+class SavedChoices(Frozen):
     """The file `state.toml`: what the program remembers. Each applies only if `config.toml` does not set it."""
 
     model: str | None = setting(None, doc="the last model, PROVIDER/MODEL")
@@ -252,8 +232,7 @@ class SavedChoices:
     switches: Mapping[str, bool] = setting({}, doc="whether a server, or a tool SERVER.TOOL, is switched on")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(Frozen):
     """The whole configuration, from files, environment and arguments; its keys are the top of `config.toml`."""
 
     # The profile is already applied to model and protocol, and the switches to the servers.
@@ -272,7 +251,7 @@ class Settings:
     data_dir: Path
     config_file: Path | None = None
     allow: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
     notices: tuple[str, ...] = ()
     default_servers: bool = False  # the bundled ones, because none is configured
     fixed: frozenset[str] = frozenset()  # keys of remembered choices that `config.toml` overrides

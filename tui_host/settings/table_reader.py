@@ -7,20 +7,17 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, fields, is_dataclass, replace
+from dataclasses import Field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Literal, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
+from typing import Literal, TypeGuard, TypeVar, get_args, get_origin, get_type_hints
 
 from tui_host.errors import JSON
+from tui_host.settings.frozen import Frozen
 from tui_host.settings.mistakes import Report, found, nearest, shown, wrong_choice
 from tui_host.settings.model_options import Options, options_of, wrong_options
 from tui_host.settings.schema import LARGEST_NUMBER, REFERENCE, Template
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+(?:\[\d+\])?")
 _LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
@@ -105,7 +102,7 @@ def line_of(source: str, path: str) -> int:
     return line
 
 
-Record = TypeVar("Record", bound="DataclassInstance")
+_Table = TypeVar("_Table", bound=Frozen)
 
 _DURATION = re.compile(r"(\d{1,9})\s*([smhdw])")
 _SIZE = re.compile(r"(\d{1,9})\s*([KMGT]?)(I?)B", re.IGNORECASE)
@@ -126,13 +123,13 @@ def size_of(text: str) -> int | None:
     return int(match[1]) * (1024 if match[3] else 1000) ** " kmgt".index(match[2].lower() or " ")
 
 
-def rules_of(record: type[DataclassInstance]) -> dict[str, Field[object]]:
+def rules_of(record: type[Frozen]) -> dict[str, Field[object]]:
     """Return the fields that a file can set, with their rules as metadata, by key."""
     return {field.name: field for field in fields(record) if "doc" in field.metadata}
 
 
 @lru_cache
-def _kinds_of(record: type[DataclassInstance]) -> Mapping[str, object]:
+def _kinds_of(record: type[Frozen]) -> Mapping[str, object]:
     """Return the annotation of each field that a file can set, without its `| None`: a file cannot say None."""
     hints = get_type_hints(record)
     kinds: dict[str, object] = {}
@@ -142,8 +139,7 @@ def _kinds_of(record: type[DataclassInstance]) -> Mapping[str, object]:
     return kinds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingsTable:
+class SettingsTable(Frozen):
     """A table of a TOML file. What reads a key returns None if the value is wrong, and reports it."""
 
     data: Mapping[str, object]
@@ -158,7 +154,7 @@ class SettingsTable:
         data, source = read_toml(path, report, needed=needed)
         return cls(data=data, report=report, file=shown_path(path), source=source)
 
-    def read(self, over: Record) -> Record:
+    def read(self, over: _Table) -> _Table:
         """Return a record with the values of the table, by the rules of the record's fields."""
         rules, values = rules_of(type(over)), dict[str, object]()
         for field in fields(over):
@@ -230,9 +226,8 @@ class SettingsTable:
             return self.inner(key)._mapping(inner[1], field)  # noqa: SLF001 - its own class
         if kind is bool or kind is int or kind is float:
             return self._plain(key, kind, field)
-        if isinstance(kind, type) and is_dataclass(kind) and kind is not Template:
-            record: type[DataclassInstance] = kind
-            return self.inner(key).read(record())
+        if isinstance(kind, type) and issubclass(kind, Frozen) and kind is not Template:
+            return self.inner(key).read(kind())
         text = self.text(key, value, field)
         choices = inner if origin is Literal else rule["choices"]
         if text is None or (choices and text not in choices):

@@ -105,7 +105,15 @@ class TuiHost(App[int]):
 
     @override
     def get_css_variables(self) -> dict[str, str]:
-        self.theme_variables = readable(super().get_css_variables())
+        variables = readable(super().get_css_variables())
+        ground, bar = variables["surface"], variables["foreground"]
+        variables |= {
+            "scrollbar": f"{bar} 25%",
+            "scrollbar-hover": f"{bar} 45%",
+            "scrollbar-active": variables["primary"],
+        }
+        variables |= dict.fromkeys((name for name in variables if name.startswith("scrollbar-background")), ground)
+        self.theme_variables = variables | {"scrollbar-corner-color": ground}
         return self.theme_variables
 
     @override

@@ -24,7 +24,8 @@ def readable(variables: Mapping[str, str]) -> dict[str, str]:
     goals = [ground.get_contrast_text(1.0) for ground in grounds]
     words: dict[str, str] = {}
     for name in WORDS:
-        shades = [Color.parse(variables[name]).blend(goals[0], step / STEPS) for step in range(STEPS + 1)]
+        color = Color.parse(variables[name])
+        shades = (color.blend(goals[0], step / STEPS) for step in range(STEPS + 1))
         words[name] = next((shade for shade in shades if _can_be_read([shade] * 2, grounds)), goals[0]).hex
     foreground = Color.parse(words["foreground"])
     dim = foreground.with_alpha(_dim_percent([foreground] * 2, grounds) / 100).hex

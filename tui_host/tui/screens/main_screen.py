@@ -84,7 +84,7 @@ class MainScreen(Covered, Screen[None]):
         & #wires { width: 3fr; }
         /* Containers that their children cover need not be drawn. (They have no size of their own then: nobody asks for it.) */
         & #body, & #paper { visibility: hidden; }
-        & #chat, & #wires, & #paper > * { visibility: visible; }
+        & #chat, & #wires, & EmptyChat, & Transcript { visibility: visible; }
         &.-inspector #chat { display: none; }
         &.-chat #wires { display: none; }
         &.-inspector #wires { border-left: none; }

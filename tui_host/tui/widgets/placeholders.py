@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -17,6 +18,8 @@ from tui_host.tui.widgets.inspector.title import legend, title_line
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 if TYPE_CHECKING:
+    from rich.style import Style as RichStyle
+
     from tui_host.tui.suggestions import Offers
 
 REPAIR = "f3 shows messages and standard error, and reconnects."
@@ -75,9 +78,13 @@ class FirstInspector(Widget):
         super().__init__(id=id)
         self._reading = reading
 
+    @cached_property
+    def _ink(self) -> RichStyle:
+        return self.rich_style  # computed at each access, which for each line takes longer than all else here
+
     @override
     def render_line(self, y: int) -> Strip:
-        width, style = self.size.width, self.rich_style
+        width, style = self.size.width, self._ink
         words = ["", "", *legend(self._reading or EMPTY_LIVE, width).splitlines()]
         text = words[y] if y < len(words) else ""
         if not y:
