@@ -61,7 +61,7 @@ FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
 def main() -> None:
     kind = sys.argv.pop(1)
     painted = TuiHost._first_frame_painted
-    ending.LAST_SECONDS = 0.5 if kind == "loop" else 3600
+    ending.LAST_SECONDS = 0.5 if kind in {"loop", "stuck"} else 3600
 
     def begin(self: TuiHost) -> None:
         painted(self)
@@ -74,7 +74,7 @@ def main() -> None:
                 fail_in_a_thread()
             case "loop":
                 self.call_later(self.set_timer, 0.1, hang)
-            case _:  # of another place, or "none": but it has no last resort
+            case _:  # of another place
                 pass
 
     TuiHost._first_frame_painted = begin

@@ -69,6 +69,7 @@ class TuiHost(App[int]):
         crash: The error to report after the app has ended because of a bug; None if there was none.
         first_frame: Set once the first frame is painted.
         complete: Set once chat and inspector are mounted; the host starts then.
+        ending: Set once the app is told to end.
         reading: Placeholder text for chat and list while the first session is read from a file; empty otherwise.
     """
 
@@ -85,7 +86,7 @@ class TuiHost(App[int]):
         self.host = host  # the host that owns sessions, servers and the recorder
         self.begin: Callable[[], Session] = host.sessions.new  # makes the session that is shown first
         self.crash: TuiHostError | None = None
-        self.first_frame, self.complete, self.pressed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.first_frame, self.complete, self.pressed, self.ending = (asyncio.Event() for _ in range(4))
         self.reading = ""
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
         chosen = host.settings.ui.ascii
@@ -159,7 +160,7 @@ class TuiHost(App[int]):
             self.report_error(error)
         super().exit(result, return_code, message)
         self.workers.cancel_all()  # their screens are being taken down
-        textual_private.bound_the_end(self)
+        self.ending.set()
 
     def report_error(self, error: BaseException) -> None:
         """Log a bug that the app survives; the first one is shown too."""
@@ -188,7 +189,8 @@ class TuiHost(App[int]):
     # News.
 
     def on_notify(self, event: Notify) -> None:
-        textual_private.remove_equal_messages(self, event.notification)
+        if textual_private.is_shown(self, event.notification):
+            event.prevent_default()
 
     def wake(self) -> None:
         """Look for changes now, and often for a while."""

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 SIGNALS = {signal.SIGHUP: HANGUP, signal.SIGINT: 130, signal.SIGTERM: 143}
 LAST_SECONDS = 8.0
-"""Seconds after a signal until the program is ended by force. A normal exit takes six at most."""
+"""Seconds from a signal or the app's end until the program is ended by force, such as where the terminal reads nothing: a normal
+end takes six at most."""
 LOOK_SECONDS = 1.0
 BACKGROUND_SECONDS = 0.2
 """Time in the background before the program stops again; a signal to end it comes behind the one that resumes it."""
@@ -41,14 +42,19 @@ async def watched(app: TuiHost, guard: Guard) -> AsyncGenerator[Callable[[], boo
     """
     loop = asyncio.get_running_loop()
     signals: list[int] = []
+    forced: list[int] = []
 
     def end(number: int, _: FrameType | None) -> None:
         code = SIGNALS[signal.Signals(number)]
         signals.append(number)
-        # A second signal may interrupt this handler: a lock that it took here, as those of `threading`, would never be free again.
-        if len(signals) == 1:
-            _thread.start_new_thread(end_by_force, (code,))
+        force(code)
         loop.call_soon_threadsafe(partial(app.exit, return_code=code))
+
+    def force(code: int) -> None:
+        forced.append(code)
+        # A second signal may interrupt this handler: a lock that it took here, as those of `threading`, would never be free again.
+        if len(forced) == 1:
+            _thread.start_new_thread(end_by_force, (code,))
 
     def end_by_force(code: int) -> None:
         time.sleep(LAST_SECONDS)
@@ -57,9 +63,13 @@ async def watched(app: TuiHost, guard: Guard) -> AsyncGenerator[Callable[[], boo
 
     async def watch_terminal() -> None:
         # It may go without a signal, as in a session without a controlling terminal.
-        while os.isatty(0):
-            await asyncio.sleep(LOOK_SECONDS)
-        app.exit(return_code=HANGUP)
+        while os.isatty(0) and not app.ending.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await app.ending.wait()
+        if not app.ending.is_set():
+            app.exit(return_code=HANGUP)
+        force(app.return_code or 0)
 
     def failed(error: BaseException, thread: str) -> None:
         if thread == textual_private.WRITER and isinstance(error, OSError):
@@ -111,7 +121,6 @@ async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]
 
     def pause() -> None:
         guard.leave()
-        textual_private.bound_the_end(app)
         try:
             with app.suspend():
                 _stand_still(is_told_to_end)
@@ -130,8 +139,7 @@ async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]
             for number in (signal.SIGTSTP, signal.SIGCONT):
                 signal.signal(number, signal.SIG_DFL)  # Textual's would enter a screen that has been left for good
             guard.leave()
-    if not textual_private.is_stuck(app):
-        given_back(guard)
+    given_back(guard)
 
 
 def _stand_still(is_told_to_end: Callable[[], bool]) -> None:
@@ -149,11 +157,8 @@ def _stand_still(is_told_to_end: Callable[[], bool]) -> None:
             raise InterruptedError
 
 
-def leave_output(app: TuiHost, code: int, guard: Guard) -> None:
+def leave_output() -> None:
     """Flush buffered output, or drop it if nobody reads it, so that the interpreter can end."""
-    if textual_private.is_stuck(app):
-        restore(guard)
-        os._exit(code)  # the interpreter would wait for the writer's lock
     for stream in (sys.__stdout__, sys.__stderr__):
         if stream is None:
             continue

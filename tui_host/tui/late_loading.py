@@ -22,9 +22,6 @@ LATER = (
     "tui_host.tui.widgets.prompt.completion",
     "tui_host.tui.questions.approval",
     "tui_host.tui.questions.ask_panels",
-    "tui_host.host.crash_log",
-)
-OTHER_SCREENS = (
     "tui_host.tui.screens.help_screen",
     "tui_host.tui.screens.servers_screen",
     "tui_host.tui.screens.model_screen",
@@ -52,9 +49,8 @@ async def load_the_rest(main: MainScreen | None, complete: asyncio.Event, presse
     if main is not None:
         await main.complete()
     complete.set()
-    await _import(LATER)
     await pressed.wait()
-    await _import(OTHER_SCREENS)
+    await _import(LATER)
     await asyncio.to_thread(warm)
 
 

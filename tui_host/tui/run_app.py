@@ -63,7 +63,7 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
 
     error = app.crash or app.host.fault
     code = app.return_code or 0
-    leave_output(app, code, guard)
+    leave_output()
     if error is None and incoming is not None and not code:  # by a signal it ended as by a signal
         error = incoming.broken
     if error is not None:

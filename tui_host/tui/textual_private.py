@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import re
-import time
-from contextlib import suppress
-from queue import Full
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual._compositor import Compositor, CompositorUpdate
@@ -14,7 +11,6 @@ from textual._xterm_parser import XTermParser
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.geometry import Region
-from textual.widgets._toast import ToastHolder
 from textual.worker import WorkerFailed
 from typing_extensions import override
 
@@ -32,24 +28,15 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 8
 """Number of writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
-PATIENCE = 1.0
-"""Seconds that a terminal may take to read the last output before the program ends without it."""
 WRITER = "textual-output"
 """The name of the thread that writes to the terminal."""
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
-_TYPED = re.compile(
-    r"(?P<paste>\x1b\[200~)"
-    # A terminal's answers: attributes, kitty's keys, sizes; colours, names and graphics. Textual reads those that end in `$y`.
-    r"|(?P<answer>\x1b\[[?>=](?!\d+;\d\$y)[\d;:$]*[@-~]|\x1b\[[4689];\d+;\d+t"
-    r"|\x1b(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))"
-    r"|(?P<begun>\x1b\[(?:[?>=][\d;:$]*|[4689](?:;[\d;]*)?)\Z"
-    r"|\x1b(?:\]|P|_|(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}\x1b?)\Z)"
-    r"|(?P<opened>\x1b(?:\[(?:2|20|200)?)?\Z)"
+_ANSWER = re.compile(
+    # Attributes, kitty's keys, sizes; colours, names and graphics. Textual reads those that end in `$y`.
+    r"\x1b\[[?>=](?!\d+;\d\$y)[\d;:$]*[@-~]|\x1b\[[4689];\d+;\d+t"
+    r"|\x1b(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}(?:\x07|\x1b\\)"
 )
-_NOTHING = "\x1b[G"
-"""What Textual reads and leaves out."""
-_LATE = 2.0
-"""Seconds after which the rest of an answer comes no more."""
+"""What a terminal answers to a question of another program."""
 
 
 class Parser(XTermParser):
@@ -58,9 +45,7 @@ class Parser(XTermParser):
     def __init__(self, debug: bool = False) -> None:  # noqa: FBT002 - as it is called
         super().__init__(debug)
         self._is_pasting = False
-        self._kept = ""  # the beginning of a mark or an answer, whose rest may come
-        self._passed = 0  # how many characters of it Textual has: they may be a key
-        self._kept_at = 0.0
+        self._kept = ""  # in a paste: what may be the beginning of its end; outside: the end of what was passed on
 
     @override
     def feed(self, data: str) -> Iterable[Message]:
@@ -68,36 +53,24 @@ class Parser(XTermParser):
         tame = self._tame(data)
         return super().feed(tame) if tame or not data else ()
 
-    def _tame(self, data: str) -> str:
-        if len(self._kept) > self._passed and not self._is_pasting and time.monotonic() - self._kept_at > _LATE:
-            self._kept, self._passed = "", 0
-        text, passed, tame = self._kept + data, self._passed, ""
-        self._kept, self._passed, self._kept_at = "", 0, time.monotonic()
+    def _tame(self, text: str) -> str:
+        tame = ""
         while text:
             if self._is_pasting:
-                inside, mark, rest = text.partition(PASTED)
-                self._kept = "" if mark else _beginning(inside, PASTED)
+                inside, mark, text = (self._kept + text).partition(PASTED)
+                sizes = range(len(PASTED) - 1, 0, -1)
+                beginnings = (PASTED[:size] for size in sizes if not mark and inside.endswith(PASTED[:size]))
+                self._kept = next(beginnings, "")
                 tame += inside.removesuffix(self._kept).replace("\x1b", "␛") + mark
-                self._is_pasting, text = not mark, rest
-                continue
-            match = _TYPED.search(text)
-            if match is None:
-                return tame + text[passed:]
-            if match["paste"] or match["opened"]:
-                tame += text[passed : match.end()]
-            elif passed > match.start():
-                tame += _NOTHING[passed:]
+                self._is_pasting = not mark
             else:
-                tame += text[passed : match.start()]
-            if match["opened"] or match["begun"]:
-                self._kept, self._passed = match[0], len(match["opened"] or "")
-            self._is_pasting, text, passed = match["paste"] is not None, text[match.end() :], 0
+                seen, before = self._kept + text, len(self._kept)
+                passed, mark, _ = seen.partition(PASTE)
+                self._is_pasting, self._kept = bool(mark), "" if mark else seen[1 - len(PASTE) :]
+                end = len(passed + mark) - before
+                tame += _ANSWER.sub("", text[:end])
+                text = text[end:]
         return tame
-
-
-def _beginning(text: str, mark: str) -> str:
-    """Return the beginning of `mark` at the end of a text."""
-    return next((mark[:size] for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size])), "")
 
 
 def keep_pastes_text() -> None:
@@ -105,30 +78,16 @@ def keep_pastes_text() -> None:
     setattr(linux_driver, "XTermParser", Parser)  # noqa: B010 - a name of its own imports
 
 
-def _writer_of(node: DOMNode) -> WriterThread | None:
-    """Return the thread that writes to the terminal; tests have none."""
+def writes_waiting(node: DOMNode) -> int:
+    """Return how many writes wait because the terminal does not read; none in tests, where no thread writes to a terminal."""
     driver = getattr(node.app, "_driver", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     writer = getattr(driver, "_writer_thread", None)
-    return writer if isinstance(writer, WriterThread) else None
+    return writer._queue.qsize() if isinstance(writer, WriterThread) else 0
 
 
-def writes_waiting(node: DOMNode) -> int:
-    """Return how many writes wait because the terminal does not read."""
-    writer = _writer_of(node)
-    return 0 if writer is None else writer._queue.qsize()
-
-
-def remove_equal_messages(app: App[int], notification: Notification) -> None:
-    """Remove the shown notifications with the text of one that is about to be shown.
-
-    Textual removes such a toast and leaves its frame, which takes a line that later toasts need: empty frames are removed too.
-    """
-    for shown in list(app._notifications):
-        if shown.message == notification.message:
-            app._unnotify(shown, refresh=False)
-    for screen in app.screen_stack[-1:]:  # none while the app ends
-        for holder in [holder for holder in screen.query(ToastHolder) if not holder.children]:
-            holder.remove()
+def is_shown(app: App[int], notification: Notification) -> bool:
+    """Whether a notification with the same text is on the screen."""
+    return any(shown.message == notification.message for shown in app._notifications)
 
 
 def end_messages(app: App[int]) -> None:
@@ -142,33 +101,12 @@ def first_exception(app: App[int]) -> Exception | None:
     return error.error if isinstance(error, WorkerFailed) and isinstance(error.error, Exception) else error
 
 
-def bound_the_end(app: App[int]) -> None:
-    """Let the app end although its terminal does not read: Textual would wait for ever."""
-    writer = _writer_of(app)
-    if writer is None:
-        return
-
-    def stop() -> None:
-        end = time.monotonic() + PATIENCE
-        with suppress(Full):  # then it will not end in time either, and is left behind
-            writer._queue.put(None, timeout=PATIENCE)
-        writer.join(max(end - time.monotonic(), 0))
-
-    setattr(writer, "stop", stop)  # noqa: B010 - a method is replaced, on this one object
-
-
 def let_go(app: App[int]) -> None:
     """Let a suspended app end without touching the terminal, now used by another program."""
     driver = app._driver
     if isinstance(driver, linux_driver.LinuxDriver):
         driver.attrs_before = None
         driver.exit_event.set()  # it reads no more, and throws away nothing that was typed
-
-
-def is_stuck(app: App[int]) -> bool:
-    """Whether something is still to be written to the terminal though the app has ended."""
-    writer = _writer_of(app)
-    return writer is not None and writer.is_alive()
 
 
 class ExactUpdate(CompositorUpdate):
