@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.tui.screens.page_screen import PageScreen
     from tui_host.tui.screens.sessions_screen import SessionsScreen
-    from tui_host.tui.widgets.details.detail_panel import Detail
+    from tui_host.tui.widgets.lines.line_view import LineView
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -62,7 +62,7 @@ AWAY_SECONDS = 10.0
 
 
 class TuiHost(App[int]):
-    """The full-screen app of a host.
+    """The full-screen app of a host; `reading` stands in chat and list while the first session is read from a file.
 
     Attributes:
         asks: What servers ask of the person.
@@ -70,7 +70,6 @@ class TuiHost(App[int]):
         first_frame: Set once the first frame is painted.
         complete: Set once chat and inspector are mounted; the host starts then.
         ending: Set once the app is told to end.
-        reading: Placeholder text for chat and list while the first session is read from a file; empty otherwise.
     """
 
     TITLE = "tui-host"
@@ -81,13 +80,13 @@ class TuiHost(App[int]):
         Binding(a.key, a.action, a.name, priority=a.key != "ctrl+c", id=a.name) for a in ACTIONS if a.key
     ]
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, begin: Callable[[], Session] | None = None, reading: str = "") -> None:
         super().__init__()
         self.host = host  # the host that owns sessions, servers and the recorder
-        self.begin: Callable[[], Session] = host.sessions.new  # makes the session that is shown first
+        self._begin = begin or host.sessions.new  # makes the session that is shown first
         self.crash: TuiHostError | None = None
         self.first_frame, self.complete, self.pressed, self.ending = (asyncio.Event() for _ in range(4))
-        self.reading = ""
+        self._reading = reading
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
         chosen = host.settings.ui.ascii
         self.is_ascii: bool = chosen or (chosen is None and wide)  # for terminals that draw some characters too wide
@@ -119,7 +118,7 @@ class TuiHost(App[int]):
 
     @override
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self.host, self.asks, lambda: self.session, self.reading)
+        return MainScreen(self.host, self.asks, lambda: self.session, self._reading)
 
     def on_mount(self) -> None:
         """Set the theme, and load everything else after the first frame."""
@@ -342,7 +341,7 @@ class TuiHost(App[int]):
     @cached_property
     def session(self) -> Session:
         """The session on the main screen."""
-        return self.begin()
+        return self._begin()
 
     @property
     def main(self) -> MainScreen | None:
@@ -413,13 +412,6 @@ class TuiHost(App[int]):
             title = f"{f'read: {name}':<28}{words}"
             yield SystemCommand(title, "", lambda name=name: self.push_screen(DocumentScreen(name)))
 
-    def _open(self, screen: Screen[None]) -> None:
-        """Put a screen over the main one, or close the open screen of the same kind."""
-        is_open = isinstance(self.screen, type(screen))
-        self.to_main()
-        if not is_open:
-            self.push_screen(screen)
-
     def action_help(self) -> None:
         from tui_host.tui.screens.help_screen import HelpScreen
 
@@ -429,11 +421,15 @@ class TuiHost(App[int]):
             self.push_screen(HelpScreen(kinds_at(self.screen)))
 
     def action_open_screen(self, path: str, words: str = "") -> None:
-        """Open a screen by its module and class, unless the session on screen has none."""
+        """Open a screen by its module and class, or close it if it is open, unless the session on screen has none."""
         module, _, name = path.partition(".")
         made_for: Callable[..., PageScreen] = getattr(import_module(f"{SCREENS}{module}"), name)
-        if self.main is not None and (not getattr(made_for, "IS_OWN", False) or self.main.submissions.is_own()):
-            self._open(made_for(self.main, words) if words else made_for(self.main))
+        if self.main is None or (getattr(made_for, "IS_OWN", False) and not self.main.submissions.is_own()):
+            return
+        screen, before = made_for(self.main, words) if words else made_for(self.main), self.screen
+        self.to_main()
+        if not isinstance(before, type(screen)):
+            self.push_screen(screen)
 
     @override
     def action_suspend_process(self) -> None:
@@ -471,14 +467,12 @@ class TuiHost(App[int]):
         except TuiHostError as error:
             self.notify(line(f"Nothing was reloaded: {error}", 300), severity="error", markup=False)
 
-    def action_login(self) -> None:
-        self.to_main().show_login()
-
     def action_stop(self) -> None:
         self.host.turns.stop(self.session)
 
-    def action_inspector(self) -> None:
-        self.to_main().next_arrangement()
+    def action_on_main(self, method: str) -> None:
+        """Close whatever covers the main screen, and call a method of it."""
+        getattr(self.to_main(), method)()
 
     def action_answer(self, tab: str) -> None:
         main = self.to_main()
@@ -486,9 +480,6 @@ class TuiHost(App[int]):
 
     def action_copy(self) -> None:
         clipboard.send(self, *clipboard.current_source(self.focused))
-
-    def action_copy_code(self) -> None:
-        self.to_main().copy_code()
 
     def on_transcript_more_asked(self, event: Transcript.MoreAsked) -> None:
         from tui_host.chat.conversation import CallItem
@@ -501,8 +492,5 @@ class TuiHost(App[int]):
         elif main.source is not None:
             self.push_screen(ValuesScreen(main.source, event.item, main.show_page))
 
-    def on_transcript_copy_asked(self, event: Transcript.CopyAsked) -> None:
+    def on_line_view_copy_asked(self, event: LineView.CopyAsked) -> None:
         clipboard.send(self, event.what, event.text)
-
-    def on_detail_path_asked(self, event: Detail.PathAsked) -> None:
-        clipboard.send(self, f"path {line(event.path, 80)}", event.path)

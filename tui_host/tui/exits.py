@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -31,6 +31,17 @@ end takes six at most."""
 LOOK_SECONDS = 1.0
 BACKGROUND_SECONDS = 0.2
 """Time in the background before the program stops again; a signal to end it comes behind the one that resumes it."""
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """Run some work while the block runs, and cancel it at the end."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work)
+        try:
+            yield
+        finally:
+            task.cancel()
 
 
 @asynccontextmanager
@@ -80,12 +91,8 @@ async def watched(app: TuiHost, guard: Guard) -> AsyncGenerator[Callable[[], boo
     before = {number: signal.signal(number, end) for number in SIGNALS}
     try:
         with catch_defects(failed):
-            async with asyncio.TaskGroup() as group:
-                watch = group.create_task(watch_terminal())
-                try:
-                    yield lambda: bool(signals)
-                finally:
-                    watch.cancel()
+            async with beside(watch_terminal()):
+                yield lambda: bool(signals)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -130,15 +137,13 @@ async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]
         else:
             guard.draw()
 
-    async with asyncio.TaskGroup() as group:
-        heeding = group.create_task(heed())
-        try:
+    try:
+        async with beside(heed()):
             yield
-        finally:
-            heeding.cancel()
-            for number in (signal.SIGTSTP, signal.SIGCONT):
-                signal.signal(number, signal.SIG_DFL)  # Textual's would enter a screen that has been left for good
-            guard.leave()
+    finally:
+        for number in (signal.SIGTSTP, signal.SIGCONT):
+            signal.signal(number, signal.SIG_DFL)  # Textual's would enter a screen that has been left for good
+        guard.leave()
     given_back(guard)
 
 

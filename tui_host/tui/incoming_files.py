@@ -6,8 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from tui_host.errors import SettingsError, StoreError, TuiHostError
 from tui_host.tui.suggestions import ARRIVING, reading_words
 
 if TYPE_CHECKING:
+    from tui_host.host.host import Host
     from tui_host.settings.schema import Settings
     from tui_host.tui.app import TuiHost
 
@@ -49,24 +50,16 @@ class Incoming:
                 with ExitStack() as stack:
                     open_file(path, stack)  # which says why
 
-    @asynccontextmanager
-    async def shown_in(self, app: TuiHost) -> AsyncGenerator[None]:
-        """Show the session from its first record on, while the block runs the app.
-
-        An error ends the app if no row was shown yet; otherwise the rows stay and the error is shown beside them.
-        """
+    def app(self, host: Host) -> TuiHost:
+        """Return the app with a placeholder for the session, which `follow` shows from its first record on."""
         from tui_host.capture.session_summary import SessionInfo
+        from tui_host.tui.app import TuiHost
 
-        app.begin = partial(app.host.sessions.foreign, SessionInfo(ARRIVING, self._names, "import"))
-        app.reading = reading_words(self._names)
-        async with asyncio.TaskGroup() as group:
-            following = group.create_task(self._follow(app))
-            try:
-                yield
-            finally:
-                following.cancel()
+        arriving = SessionInfo(ARRIVING, self._names, "import")
+        return TuiHost(host, partial(host.sessions.foreign, arriving), reading_words(self._names))
 
-    async def _follow(self, app: TuiHost) -> None:
+    async def follow(self, app: TuiHost) -> None:
+        """Read the files; an error ends the app if no row was shown yet, else the rows stay and the error is shown beside them."""
         await app.complete.wait()
         try:
             await app.host.ready()

@@ -34,7 +34,7 @@ class Action(NamedTuple):
 _COPY = "Copy the selection, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)"
 ACTIONS = (
     Action("help", "help", "Every key and where it works, and the documents", "f1"),
-    Action("inspector", "inspector", "Chat and inspector, only the inspector, only the chat", "f2"),
+    Action("inspector", "on_main('next_arrangement')", "Chat and inspector, only the inspector, only the chat", "f2"),
     Action("servers", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, log, stderr", "f3"),
     Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options", "f4"),
     Action(
@@ -58,14 +58,14 @@ ACTIONS = (
     Action(
         "again", "again", "Send the last request again after it failed, or go on without the oldest turns", "ctrl+r"
     ),
-    Action("login", "login", "Show the login that a server waits for", "ctrl+g"),
+    Action("login", "on_main('show_login')", "Show the login that a server waits for", "ctrl+g"),
     Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
     Action(
         "rules", "open_screen('sessions_screen.RulesScreen')", "List the rules given for this session, and end them"
     ),
     Action("stop", "stop", "Stop the turn; what came so far stays", keys_shown="escape"),
     Action("copy", "copy", _COPY, "ctrl+c"),
-    Action("code", "copy_code", "Copy the code of the current or the last answer; again: its next block"),
+    Action("code", "on_main('copy_code')", "Copy the code of the current or the last answer; again: its next block"),
     Action("palette", "command_palette", "All of these, by name", keys_shown="ctrl+p"),
     Action("theme", "change_theme", "Choose a light or dark theme"),
     Action("suspend", "suspend_process", "Go back to the shell until its fg; turns wait, but their time limits run on"),

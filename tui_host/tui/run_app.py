@@ -89,19 +89,20 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
 async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Incoming | None) -> TuiHost:
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
-    from tui_host.tui.exits import drawing, watched
+    from tui_host.tui.exits import beside, drawing, watched
     from tui_host.tui.textual_private import keep_pastes_text
 
     keep_pastes_text()
     sys.setswitchinterval(SWITCH_SECONDS)
     database = None if incoming is None else incoming.database
-    app = TuiHost(Host(settings, record=record, guard=guard, database=database))
+    host = Host(settings, record=record, guard=guard, database=database)
+    app = TuiHost(host) if incoming is None else incoming.app(host)
     async with (
         watched(app, guard) as is_told,
         around(app),
         drawing(app, guard, is_told),
-        collecting(app),
-        nullcontext() if incoming is None else incoming.shown_in(app),
+        beside(collect(app)),
+        nullcontext() if incoming is None else beside(incoming.follow(app)),
     ):
         await app.run_async()
     return app
@@ -127,29 +128,18 @@ async def around(app: TuiHost) -> AsyncGenerator[None]:
             app.host.stop()
 
 
-@asynccontextmanager
-async def collecting(app: TuiHost) -> AsyncGenerator[None]:
-    """Run the garbage collector only after the screen is complete, and never through imported modules, while the block runs.
+async def collect(app: TuiHost) -> None:
+    """Run the garbage collector only after the screen is complete, and never through imported modules.
 
     It was off while modules came in. What they define stays, and each look through it stops the screen for a tenth of a second.
     """
-
-    async def collect() -> None:
-        await app.first_frame.wait()
-        gc.freeze()
-        await app.complete.wait()
-        gc.collect()  # what building the screen has left: 2 MiB, looked for only in what is newer than the first frame
-        gc.freeze()
-        gc.set_threshold(*THRESHOLDS)
-        gc.enable()
-        with suppress(TuiHostError):  # who runs the app tells it
-            await app.host.ready()
-        gc.freeze()  # with the host came the SDK
-
-    async with asyncio.TaskGroup() as group:
-        collecting = group.create_task(collect())
-        try:
-            yield
-        finally:
-            gc.enable()
-            collecting.cancel()
+    await app.first_frame.wait()
+    gc.freeze()
+    await app.complete.wait()
+    gc.collect()  # what building the screen has left: 2 MiB, looked for only in what is newer than the first frame
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
+    gc.enable()
+    with suppress(TuiHostError):  # who runs the app tells it
+        await app.host.ready()
+    gc.freeze()  # with the host came the SDK

@@ -157,12 +157,6 @@ class Detail(Vertical):
 
         target: tuple[str, int]
 
-    @dataclass
-    class PathAsked(Message):
-        """Posted to copy a path."""
-
-        path: str
-
     def __init__(self, *, empty: str = "", id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.view = PageLines()  # the view of the current tab
@@ -323,7 +317,7 @@ class Detail(Vertical):
 
     def action_path(self) -> None:
         if (item := self.view.item) is not None and (path := item.path()):
-            self.post_message(self.PathAsked(path))
+            self.post_message(LineView.CopyAsked(f"path {line(path, 80)}", path))
         else:
             self.post_message(LineView.Hinted("There is no JSON value on this line, so there is no path."))
 

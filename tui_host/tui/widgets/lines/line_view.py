@@ -124,6 +124,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Posted when `enter` or a click has opened the current line."""
 
     @dataclass
+    class CopyAsked(Message):
+        """A text is to be copied."""
+
+        what: str
+        text: str
+
+    @dataclass
     class Hinted(Message):
         """Posted to say why a key does nothing here."""
 

@@ -56,13 +56,6 @@ class Transcript(BlockView[Items]):
 
         call: str
 
-    @dataclass
-    class CopyAsked(Message):
-        """A part of an item is to be copied."""
-
-        what: str
-        text: str
-
     def __init__(
         self,
         conversation: Conversation,
