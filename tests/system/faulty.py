@@ -15,8 +15,8 @@ from tui_host.capture.store.store import Store
 from tui_host.cli.commands import ask
 from tui_host.guard import terminal_state as terminal
 from tui_host.host.host import Host
-from tui_host.tui import app
 from tui_host.tui import exits as ending
+from tui_host.tui import late_loading
 from tui_host.tui.app import TuiHost
 from tui_host.tui.screens.main_screen import MainScreen
 
@@ -51,7 +51,7 @@ FAULTS: dict[str, tuple[tuple[object, str, object], ...]] = {
     "early": ((terminal, "found_terminal", fail),),
     "start": ((MainScreen, "compose", fail),),
     "host": ((Host, "_open", fail_in_a_task),),
-    "end": ((app, "restore_and_offer", leave), (Store, "close", fail)),
+    "end": ((late_loading, "restore_and_offer", leave), (Store, "close", fail)),
     "ask": ((ask, "run", fail),),
     "ask host": ((Host, "_open", fail_in_a_task),),
 }

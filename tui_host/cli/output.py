@@ -8,6 +8,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable
+from typing import TextIO
 
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON, TuiHostError
@@ -57,17 +58,19 @@ def either(words: str, answer: JSON, *, as_json: bool) -> None:
 
 def finish() -> None:
     """Flush buffered output, such as a help text. Prints no error if the reader has gone."""
-    if sys.stdout is not None:
+    for stream in (sys.stdout, sys.stderr):  # the app draws on the second
         try:
-            sys.stdout.flush()
+            if stream is not None:
+                stream.flush()
         except OSError:
-            abandon()  # or Python would fail once more as it flushes at its end
+            abandon(stream)  # or Python would fail once more as it flushes at its end
 
 
-def abandon() -> None:
+def abandon(stream: TextIO | None = None) -> None:
     """Drop buffered output after the reader has gone, so that the program exits silently."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    stream = stream or sys.stdout
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def is_terminal() -> bool:

@@ -26,7 +26,7 @@ from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
 from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, SCREENS, Key, keys_of, kinds_at
-from tui_host.tui.late_loading import load_the_rest, restore_and_offer
+from tui_host.tui.late_loading import load_the_rest
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.readable_colours import readable
 from tui_host.tui.screens.main_screen import MainScreen
@@ -93,7 +93,7 @@ class TuiHost(App[int]):
         self._early_keys: list[events.Key | events.Paste] | None = []
         self._exit_filter = ExitFilter(is_ascii=self.is_ascii)
         self._saved_theme = host.settings.ui.theme or THEME
-        self._has_skipped_frame = self._has_reported = self._is_host_open = self._is_looking = False
+        self._has_skipped_frame = self._has_reported = self._is_looking = False
         self._notices_shown = 0
         self._woken = asyncio.Event()
         self._awake_until = self._covered_at = self._pressed_at = 0.0
@@ -135,7 +135,7 @@ class TuiHost(App[int]):
 
     async def load_the_rest(self) -> None:
         """Import and mount everything that the first frame did not need."""
-        await load_the_rest(self.main, self.complete, self.pressed)
+        await load_the_rest(self.host, self.main, self.complete, self.pressed)
 
     def _remember_theme(self, theme: Theme) -> None:
         """Save a newly chosen theme as the default for later starts."""
@@ -206,7 +206,7 @@ class TuiHost(App[int]):
                         await self._woken.wait()
             self._woken.clear()
             main, host = self.main, self.host
-            is_host_at_rest = self._is_host_open and host.fault is None and self._notices_shown == len(host.notices)
+            is_host_at_rest = host.fault is None and self._notices_shown == len(host.notices)
             if main is None or main.has_news or not is_host_at_rest:
                 self.wake()
             is_due = self._woken.is_set() or self.screen is not main or time.monotonic() < self._awake_until
@@ -226,16 +226,10 @@ class TuiHost(App[int]):
         if self.host.fault is not None:
             self.exit(return_code=1)  # run_app reports the fault
             return
-        if self.host.pool is not None and not self._is_host_open:
-            self._is_host_open = True
-            if not self.session.turn:
-                self.run_worker(restore_and_offer(self.host, main))
-        if self._is_host_open:
-            notices = self.host.notices[self._notices_shown :]
-            self._notices_shown += len(notices)
-            for notice in notices:
-                words = line(mask_of(self.host)(notice), 300)
-                self.notify(words, severity="warning", markup=False, timeout=10)
+        notices = self.host.notices[self._notices_shown :]
+        self._notices_shown += len(notices)
+        for notice in notices:
+            self.notify(line(mask_of(self.host)(notice), 300), severity="warning", markup=False, timeout=10)
         is_covered = self.screen is not main and not self.screen.is_modal
         if not is_covered or time.monotonic() >= self._covered_at:
             self._covered_at = time.monotonic() + COVERED_SECONDS

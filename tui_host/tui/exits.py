@@ -6,7 +6,6 @@ import _thread
 import asyncio
 import os
 import signal
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
@@ -160,17 +159,3 @@ def _stand_still(is_told_to_end: Callable[[], bool]) -> None:
             time.sleep(BACKGROUND_SECONDS)
         if is_told_to_end():
             raise InterruptedError
-
-
-def leave_output() -> None:
-    """Flush buffered output, or drop it if nobody reads it, so that the interpreter can end."""
-    for stream in (sys.__stdout__, sys.__stderr__):
-        if stream is None:
-            continue
-        try:
-            stream.flush()
-        except OSError:
-            with suppress(OSError):  # nothing is left to write to
-                null = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(null, stream.fileno())
-                os.close(null)

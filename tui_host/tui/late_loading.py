@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from tui_host.errors import TuiHostError
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
@@ -37,8 +40,8 @@ async def _import(modules: Sequence[str]) -> None:
         await asyncio.to_thread(importlib.import_module, module)
 
 
-async def load_the_rest(main: MainScreen | None, complete: asyncio.Event, pressed: asyncio.Event) -> None:
-    """Import and mount everything that the first frame did not need."""
+async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.Event, pressed: asyncio.Event) -> None:
+    """Import and mount everything that the first frame did not need, and what the host brings once it is open."""
     await _import(LATE)
     from tui_host.tui.markdown.code_blocks import warm
     from tui_host.tui.markdown.parser import load
@@ -49,6 +52,10 @@ async def load_the_rest(main: MainScreen | None, complete: asyncio.Event, presse
     if main is not None:
         await main.complete()
     complete.set()
+    with suppress(TuiHostError):  # who runs the app tells it
+        await host.ready()
+        if main is not None and not main.submissions.session.turn:
+            await restore_and_offer(host, main)
     await pressed.wait()
     await _import(LATER)
     await asyncio.to_thread(warm)
@@ -56,12 +63,10 @@ async def load_the_rest(main: MainScreen | None, complete: asyncio.Event, presse
 
 async def restore_and_offer(host: Host, main: MainScreen) -> None:
     """Restore an unsent draft of an earlier run, then offer the model servers that run on this machine."""
-    store = host.store
-    left = await asyncio.to_thread(store.sessions.left_draft) if store is not None else None
-    if left is not None and store is not None and main.submissions.put_draft(left.draft):
-        store.sessions.forget_draft(left.id)
+    left = await asyncio.to_thread(host.store.sessions.left_draft) if host.store is not None else None
+    if left is not None and host.store is not None and main.submissions.put_draft(left.draft):
+        host.store.sessions.forget_draft(left.id)
     from tui_host.llm.probe import local_servers
 
-    servers = await local_servers()
-    if servers:
+    if servers := await local_servers():
         main.offer(servers)

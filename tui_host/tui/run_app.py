@@ -59,11 +59,8 @@ def run_app(settings: Settings, *, record: bool = True, incoming: Incoming | Non
         raise
     finally:
         guard.bye()
-    from tui_host.tui.exits import leave_output
-
     error = app.crash or app.host.fault
     code = app.return_code or 0
-    leave_output()
     if error is None and incoming is not None and not code:  # by a signal it ended as by a signal
         error = incoming.broken
     if error is not None:
