@@ -19,7 +19,7 @@ def matching(partial: str) -> list[tuple[str, str]]:
     folder, slash, begun = partial.rpartition("/")
     before = folder + slash
     where = os.path.expanduser(before or ".")  # noqa: PTH111 - what follows is typed text too
-    matches: list[tuple[bool, str, str]] = []
+    matches: dict[str, str] = {}  # by name, each with its size
     with suppress(OSError, ValueError), os.scandir(where) as entries:
         for entry in islice(entries, MOST_LOOKED_AT):
             name = entry.name
@@ -28,11 +28,11 @@ def matching(partial: str) -> list[tuple[str, str]]:
                 continue
             with suppress(OSError):
                 if entry.is_dir():
-                    matches.append((False, f"{name}/", "folder"))
+                    matches[f"{name}/"] = "folder"
                 elif entry.is_file():
-                    matches.append((True, name, size_words(entry.stat().st_size)))
-    matches.sort(key=lambda match: (match[0], match[1].casefold()))
-    return [(before + name, words) for _, name, words in matches[:MOST_OFFERED]]
+                    matches[name] = size_words(entry.stat().st_size)
+    names = sorted(matches, key=lambda name: (not name.endswith("/"), name.casefold()))
+    return [(before + name, matches[name]) for name in names[:MOST_OFFERED]]
 
 
 def named(pasted: str) -> tuple[str, ...]:
