@@ -184,7 +184,7 @@ async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp
         await app.until(lambda: any(row.method == "tools/call" for row in app.inspector_source.ladder.rows))
 
         async def choose(state: str) -> None:
-            """Join or part by a digit; that has the story read anew."""
+            """Join or part; that has the story read anew."""
             await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.is_stale)
             rows = app.inspector_source.ladder.rows
             call = next(row.number for row in rows if row.method == "tools/call")
@@ -192,7 +192,7 @@ async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp
             app.app.set_focus(app.inspector.ladder)
             await app.press("J")
             await app.until_shown("Join by hand", f'math__add {{"a": 1, "b": 2}} - math #1 add, +0.0 s{state}')
-            await app.press("1")
+            await app.press("enter")
 
         await choose(" (joined, value)")
         await app.until_shown("its frame is not known")

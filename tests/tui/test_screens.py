@@ -147,7 +147,7 @@ async def test_a_ready_server_tells_all_that_it_said_of_itself(app: Running) -> 
     await app.press("enter", "escape")
     await app.until_shown("tools (4)", "multiply")
     await open_lines(app, "multiply")
-    await app.until_shown("Multiply two numbers", '"required"', "input schema", "the server claims: ")
+    await app.until_shown("Multiply two numbers", '"properties"', "input schema", "the server claims: ")
 
 
 async def test_the_header_and_the_empty_chat_say_why_a_server_failed(app: Running) -> None:
@@ -247,7 +247,9 @@ async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_r
     await app.press("ctrl+l")  # means nothing here
     await app.until_shown("ctrl+l works in: Sessions   escape: back")
     await app.type("alpha")
-    await app.until_shown("> ○ mine/alpha", "config.toml sets model; another choice lasts until the program ends.")
+    await app.until_shown(
+        "> Model          ○ mine/alpha", "config.toml sets model; another choice lasts until the program ends."
+    )
     await app.press("enter")
     await app.until_shown("mine/alpha · native")
     await app.send("hello")
@@ -259,7 +261,8 @@ async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_r
     words = "the model is mine/{} from here on; it was mine/alpha"
     for name in ("alpha-2", "alpha-3", "alpha", "alpha-2", "alpha"):
         await on_model_screen(app, f"mine/{name}")
-        await app.until_shown(f"> ○ mine/{name} ")  # a whole listed name wins over one in use that begins so
+        # A whole listed name wins over one in use that begins so.
+        await app.until_shown(f"○ mine/{name} ", f" mine/{name}: ")
         await app.press("enter")
         await app.until_shown(f"mine/{name} · native")
         await app.until(lambda: "turn 1 · " in app.lines[0])
@@ -322,7 +325,7 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
     await app.until_shown("Model, tool protocol", "GROQ_API_KEY is not set")
     with having(keyrings.Kept()):
         app.app.screen.query_one(Input).value = "deepseek/d"
-        await app.until_shown("> ○ deepseek/deepseek-chat")
+        await app.until_shown("> Model          ○ deepseek/deepseek-chat")
         await app.press("enter")
         await app.until_shown("Key of DeepSeek", "under tui-host and deepseek; into no file")
         await app.press("enter")
@@ -342,9 +345,8 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
         await app.until_told("the key of deepseek was deleted")
         assert json.loads(kept.read_text()) == {}
         app.app.screen.query_one(Input).value = "deepseek/"
-        await app.until_shown("> ● deepseek/deepseek-chat  no key")
-        await app.press("tab")
-        await app.until_shown("Providers", "no key", "DEEPSEEK_API_KEY is not set; press enter to type the key")
+        words = "DeepSeek: DEEPSEEK_API_KEY is not set; press enter to type the key"
+        await app.until_shown(f"> Model          ● deepseek/deepseek-chat  {words}")
 
 
 async def test_options_and_profiles_are_set_shown_sent_and_unset(app: Running) -> None:
@@ -391,11 +393,15 @@ def read_state(app: Running) -> dict[str, object]:
 async def test_models_protocols_and_options_are_one_list_that_tab_goes_through_by_groups(tmp_path: Path) -> None:
     async with running(tmp_path, config=OFF, size=(140, 45)) as app:
         await on_model_screen(app, "")
-        await app.until_shown("> ● demo/openai ", "demo/openai (in use): built in", "● native", "○ temperature")
+        await app.until_shown(
+            "> Model          ● demo/openai ", "demo/openai (in use): built in", "● native", "○ temperature"
+        )
         assert all(f"○ hub+{name} " in app.text for name in ("cline", "cherry", "json", "function", "react", "hermes"))
         assert "…" not in app.text
         await app.type("hub+re")
-        await app.until_shown("> ○ hub+react", "hub+react: three tools in place of all; asked for as in react")
+        await app.until_shown(
+            "> Tool protocol  ○ hub+react", "hub+react: three tools in place of all; asked for as in react"
+        )
         await app.press("left")
         assert app.app.screen.query_one(Input).cursor_position == len("hub+re") - 1
         await app.press("enter")
@@ -403,14 +409,13 @@ async def test_models_protocols_and_options_are_one_list_that_tab_goes_through_b
         await app.pilot.resize_terminal(80, 24)
         await on_model_screen(app, "")
         for group, chosen in (
-            ("Tool protocol", "> ● hub+react"),
-            ("Options", "> ○ temperature"),
-            ("Providers", ">   demo/"),
+            ("Tool protocol  ○ native", ">                ● hub+react"),
+            ("Options", "> Options        ○ temperature"),
         ):
             await app.press("tab")
             await app.until_shown(group, chosen)
         await app.press("tab", "tab", "shift+tab")
-        await app.until_shown("> ● demo/openai")
+        await app.until_shown("> Model          ● demo/openai")
 
 
 async def kept(folder: Path, config: str) -> tuple[list[bytes], list[bytes]]:

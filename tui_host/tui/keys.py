@@ -61,7 +61,7 @@ ACTIONS = (
     Action("login", "on_main('show_login')", "Show the login that a server waits for", "ctrl+g"),
     Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
     Action(
-        "rules", "open_screen('sessions_screen.RulesScreen')", "List the rules given for this session, and end them"
+        "rules", "open_screen('sessions_screen.rules_screen')", "List the rules given for this session, and end them"
     ),
     Action("stop", "stop", "Stop the turn; what came so far stays", keys_shown="escape"),
     Action("copy", "copy", _COPY, "ctrl+c"),

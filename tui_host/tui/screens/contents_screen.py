@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +14,6 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
-from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.answers.bodies import first_data
@@ -90,7 +89,7 @@ class ContentsScreen(Browse):
 
     HEADING = "Contents"
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-wide")]  # noqa: RUF012
-    EMPTY = "The result has no content."
+    empty = "The result has no content."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "view", "view", tooltip="draw the image; read the source of a server's page"),
         Binding("enter", ""),
@@ -121,20 +120,17 @@ class ContentsScreen(Browse):
         self._saved: Path | None = None  # the file that was saved last
 
     @override
-    def sheet_views(self) -> Sequence[Widget]:
-        return [*super().sheet_views(), PictureView()]
-
-    @override
     def on_mount(self) -> None:
         """Choose the first content that is more than text, and draw it: a key asked for it in the chat."""
+        self.query_one(".browse-sheet").mount(PictureView())
         kinds = [content.kind for _, content in self._entries]
         self.list_again(str(next((number for number, kind in enumerate(kinds, 1) if kind != "text"), 1)))
         self.call_after_refresh(self.action_view)
 
     @override
-    def items(self) -> Sequence[tuple[str, Choice]]:
+    def items(self) -> Mapping[str, Choice]:
         mask, lines = mask_of(self._host), enumerate(self._entries, 1)
-        return [(str(number), Choice(words=mask(words), before=f"{number}  ")) for number, (words, _) in lines]
+        return {str(number): Choice(words=mask(words), before=f"{number}  ") for number, (words, _) in lines}
 
     @override
     def facts(self, key: str) -> tuple[str, ContentBlock] | None:
@@ -153,7 +149,7 @@ class ContentsScreen(Browse):
         self.action_view()
 
     def action_view(self) -> None:
-        if (entry := self.facts(self.current)) is not None:
+        if (entry := self.facts(self.choices.current)) is not None:
             self.start(partial(self._view, entry), group="view", exclusive=True)
 
     async def _view(self, entry: tuple[str, ContentBlock]) -> None:
@@ -167,7 +163,7 @@ class ContentsScreen(Browse):
                 picture = await decode_image(
                     data, columns=room[0], rows=room[1], background=behind, environment=environment
                 )
-                if self.facts(self.current) is entry:
+                if self.facts(self.choices.current) is entry:
                     view.show(picture)
                     self.add_class("-picture")
                     self.note("{}, {:,} × {:,} pixels, drawn small".format(picture.form, *picture.original))
@@ -183,7 +179,7 @@ class ContentsScreen(Browse):
             self.note(line(str(error), 500))
 
     def action_save(self) -> None:
-        if (entry := self.facts(self.current)) is None or entry[1].kind == "page":
+        if (entry := self.facts(self.choices.current)) is None or entry[1].kind == "page":
             self.note("Nothing to save yet: enter reads the page's source first.")
             return
 
@@ -193,7 +189,7 @@ class ContentsScreen(Browse):
 
         with self.telling("Not saved: "):
             words, content = entry
-            data, name = content_bytes(content), suggested_name(content, self._item.tool, int(self.current))
+            data, name = content_bytes(content), suggested_name(content, self._item.tool, int(self.choices.current))
             self.app.push_screen(SaveScreen(name, words, data, saved))  # pyright: ignore[reportUnknownMemberType]
 
     def action_open(self) -> None:

@@ -62,7 +62,7 @@ class ExportScreen(SaveScreen):
     """Asks for format, part (the first is suggested) and file. The file is made when `enter` is pressed."""
 
     HEADING = "Export"
-    DEFAULT_CSS = "ExportScreen > #field-words { text-wrap: nowrap; text-overflow: ellipsis; }"
+    DEFAULT_CSS = "ExportScreen > #page-words { text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "choose(1, 0)", "format", key_display="up down", tooltip="choose the format"),
         Binding("up", "choose(-1, 0)"),
@@ -88,7 +88,7 @@ class ExportScreen(SaveScreen):
         marks = {True: ">", False: " "}
         parts = "   ".join(f"{marks[n == self._part]} {choice.words}" for n, choice in enumerate(self._parts))
         forms = (f"{marks[n == self._form]} {name:<9} {SESSION_EXPORTS[name].words}" for n, name in enumerate(FORMS))
-        self.explain("\n".join((parts, "", *forms, f"A name without a folder is in {Path.cwd()}.")))
+        self.note("\n".join((parts, "", *forms, f"A name without a folder is in {Path.cwd()}.")), place="#page-words")
         if self.field.value in {"", self._suggested}:
             chosen = self._parts[self._part]
             name = "" if chosen == ExportPart() else f"-{chosen.words.removeprefix('the ').removeprefix('this ')}"

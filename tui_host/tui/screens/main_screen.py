@@ -98,24 +98,25 @@ class MainScreen(Covered, Screen[None]):
         self.asks = asks
         self.source: SessionSource | None = None  # of the inspector's rows; None before the host is open
         self.direct: list[DirectRequest] = []  # what the person asked servers for without a model, newest first
-        commands = [(action.name, action.help) for action in ACTIONS]
         self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
-        may_send: Callable[[], bool] = lambda: self.submissions.may_send()  # noqa: E731, PLW0108 - they are made next
-        self._prompt = Prompt(commands=commands, offers=self.offers, may_send=may_send, id="prompt")
+        self._prompt = Prompt(
+            commands=[(action.name, action.help) for action in ACTIONS],
+            offers=self.offers,
+            may_send=lambda: self.submissions.may_send(),  # noqa: PLW0108 - they are made next
+            id="prompt",
+        )
         self.submissions = Submissions(host, begin, self._prompt)  # what the prompt sends, and the drafts
         self.arrangement: Arrangement = "both"  # which halves are shown
         self._is_narrow = False  # whether only one half has room
         self._overlay: QuestionOverlay | None = None
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
-        self._early_turns = 0
         self._reading = reading  # stands in chat and list while the first session is read from a file
         self._offers = offers(host.settings)
         self._failures: Sequence[str] = ()  # each failed server with its reason
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
         self._in_header: tuple[object, ...] = ()
-        self._seen: tuple[object, ...] = ()  # what the last look was about
-        self._is_settled = False
+        self._seen: tuple[object, ...] = ()  # what the last look was about; empty while it left something to do
         self._draw_at = 0.0
 
     @override
@@ -132,9 +133,7 @@ class MainScreen(Covered, Screen[None]):
 
     def on_mount(self) -> None:
         self._prompt.focus()
-        self._prompt.quick = dict(self._empty.questions)
-        self._prompt.placeholder = Content(self._invitation())
-        self._look_at_lines()
+        self._look_at_words()
 
     def on_update(self, event: messages.Update) -> None:
         """Paint the focused widget at once, so that no key waits; everything else is painted at the screen's pace."""
@@ -144,7 +143,7 @@ class MainScreen(Covered, Screen[None]):
     @property
     def is_whole(self) -> bool:
         """Whether chat and inspector are mounted and drawn."""
-        return self._transcript is not None and self._is_settled
+        return bool(self._seen)
 
     async def complete(self) -> None:
         """Mount chat and inspector."""
@@ -164,8 +163,8 @@ class MainScreen(Covered, Screen[None]):
         self._prompt.own_commands += tuple((key.command, key.help) for key in keys if key.command)
         transcript.show(self.submissions.session.conversation)  # another session may be shown by now
         self.look()
-        for _ in range(self._early_turns):
-            self.next_arrangement()
+        if not self.shows_chat:
+            self._focus()
 
     @property
     @override
@@ -193,17 +192,14 @@ class MainScreen(Covered, Screen[None]):
     @property
     def has_news(self) -> bool:
         """Whether there may be changes to show. Cheap: asked at the screen's rate."""
-        session = self.submissions.shown
-        # A turn has a clock that runs, and a question is laid out and becomes ready.
-        is_busy = session is not None and (session.busy or self.question is not None)
-        is_behind = is_busy or self.submissions.is_draft_unsaved or not self._is_settled
-        if self._transcript is None or self._inspector is None:
-            return False
-        return is_behind or not self._inspector.ladder.is_settled or self._seen != self._revisions()
+        return self._transcript is not None and not (self._seen and self._seen == self._revisions())
 
     def _revisions(self) -> tuple[object, ...]:
-        """The values that a look depends on, quick to compare."""
+        """The values that a look depends on, quick to compare; empty where each look has something to show."""
         session = self.submissions.session
+        # A turn has a clock that runs, a question is laid out and becomes ready, and a draft is saved at times.
+        if session.busy or self.question is not None or self.submissions.is_draft_unsaved:
+            return ()
         return (
             status.header_state(self.host, session),
             session.conversation.revision,
@@ -215,17 +211,16 @@ class MainScreen(Covered, Screen[None]):
 
     def look(self) -> None:
         """Show what has changed; paints only changes."""
-        from tui_host.tui.widgets.transcript.items import numbered
-
         transcript, inspector, overlay = self._transcript, self._inspector, self._overlay
         if transcript is None or inspector is None or overlay is None or not self.is_mounted:
             return
         session = self.submissions.session
-        self._seen = self._revisions()
+        seen = self._revisions()
         is_wanted = (self.source is None or self.source.is_stale) and session.id != ARRIVING
         if is_wanted and self.host.recorder is not None:
             self.source = sources.source_of(self.host, session)
-            transcript.show(session.conversation)
+            if session.is_foreign:  # the source has its conversation; one of our own is shown already, and may be read
+                transcript.show(session.conversation)
             inspector.show(self.source)
         source = self.source
         # While much is still to be read, looks that read alternate with looks that draw.
@@ -236,24 +231,28 @@ class MainScreen(Covered, Screen[None]):
             self._draw_at = time.monotonic() + BEHIND_SECONDS
             inspector.sync()
             transcript.sync()
-        empty = self.query_one(EmptyChat)
-        empty.display = not len(session.conversation)
-        empty.show(self._empty)
-        quick = numbered(session.conversation.proposed())
-        if session.step_limit is not None:
-            quick = status.limit_answers(session.step_limit)
-        elif empty.display:
-            quick = dict(self._empty.questions)
-        transcript.quick = self._prompt.quick = quick
-        self._prompt.placeholder = Content(self._invitation())
         overlay.show(session)
         overlay.reserve_space(transcript)
         self.submissions.keep_draft(at_times=True)
-        self._look_at_lines()
-        self._is_settled = inspector.is_settled and (source is None or (source.is_settled and not source.is_stale))
+        self._look_at_words()
+        is_read = source is None or (source.is_settled and not source.is_stale)
+        self._seen = seen if is_read and inspector.is_settled else ()
 
-    def _look_at_lines(self) -> None:
-        host, session, overlay = self.host, self.submissions.shown, self._overlay
+    def _look_at_words(self) -> None:
+        """Show what an empty chat offers, what the prompt invites to, and what header, waiting line and key bar say."""
+        host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self._overlay
+        empty, offered = self.query_one(EmptyChat), self._empty
+        empty.display = transcript is None or session is None or not len(session.conversation)
+        empty.show(offered)
+        quick = dict(offered.questions) if empty.display else {}
+        if transcript is not None and session is not None:
+            from tui_host.tui.widgets.transcript.items import numbered
+
+            if session.step_limit is not None:
+                quick = status.limit_answers(session.step_limit)
+            transcript.quick = quick = quick or numbered(session.conversation.proposed())
+        self._prompt.quick = quick
+        self._prompt.placeholder = Content(self._invitation())
         width = max(self.size.width - 2, 1)
         foreign = f"{self._reading}: read only" if self._is_awaiting_file else ""
         if self.source is not None:
@@ -272,7 +271,7 @@ class MainScreen(Covered, Screen[None]):
             self._header.tooltip = Content("\n".join(self._failures)) if self._failures else None
             self._header.say(status.header(host, session, width, alert, foreign))
         if session is not None:
-            below = 0 if self._transcript is None else self._transcript.new_below
+            below = 0 if transcript is None else transcript.new_below
             words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
             if overlay is not None and overlay.login is not None and self.question is None:
                 words += f"{overlay.words}: ctrl+g shows it   "
@@ -302,16 +301,14 @@ class MainScreen(Covered, Screen[None]):
 
     def _invitation(self) -> str:
         """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
-        if self._is_awaiting_file:
-            return FROM_FILE
-        if self.source is None or self.source.read_only:
-            return PLACEHOLDER if self.source is None else self.source.read_only
-        session = self.submissions.session
-        if session.step_limit is not None:
+        source, session = self.source, self.submissions.shown
+        if source is not None and source.read_only:
+            return source.read_only
+        if session is not None and session.step_limit is not None:
             return "1 continues, 2 stops."
-        answers = list(self._prompt.quick) if len(session.conversation) else []
+        answers = list(self._prompt.quick) if session is not None and len(session.conversation) else []
         if not answers:
-            return PLACEHOLDER
+            return FROM_FILE if self._is_awaiting_file else PLACEHOLDER
         keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
         return f"{keys} answers, or write your own.  / commands"
 
@@ -364,7 +361,7 @@ class MainScreen(Covered, Screen[None]):
         if self.question is None and self.submissions.session.busy:
             self.host.turns.stop(self.submissions.session)
         elif self.shows_chat:
-            self._focus_first()
+            self._focus()
         else:
             self.next_arrangement()
 
@@ -405,20 +402,16 @@ class MainScreen(Covered, Screen[None]):
         return self.arrangement != "inspector"
 
     def next_arrangement(self) -> None:
-        """Go to the next arrangement; before chat and inspector exist, `complete` does so later."""
-        if self._transcript is None:
-            self._early_turns += 1
-            return
         following = NEXT[self.arrangement]
         self._arrange("inspector" if self._is_narrow and following == "both" else following)
-        if self.arrangement == "inspector" and self._inspector is not None:
-            self.set_focus(self._inspector.ladder)  # at once: the next key may be waiting
-        else:
-            self._focus_first()
+        self._focus()
 
-    def _focus_first(self) -> None:
-        """Give the focus to the question, else to the prompt."""
-        self.set_focus(self._prompt if self.question is None else self.question.first_field)
+    def _focus(self) -> None:
+        """Give the focus to the question or the prompt, in the inspector alone to its list: the next key may be waiting."""
+        if not self.shows_chat:
+            self.set_focus(None if self._inspector is None else self._inspector.ladder)
+        else:
+            self.set_focus(self._prompt if self.question is None else self.question.first_field)
 
     def action_zoom(self) -> None:
         if self._is_narrow:

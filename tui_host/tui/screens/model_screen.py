@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 Entry: TypeAlias = "tuple[Choice, Callable[[], object]]"
 _TYPED = "as typed"
+_GROUP = 15  # cells of a group's name, before its first entry
 _HUB = "three tools in place of all"
 PROTOCOL_WORDS = {
     "native": "tools in the API's own field; nothing is added to the prompt",
@@ -49,7 +50,7 @@ PROTOCOL_WORDS = {
 def entry(name: str, words: str, take: Callable[[], object], *, is_used: bool | None = None, value: str = "") -> Entry:
     """Return what can be chosen, and what is done then. Whether it is in use or set has a mark, unless that says nothing."""
     mark = " " if is_used is None else "○●"[is_used]
-    return Choice(words=name, mark=mark, note=words, right=(value,) if value else ()), take
+    return Choice(words=name, mark=mark, note=words, right=value), take
 
 
 def _note_change(session: Session, what: str, chosen: str, before: str) -> None:
@@ -115,14 +116,19 @@ class ModelScreen(Browse):
         return self.typed, tuple(host.reported.values()), tuple(host.keys.stored), *chosen
 
     @override
-    def items(self) -> Sequence[tuple[str, Choice]]:
-        words = self.typed.casefold()
+    def items(self) -> Mapping[str, Choice]:
+        words, used = self.typed.casefold(), self._session.protocol
         self.empty = "No model has this name. Type PROVIDER/MODEL in full, with a configured provider."
         if words == "profile":
             self.empty = "No profile is configured. Write [profiles.NAME] into config.toml."
-        used, lines = self._session.protocol, list[tuple[str, Choice]]()
         protocols = [
             entry(name, PROTOCOL_WORDS[name], partial(self._choose, name), is_used=name == used) for name in PROTOCOLS
+        ]
+        stored = [
+            entry(
+                f"delete the key of {name}", "in the system's keyring", partial(self.start, partial(self._forget, name))
+            )
+            for name in sorted(self._host.keys.stored)
         ]
         self._entries = {}
         for heading, entries in (
@@ -130,27 +136,23 @@ class ModelScreen(Browse):
             ("Profile", self._profiles()),
             ("Tool protocol", protocols),
             ("Options", self._options()),
-            ("Providers", self._providers()),
-            ("Keys", self._stored_keys()),
+            ("Keys", stored),
         ):
-            keys = {
-                f"{heading} {choice.words}": (choice, take)
-                for choice, take in entries
-                if words == heading.casefold() or words in choice.words.casefold()
-            }
-            self._entries |= keys
-            lines += [("", Choice(words=heading, heading=True))] * bool(keys)
-            lines += [(key, choice) for key, (choice, _) in keys.items()]
-        return lines
+            found = [entry for entry in entries if words == heading.casefold() or words in entry[0].words.casefold()]
+            for number, (choice, take) in enumerate(found):
+                before = f"{heading if not number else '':<{_GROUP}}"
+                self._entries[f"{heading} {choice.words}"] = replace(choice, before=before), take
+        return {key: choice for key, (choice, _) in self._entries.items()}
 
     @override
     def look(self) -> None:
         """Say below the list what the current entry is, in full."""
         super().look()
-        if not self.current:
+        if not (key := self.choices.current):
             return
-        settings, (choice, _) = self._host.settings, self._entries[self.current]
-        words = f"{' '.join((choice.words, *choice.right, *['(in use)'] * (choice.mark == '●')))}: {choice.note}"
+        settings, (choice, _) = self._host.settings, self._entries[key]
+        names = (choice.words, choice.right, "(in use)" * (choice.mark == "●"))
+        words = f"{' '.join(filter(None, names))}: {choice.note}"
         fixed = [name for name in ("model", "protocol", "profile") if name in settings.fixed]
         if fixed and settings.config_file is not None:
             file = line(settings.config_file.name, 40)
@@ -167,28 +169,27 @@ class ModelScreen(Browse):
         # A provider, and a model listed because it was typed, may be only the beginning of what is meant.
         for key, (choice, _) in self._entries.items():
             if choice.words == self.typed and choice.mark != " " and choice.note != _TYPED:
-                self.choices.move_cursor(self._keys.index(key))
+                self.choices.move_cursor(self.choices.keys.index(key))
                 break
 
     def action_group(self, step: int) -> None:
         """Go to the next or the former group: to its entry in use, else to its first."""
-        keys, here = self._keys, self.choices.cursor or 0
-        headings = [at for at, key in enumerate(keys) if not key]
-        if headings:
-            begin = headings[(sum(at <= here for at in headings) - 1 + step) % len(headings)]
-            end = min((at for at in headings if at > begin), default=len(keys))
-            used = (at for at in range(begin + 1, end) if self._entries[keys[at]][0].mark == "●")
-            self.choices.show_line(begin, top=True)
-            self.choices.move_cursor(next(used, begin + 1))
+        entries = [self._entries[key][0] for key in self.choices.keys]
+        firsts = [at for at, choice in enumerate(entries) if choice.before.strip()]
+        if firsts:
+            here = sum(at <= (self.choices.cursor or 0) for at in firsts) - 1
+            first, end = firsts[(here + step) % len(firsts)], [*firsts, len(entries)][(here + step) % len(firsts) + 1]
+            used = (at for at in range(first, end) if entries[at].mark == "●")
+            self.choices.show_line(first, top=True)
+            self.choices.move_cursor(next(used, first))
 
     @override
     def opened(self, key: str) -> None:
         self._entries[key][1]()
 
     def _write(self, text: str) -> None:
-        field = self.query_one(Input)
-        field.value = text
-        field.cursor_position = len(text)
+        self.field.value = text
+        self.field.cursor_position = len(text)
 
     def _choose(self, chosen: ModelRef | str, *, is_profile: bool = False) -> None:
         """Use a model, a tool protocol or a profile, which drops former choices for its settings; and save the choice."""
@@ -249,25 +250,32 @@ class ModelScreen(Browse):
         self.start(find_key, exclusive=True, group="key")
 
     def _models(self) -> Iterator[Entry]:
-        origins: dict[ModelRef, str] = {}
-        for provider in self._host.settings.providers.values():
-            if origin := self._origin(provider):
-                answer = self._host.reported.get(provider.name)
-                names = (provider.default_model, *provider.models, *(answer.models if answer is not None else ()))
-                words = "no key" if self._lacks(provider) else origin
-                origins |= {ModelRef(provider=provider.name, model=name): words for name in names if name}
+        """Yield the models, those without a key last; a provider that has none to name stands with its own name."""
+        host, session, found = self._host, self._session, dict[str, str]()
+        providers = host.settings.providers
+        for name, provider in sorted(providers.items(), key=lambda pair: self._lacks(pair[1])):
+            if words := self._state(provider):
+                models = [provider.default_model, *provider.models]
+                models += host.reported[name].models if name in host.reported else ()
+                found |= dict.fromkeys([f"{name}/{model}" for model in models if model] or [f"{name}/"], words)
+        if str(session.model) not in found:
+            found = {str(session.model): "chosen by name"} | found
         name, _, typed = self.typed.partition("/")
-        if self._session.model not in origins:
-            origins = {self._session.model: "chosen by name"} | origins
-        if typed and name in self._host.settings.providers:
-            origins.setdefault(ModelRef(provider=name, model=typed), _TYPED)
-        for model, words in origins.items():
-            take = partial(self._with_key, model.provider, partial(self._choose, model))
-            yield entry(str(model), words, take, is_used=model == self._session.model)
+        if typed and name in providers:
+            found.setdefault(self.typed, _TYPED)
+        for whole, words in found.items():
+            name, _, model = whole.partition("/")
+            take: Callable[[], object] = partial(self._show_models, name)
+            if model:
+                take = partial(self._choose, ModelRef(provider=name, model=model))
+            is_used = whole == str(session.model) if model else None
+            yield entry(whole, words, partial(self._with_key, name, take), is_used=is_used)
 
-    def _origin(self, provider: Provider) -> str:
-        """Return where a provider is known from; empty for an unusable one."""
+    def _state(self, provider: Provider) -> str:
+        """Return how a provider can be used, or why not; empty for one that would run on this machine."""
         variable, answer = provider.key_variable or "", self._host.reported.get(provider.name)
+        if self._lacks(provider):
+            return f"{provider.label}: {variable} is not set; press enter to type the key"
         origins = {
             "built in, needs no key": provider.embedded,
             "its key is in the keyring": provider.name in self._host.keys.stored,
@@ -275,7 +283,14 @@ class ModelScreen(Browse):
             f"{variable} is set": self._host.settings.environment.get(variable, "").strip(),
             "runs on this machine": not variable and answer is not None and answer.error is None,
         }
-        return next((origin for origin, holds in origins.items() if holds), "")
+        origin = next((origin for origin, holds in origins.items() if holds), "")
+        if origin and answer is not None and (error := answer.error) is not None:
+            return mask_of(self._host)(f"does not answer: {'; '.join(filter(None, (error.remedy, error.what)))}")
+        return origin
+
+    def _show_models(self, provider: str) -> None:
+        self._write(f"{provider}/")
+        self.start(self._ask_providers(provider))
 
     def _profiles(self) -> Iterator[Entry]:
         profiles, used = self._host.settings.profiles, self._session.profile
@@ -297,10 +312,8 @@ class ModelScreen(Browse):
         from tui_host.llm.model_request import unsent
 
         settings, session = self._host.settings, self._session
-        profile, provider = settings.profiles.get(session.profile), settings.providers.get(session.model.provider)
-        sent, reasons = session.options, dict[str, str]()
-        for owner in (profile, provider):
-            sent = sent if owner is None else sent.over(owner.options)
+        below, provider = configured(settings, session), settings.providers.get(session.model.provider)
+        sent, reasons = session.options.over(below), dict[str, str]()
         if provider is not None:
             ask = Ask(model=session.model.model, messages=(), options=sent)
             reasons = unsent(provider, ask, settings.environment)
@@ -309,8 +322,8 @@ class ModelScreen(Browse):
             self.app.push_screen(option_screen(self._host, session, name, self.look))  # pyright: ignore[reportUnknownMemberType]
 
         for name in SETTABLE:
-            _, where = configured(settings, session, name)
-            words = "for this session" if value_of(session.options, name) is not None else where or NOT_SENT
+            words = NOT_SENT if value_of(below, name) is None else "as configured"
+            words = words if value_of(session.options, name) is None else "for this session"
             on_wire = sent.on_wire(name)
             if on_wire is not None and on_wire != value_of(sent, name):
                 words = "set by extra_body or a vendor's own key"
@@ -319,36 +332,8 @@ class ModelScreen(Browse):
             value = mask_of(self._host)(text_of(on_wire))[:24]
             yield entry(name, words, partial(change, name), is_used=bool(value), value=value)
 
-    def _providers(self) -> Iterator[Entry]:
-        """Yield the providers, those that can be used first: whether there is a key, and whether the provider answers."""
-        keyless: list[Entry] = []
-        for provider in self._host.settings.providers.values():
-            name, words = f"{provider.name}/", self._origin(provider)
-            answer, take = self._host.reported.get(provider.name), partial(self._write, name)
-            if self._lacks(provider):
-                words = f"{provider.label}: {provider.key_variable} is not set; press enter to type the key"
-
-                def show_models(name: str = provider.name) -> None:
-                    self._write(f"{name}/")
-                    self.start(self._ask_providers(name))
-
-                keyless.append(entry(name, words, partial(self._with_key, provider.name, show_models)))
-            elif words and answer is not None and (error := answer.error) is not None:
-                why = f"{error.remedy}; {error.what}" if error.remedy else error.what
-                yield entry(name, mask_of(self._host)(f"does not answer: {why}"), take)
-            elif words:
-                has_models = provider.default_model or provider.models or (answer is not None and answer.models)
-                yield entry(name, words if has_models else f"{words}; type the name of a model", take)
-        yield from keyless
-
-    def _stored_keys(self) -> Iterator[Entry]:
-        async def forget(name: str) -> None:
-            with self.telling("not deleted: "):
-                await self._host.keys.forget(self._host.settings.providers[name])
-                self._host.reported.pop(name, None)
-                self.notify(f"the key of {name} was deleted", markup=False)
-
-        for name in sorted(self._host.keys.stored):
-            yield entry(
-                f"delete the key of {name}", "in the system's keyring", partial(self.start, partial(forget, name))
-            )
+    async def _forget(self, name: str) -> None:
+        with self.telling("not deleted: "):
+            await self._host.keys.forget(self._host.settings.providers[name])
+            self._host.reported.pop(name, None)
+            self.notify(f"the key of {name} was deleted", markup=False)

@@ -1,8 +1,8 @@
-"""Bases of the screens over the main screen: `PageScreen`, and `Browse`, a list with a sheet beside it."""
+"""The screens over the main screen: their base, a list with a sheet beside it, and a list of things to do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, TypeAlias
 
@@ -15,7 +15,7 @@ from textual.css.query import NoMatches
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 from typing_extensions import override
 
 from tui_host.answers.sheet import Sheet
@@ -27,13 +27,24 @@ from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.tree_page import Page, TreePage
-from tui_host.tui.widgets.status_lines import HINT_SECONDS, StatusLine
+from tui_host.tui.widgets.status_lines import StatusLine
 
 Work: TypeAlias = Coroutine[object, object, None]
 
 
+class Note(StatusLine):
+    """Words in as many lines as they need, which take no room if there are none."""
+
+    DEFAULT_CSS = "Note { height: auto; text-wrap: wrap; text-overflow: fold; display: none; }"
+
+    @override
+    def say(self, words: Content) -> None:
+        self.display = bool(words)
+        super().say(words)
+
+
 class PageScreen(Screen[None]):
-    """A screen closed by `escape`: heading, body, a note if there is one, keys."""
+    """A screen closed by `escape`: heading, words about it, body, a note, keys."""
 
     HEADING: str = ""  # the screen's title, also in the help
     IS_OWN: ClassVar[bool] = False  # whether it opens only for a session that is held here
@@ -47,17 +58,18 @@ class PageScreen(Screen[None]):
         layout: vertical;
         & > #page-heading { color: $foreground; text-style: bold; background: $panel; }
         & > .page-body { height: 1fr; }
-        & > #page-note { height: auto; max-height: 4; padding: 0 1; color: $text-muted; display: none; }
-        & > #page-keys { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $text-muted; }
+        & > #page-note { max-height: 4; }
+        & > #page-words { padding: 1 1 0 1; color: $foreground; }
+        & > #page-keys { height: auto; max-height: 3; text-wrap: wrap; background: $panel; }
         &.-few > #page-keys { max-height: 1; }
         &.-low > #page-keys { display: none; }
     }
     """
 
-    def __init__(self, heading: str = "") -> None:
+    def __init__(self, heading: str = "", words: str = "") -> None:
         super().__init__()
         textual_private.paint_exactly(self)
-        self._heading = heading or self.HEADING
+        self._heading, self._above = heading or self.HEADING, words
         self._held: list[events.Event] | None = []
 
     @override
@@ -75,12 +87,12 @@ class PageScreen(Screen[None]):
             for event in held or ():
                 (self.focused or self)._forward_event(event)  # noqa: SLF001 - ours too: a screen is a widget
 
-        heading = StatusLine(id="page-heading")
-        heading.say(Content(self._heading))
-        yield heading
+        for above, words in (StatusLine(id="page-heading"), self._heading), (Note(id="page-words"), self._above):
+            above.say(Content(words))
+            yield above
         yield from self.body()
-        yield Static(id="page-note", markup=False)
-        yield Static(id="page-keys")
+        yield Note(id="page-note")
+        yield StatusLine(id="page-keys")
         self.call_after_refresh(let_go)
 
     def body(self) -> Sequence[Widget]:
@@ -91,17 +103,14 @@ class PageScreen(Screen[None]):
         """Set the heading."""
         self.query_one("#page-heading", StatusLine).say(Content(heading))
 
-    def note(self, words: str, style: str = "") -> None:
-        """Show a text above the keys; an empty one takes no room."""
-        note = self.query_one("#page-note", Static)
-        note.display = bool(words)
-        note.update(Content.styled(words, style))
+    def note(self, words: str, style: str = "", place: str = "#page-note") -> None:
+        """Show a text above the keys, or in another place; an empty one takes no room."""
+        self.query_one(place, Note).say(Content.styled(words, style))
 
     def hint(self, words: str) -> None:
         """Show words in place of the keys for two seconds."""
-        keys = self.query_one("#page-keys", Static)
-        keys.update(Content.styled(words, "bold $text-warning") + Content("\n" * (keys.size.height - 1)))
-        self.set_timer(HINT_SECONDS, self.on_resize)
+        keys = self.query_one("#page-keys", StatusLine)
+        keys.hint(words + "\n" * (keys.size.height - 1))
 
     def on_line_view_hinted(self, event: LineView.Hinted) -> None:
         self.hint(event.words)
@@ -109,7 +118,7 @@ class PageScreen(Screen[None]):
     def on_resize(self) -> None:
         """Lay out the keys, each beside what it does, in as many lines as they need."""
         keys = [(key.shown, key.brief) for key in keys_of(type(self)) if key.brief]
-        self.query_one("#page-keys", Static).update(Content("\n").join(key_rows(keys, self.size.width - 2)))
+        self.query_one("#page-keys", StatusLine).say(Content("\n").join(key_rows(keys, self.size.width - 2)))
 
     def start(self, work: Work | Callable[[], Work], *, group: str = "default", exclusive: bool = False) -> None:
         """Run a worker, which ends without a crash if the widgets it writes to are gone with the screen."""
@@ -144,9 +153,9 @@ class Browse(PageScreen):
     """
 
     FILTER: ClassVar[str] = ""  # the field's placeholder; without one there is no field
-    FILTER_FIRST: ClassVar[bool] = False  # the field keeps the focus; else `/` opens it, and `escape` closes it
+    FILTER_FIRST: ClassVar[bool] = False  # the field keeps the focus; else `/` goes to it, and `escape` empties it
     HAS_SHEET: ClassVar[bool] = True
-    EMPTY: ClassVar[str] = ""  # stands for an empty list
+    empty = ""  # stands for an empty list
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (76, "-beside")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move('line', -1)", "choose", tooltip="move in the list"),
@@ -158,7 +167,6 @@ class Browse(PageScreen):
     Browse {
         & .page-body { layout: horizontal; }
         & Input { margin: 0 1; }
-        & Input:disabled { display: none; }
         & #list { width: 40%; max-width: 44; }
         & .-alone #list { width: 1fr; max-width: 100%; }
         & .browse-sheet { width: 1fr; border-left: solid $panel; }
@@ -170,21 +178,22 @@ class Browse(PageScreen):
     }
     """
 
-    def __init__(self, heading: str = "") -> None:
-        super().__init__(heading)
-        self.empty = self.EMPTY
-        self._keys: list[str] = []
-        self._listed: tuple[list[Choice], str] | None = None
+    def __init__(self, heading: str = "", words: str = "") -> None:
+        super().__init__(heading, words)
+        self.choices, self.view = ChoiceList(id="list"), PageLines(id="sheet")
+        self.field = Input(placeholder=self.FILTER, compact=True)
+        self.field.display = bool(self.FILTER)
+        self.choices.can_focus = not self.FILTER_FIRST
         self._revision: object = None
-        self._seen: tuple[str, object] | None = None
+        self._seen: tuple[str, object] = "", self
         self._flipped: dict[str, set[str]] = {}
 
     def revision(self) -> object:
         """Return what the list depends on, cheap to compare; None to have the items asked for at each look."""
         return None
 
-    def items(self) -> Sequence[tuple[str, Choice]]:
-        """Return the lines, each with a key that names it while the list changes; headings have none. Abstract, as `body` is."""
+    def items(self) -> Mapping[str, Choice]:
+        """Return the lines, by keys that name them while the list changes. Abstract, as `body` is."""
         raise NotImplementedError
 
     def sheet(self, key: str) -> Sheet | Page | None:  # noqa: ARG002 - for subclasses
@@ -198,52 +207,28 @@ class Browse(PageScreen):
     def opened(self, key: str) -> None:
         """Handle `enter` or a click on a line."""
 
-    def sheet_views(self) -> Sequence[Widget]:
-        """Return the widgets of a sheet."""
-        return [PageLines(id="sheet")]
-
     @override
     def body(self) -> Sequence[Widget]:
-        choices = ChoiceList(id="list")
-        choices.can_focus = not self.FILTER_FIRST
-        field = Input(placeholder=self.FILTER, compact=True, disabled=not self.FILTER_FIRST)
-        if not self.HAS_SHEET:
-            return [field, Container(choices, classes="page-body -alone")]
-        above, inside = ([field], []) if self.FILTER_FIRST else ([], [field])
-        sheet = Vertical(*inside, *self.sheet_views(), classes="browse-sheet")
-        return [*above, Container(choices, sheet, classes="page-body")]
+        sheet = [Vertical(self.view, classes="browse-sheet")] if self.HAS_SHEET else []
+        body = Container(self.choices, *sheet, classes=f"page-body{'' if sheet else ' -alone'}")
+        return [self.field, Note(id="empty"), body]
 
     def on_mount(self) -> None:
-        self.set_focus(self.query_one(Input) if self.FILTER_FIRST else self.choices)
         self.look()
 
     @property
-    def choices(self) -> ChoiceList:
-        return self.query_one(ChoiceList)
-
-    @property
-    def view(self) -> PageLines:
-        return self.query_one("#sheet", PageLines)
-
-    @property
     def typed(self) -> str:
-        return self.query_one(Input).value.strip()
-
-    @property
-    def current(self) -> str:
-        """The key of the line under the cursor; empty if there is none."""
-        number = self.choices.cursor if self.is_mounted else None
-        return self._keys[number] if number is not None and number < len(self._keys) else ""
+        return self.field.value.strip()
 
     def look(self) -> None:
         """Show what has changed in the list, and in the sheet of the current line, which may take a while to make."""
-        if not self.is_mounted or not self.query("#list"):
+        if not self.choices.is_mounted:
             return
         self.list_again()
-        key = self.current
+        key = self.choices.current
         if not self.HAS_SHEET or self.choices.view_width <= 0:
             return
-        now, is_same = (key, self.facts(key) if key else None), self._seen is not None and self._seen[0] == key
+        now, is_same = (key, self.facts(key) if key else None), self._seen[0] == key
         if now == self._seen:
             self.view.advance()
             return
@@ -257,18 +242,11 @@ class Browse(PageScreen):
 
     def list_again(self, wanted: str = "") -> None:
         """List the items; the cursor stays on its key, or goes to the wanted one."""
-        revision, choices = self.revision(), self.choices
-        if revision is not None and revision == self._revision and not wanted:
-            return
-        self._revision, items = revision, self.items()
-        listed = [choice for _, choice in items], self.empty
-        if listed == self._listed and not wanted:
-            return
-        key, place = wanted or self.current, choices.cursor
-        self._keys, self._listed = [key for key, _ in items], listed
-        if key in self._keys:
-            place = self._keys.index(key)
-        choices.show(listed[0], empty=self.empty, current=place)
+        revision = self.revision()
+        if revision is None or revision != self._revision or wanted:
+            self._revision, items = revision, self.items()
+            self.choices.show(items, wanted)
+            self.note("" if items else self.empty, place="#empty")
 
     def on_line_view_cursor_moved(self, event: LineView.CursorMoved) -> None:
         event.stop()
@@ -276,9 +254,9 @@ class Browse(PageScreen):
             self.look()
 
     def on_line_view_opened(self, event: LineView.Opened) -> None:
-        if event.view is self.choices and self.current:
+        if event.view is self.choices:
             event.stop()
-            self.opened(self.current)
+            self.action_take()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -286,25 +264,46 @@ class Browse(PageScreen):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        if not self.FILTER_FIRST:
-            self.view.focus()
-        elif self.current:
-            self.opened(self.current)
+        self.action_take()
+
+    def action_take(self) -> None:
+        if self.choices.current:
+            self.opened(self.choices.current)
 
     def action_move(self, distance: str, step: int) -> None:
         (self.choices.action_line if distance == "line" else self.choices.action_page)(step)
 
     def action_filter(self) -> None:
-        field = self.query_one(Input)
-        field.disabled = False
-        field.focus()
+        self.field.focus()
 
     @override
     def action_leave(self) -> None:
-        field = self.query_one(Input)
-        if self.FILTER_FIRST or field.disabled:
+        if self.FILTER_FIRST or not self.typed:
             super().action_leave()
-            return
-        field.value = ""
-        self.view.focus()
-        field.disabled = True
+        else:
+            self.field.value = ""
+            self.choices.focus()
+
+
+class PickScreen(Browse):
+    """A few things to do, one of which is chosen; words above them."""
+
+    HEADING = "Choose"
+    HAS_SHEET = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "", "take", tooltip="do what the current line says, and go back"),
+    ]
+    DEFAULT_CSS = "PickScreen > .page-body { margin-top: 1; }"
+
+    def __init__(self, heading: str, words: str, choices: Mapping[str, Callable[[], object]]) -> None:
+        super().__init__(heading, words)
+        self._todo = choices
+
+    @override
+    def items(self) -> Mapping[str, Choice]:
+        return {words: Choice(words=words) for words in self._todo}
+
+    @override
+    def opened(self, key: str) -> None:
+        self.action_leave()
+        self._todo[key]()  # only now: it may open the next screen

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tui_host.servers.server import Server
     from tui_host.tui.screens.main_screen import MainScreen
 
-_STYLES: dict[State, str] = {"ready": "", "connecting": "secret", "lost": "secret", "failed": "failed"}
+_STYLES: dict[State, str] = {"ready": "string", "connecting": "secret", "lost": "secret", "failed": "failed"}
 _ON = frozenset({"ready", "connecting", "lost"})
 
 
@@ -51,7 +51,8 @@ class ServersScreen(Browse):
 
     HEADING = "Servers"
     FILTER = "filter tools, resources and prompts"
-    EMPTY = (
+    AUTO_FOCUS = "#list"
+    empty = (
         "No servers are configured. Start with one: tui-host -- COMMAND, or write it into config.toml: [servers.time]."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -108,8 +109,8 @@ class ServersScreen(Browse):
         super().look()
 
     @override
-    def items(self) -> Sequence[tuple[str, Choice]]:
-        return [(name, _choice(status)) for name, status in self._statuses.items()]
+    def items(self) -> Mapping[str, Choice]:
+        return {name: _choice(status) for name, status in self._statuses.items()}
 
     @override
     def facts(self, key: str) -> object:
@@ -171,10 +172,14 @@ class ServersScreen(Browse):
         return self._overlay.panel is not None and self._overlay.panel.swallow(event)
 
     def _server(self) -> Server | None:
-        return self._host.pool.server(self.current) if self._host.pool is not None and self.current else None
+        return (
+            self._host.pool.server(self.choices.current)
+            if self._host.pool is not None and self.choices.current
+            else None
+        )
 
     def _requests(self) -> Sequence[DirectRequest]:
-        return [request for request in self._direct if request.form.server == self.current]
+        return [request for request in self._direct if request.form.server == self.choices.current]
 
     def _path(self) -> tuple[str, ...]:
         """Return the keys that lead to the current line of the sheet; none while the focus is elsewhere."""
@@ -188,7 +193,7 @@ class ServersScreen(Browse):
     def action_reconnect(self) -> None:
         if (server := self._server()) is not None:
             server.reconnect()
-            self._tell(f"connecting {self.current}")
+            self._tell(f"connecting {self.choices.current}")
 
     def action_switch(self, for_good: bool) -> None:
         """Switch the tool under the cursor on or off, or the chosen server if the focus is in the list."""
@@ -197,7 +202,7 @@ class ServersScreen(Browse):
         if path and not tool:
             self._tell("o switches a tool in this tree, or a server in the list")
         elif server is not None:
-            name, is_on = ".".join((self.current, *path[1:2])), server.status.state not in _ON
+            name, is_on = ".".join((self.choices.current, *path[1:2])), server.status.state not in _ON
             with self.telling():
                 if tool:
                     is_on = tool in server.tools_off
@@ -209,18 +214,20 @@ class ServersScreen(Browse):
                 state = "on" if is_on else "off"
                 if session.turn and not session.is_foreign:
                     words = f"{name} is switched {state} from here on"
-                    session.conversation.add(NoteItem(turn=session.turn, kind="note", what=words, server=self.current))
+                    session.conversation.add(
+                        NoteItem(turn=session.turn, kind="note", what=words, server=self.choices.current)
+                    )
                 self._tell(f"{name} is {state} {'from now on' if for_good else 'until tui-host ends'}")
 
     def action_instructions(self) -> None:
         if (server := self._server()) is not None:
             server.switch_instructions(is_on=not server.is_instructing)
             sent = "are sent from the next turn on" if server.is_instructing else "are not sent"
-            self._tell(f"the instructions of {self.current} {sent}")
+            self._tell(f"the instructions of {self.choices.current} {sent}")
 
     def action_try(self) -> None:
         """Fill in what the current line takes, with what was sent last, and request it; make a request again."""
-        status, path = self._statuses.get(self.current), self._path()[:2]
+        status, path = self._statuses.get(self.choices.current), self._path()[:2]
         if status is None:
             return
         offered = {(place, name_of(item)): item for place, items in offers_of(status).items() for item in items}
@@ -265,11 +272,11 @@ class ServersScreen(Browse):
 
 
 def _choice(status: ServerStatus) -> Choice:
-    count, is_ready = len(status.tools), status.state == "ready"
+    count = len(status.tools)
+    tools = f"  {count:,} tool{'s' * (count != 1)}" if status.state == "ready" else ""
     return Choice(
         words=status.name,
         mark=MARKS[status.state][0],
         style=_STYLES.get(status.state, "note"),
-        mark_style="string" if is_ready else "",
-        right=(status.state, f"{count:,} tool{'s' * (count != 1)}" if is_ready else ""),
+        right=f"{status.state}{tools}",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,12 +23,11 @@ from tui_host.capture.store.search import Found, RecordSearch, search_chats
 from tui_host.capture.visible import line, tool_name
 from tui_host.chat.conversation import SAID, UserItem, item_from_text
 from tui_host.chat.session import oldest_turns, omit_turns
-from tui_host.errors import StoreError, TuiHostError
+from tui_host.errors import StoreError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.llm.outline import size_words
 from tui_host.tui.host_mask import mask_of
-from tui_host.tui.screens.field_screen import FieldScreen
-from tui_host.tui.screens.page_screen import Browse
+from tui_host.tui.screens.page_screen import Browse, PickScreen
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import TextPage
 
@@ -119,11 +118,10 @@ class SessionsScreen(Browse):
     def __init__(self, main: MainScreen) -> None:
         super().__init__()
         self._main, self._host = main, main.host
-        self._sessions: Sequence[SessionInfo] = ()  # all sessions and stories, the last changed first
+        self._sessions: Sequence[SessionInfo] | None = None  # all, and stories, the last changed first; None: not read
         self._words = ""  # what was searched, in titles and messages at once, in records one session after the other
         self._matches: Mapping[str, Found] = {}
         self._progress = ""
-        self._count = 0  # how often these have changed
         self._lines: Mapping[str, Listed] = {}
         self._looking = asyncio.Lock()  # what is known of taps is found out by one at a time
         self._version = -1
@@ -162,7 +160,7 @@ class SessionsScreen(Browse):
             if words == self.typed:
                 kept = self._matches if words == self._words else dict[str, Found]()
                 self._matches = {**kept, **{match.session.id: match for match in found}}
-                self._sessions, self._words, self._count = sessions, words, self._count + 1
+                self._sessions, self._words = sessions, words
 
     async def _search(self, words: str) -> None:
         """Search the words everywhere: at last in the records of one session after the other, the last changed first."""
@@ -183,21 +181,20 @@ class SessionsScreen(Browse):
                 if match is not None:
                     self._matches = {session.id: match, **self._matches}
                 self._progress = f"records of {records.looked:,} of {len(sessions):,} searched"
-                self._count += 1
                 if records.is_over:
                     return
         self._progress = ""
-        self._count += 1
 
     @override
     def revision(self) -> object:
         here = [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
-        return self._count, here, self._host.recorder is None
+        return self._sessions, self._words, self._matches, self._progress, here, self._host.recorder is None
 
     @override
-    def items(self) -> Sequence[tuple[str, Choice]]:
-        self._lines = lines = {line.info.id: line for line in lines_of(self._sessions, self._words, self._matches)}
-        if self._host.recorder is None or (self._host.store is not None and not self._count):
+    def items(self) -> Mapping[str, Choice]:
+        lines = {line.info.id: line for line in lines_of(self._sessions or (), self._words, self._matches)}
+        self._lines = lines
+        if self._host.recorder is None or (self._host.store is not None and self._sessions is None):
             self.empty = "Reading the sessions …"
         elif self._host.store is None:
             self.empty = "Sessions are not saved here, so there are no earlier ones."
@@ -209,21 +206,22 @@ class SessionsScreen(Browse):
         count = sum(not listed.whole for listed in lines.values())
         found = f"{count:,}{' found' * bool(self._words)}" if count else ""
         self.say("   ".join(filter(None, (self.HEADING, found, self._progress))))
-        choices: list[tuple[str, Choice]] = []
+        choices: dict[str, Choice] = {}
         for key, listed in lines.items():
             info, match, is_half = listed.info, listed.found, bool(listed.whole)
-            state, size, note = self._state(info), counted(info.turns, "turn"), ""
+            size = counted(info.turns, "turn")
             if isinstance(info, TapStory):
-                state, size = "live" * info.live, info.size * (not is_half)
+                size = info.size * (not is_half)
+            facts = size, info.listed_source * (not is_half), line(info.asked[0], 40), info.asked[1]
+            note = " · ".join(filter(None, facts))
             if match is not None:
                 note = f"{counted(match.rows, 'row')}: {match.excerpt}" if match.rows else match.excerpt
-            choice = Choice(
+            choices[key] = Choice(
                 words=self._title(listed),
                 before=" " * 20 if is_half else f"{moment(info.updated_ns)}  ",
                 note=note,
-                right=(info.listed_source * (not is_half), state, size, line(info.asked[0], 40), info.asked[1]),
+                right=self._state(info),
             )
-            choices.append((key, choice))
         return choices
 
     def _title(self, listed: Listed) -> str:
@@ -233,6 +231,8 @@ class SessionsScreen(Browse):
 
     def _state(self, info: SessionInfo) -> str:
         here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
+        if isinstance(info, TapStory):
+            return "live" * info.live
         if here is None:
             return "open elsewhere" if info.live else ""
         if here.open_questions():
@@ -248,8 +248,6 @@ class SessionsScreen(Browse):
     @override
     def sheet(self, key: str) -> None:
         """Have the preview read; it is shown when it comes."""
-        if key != self._doomed:
-            self._keep()
         self.start(partial(self._preview, self._lines[key]), exclusive=True, group="preview")
 
     async def _preview(self, listed: Listed) -> None:
@@ -264,32 +262,29 @@ class SessionsScreen(Browse):
 
     async def action_link(self) -> None:
         """Join a story to the next one above it that was recorded here, or part a tap from its story."""
-        store, listed = self._host.store, self._lines.get(self.current)
-        if store is None or listed is None:
+        store, name, lines = self._host.store, self.choices.current, self._lines.items()
+        if store is None or not name:
             return
-        lines, whole = list(self._lines.values()), listed.whole
-        stories = [own for own in lines if isinstance(own.info, TapStory) and not own.whole]
-        joinable = [own for own in stories if not own.info.imported]
-        above = (
-            [own.info.id for own in joinable if lines.index(own) < lines.index(listed)] if listed in joinable else []
-        )
+        whole = self._lines[name].whole
+        stories = [key for key, own in lines if isinstance(own.info, TapStory) and not (own.whole or own.info.imported)]
+        above = stories[: stories.index(name)] if name in stories else []
         if not whole and not above:
             words = "There is no story of a tap above this one. Only what a tap recorded here can be joined."
             self.notify(words, severity="warning", markup=False)
             return
         with self.telling():
             async with self._looking:
-                stories, name = Stories(store), listed.info.id
-                change = partial(stories.part, name, whole) if whole else partial(stories.join, name, above[-1])
+                known = Stories(store)
+                change = partial(known.part, name, whole) if whole else partial(known.join, name, above[-1])
                 story = await asyncio.to_thread(change)
             await self._read(self._words)
             self.list_again(story.id)
 
     def action_export(self) -> None:
-        if self.current:
+        if self.choices.current:
             from tui_host.tui.screens.export_screen import ExportPart, ask_for_export
 
-            ask_for_export(self, self._host, self.current, (ExportPart(),))
+            ask_for_export(self, self._host, self.choices.current, (ExportPart(),))
 
     def _keep(self) -> None:
         """Keep the session that waits for a second `delete`."""
@@ -306,12 +301,11 @@ class SessionsScreen(Browse):
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave `delete` to the field while there is text behind its caret."""
-        field = self.query_one(Input)
-        return action != "delete" or field.cursor_position >= len(field.value)
+        return action != "delete" or self.field.cursor_position >= len(self.field.value)
 
     async def action_delete(self) -> None:
         """Ask before removing the current session; pressed again, remove it, or all taps of a story, from the disk."""
-        now, listed, store = time.monotonic(), self._lines.get(self.current), self._host.store
+        now, listed, store = time.monotonic(), self._lines.get(self.choices.current), self._host.store
         is_held, self._delete_pressed_at = now - self._delete_pressed_at < HELD_SECONDS, now
         if listed is None or store is None or is_held:
             return
@@ -376,55 +370,37 @@ def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:
             yield f"asked    {number} {item.text}"
 
 
-class RulesScreen(Browse):
-    """The rules given for a session."""
-
-    HEADING = "Rules"
-    EMPTY = "No rule was given for this session. In an approval, A pressed twice gives one."
-    IS_OWN = True
-    HAS_SHEET = False
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "", "end the rule", tooltip="end the rule: you are asked about its calls again"),
-        Binding("delete,backspace", "end"),
-    ]
-
-    def __init__(self, main: MainScreen) -> None:
-        super().__init__()
-        self._grants = main.submissions.session.policy.grants
-
-    @override
-    def items(self) -> Sequence[tuple[str, Choice]]:
-        words = "These tools run unasked in this session, as long as their server does not change them."
-        self.note(words * bool(self._grants))
-        names = [tool_name(grant.server, grant.tool) for grant in self._grants]
-        return [(name, Choice(words=name)) for name in names]
-
-    @override
-    def opened(self, key: str) -> None:
-        self._grants[:] = [grant for grant in self._grants if tool_name(grant.server, grant.tool) != key]
-        self.look()
-
-    def action_end(self) -> None:
-        self.opened(self.current)
+def rules_screen(main: MainScreen) -> PickScreen:
+    """Return the screen with the rules given for the session, which ends the chosen one."""
+    grants, words = (
+        main.submissions.session.policy.grants,
+        "No rule was given for this session. In an approval, A pressed twice gives one.",
+    )
+    if grants:
+        words = "These tools run unasked in this session, as long as their server does not change them. Choose the one to be asked about again."
+    return PickScreen(
+        "Rules", words, {tool_name(grant.server, grant.tool): partial(grants.remove, grant) for grant in grants}
+    )
 
 
-def turns_screen(main: MainScreen) -> FieldScreen:
+def turns_screen(main: MainScreen) -> PickScreen:
     """Return the screen that leaves the oldest turns out of a conversation that is too long for the model."""
     session = main.submissions.session
     turns = oldest_turns(session)
 
-    async def take(digit: str) -> Callable[[], object]:
-        if digit not in {"1", "2"}:
-            raise TuiHostError("1 or 2")
+    def go_on(*, leaves_out: bool) -> None:
         has_failed = session.can_try_again
-        if digit == "1" and not session.busy:
+        if leaves_out and not session.busy:
             omit_turns(session, turns)
-        return partial(main.host.again, session) if has_failed else list
+        if has_failed:
+            main.host.again(session)
 
     named = "\n".join(f"turn {turn.turn}  {line(turn.title, 80)}  {size_words(turn.size_bytes)}" for turn in turns[:20])
-    words = (
-        f"The conversation is longer than the model reads. These turns:\n{named}\n"
-        "1 leaves them out of this and all later requests, and goes on; the chat keeps them.\n"
-        "2 sends everything again, such as to another model."
-    )
-    return FieldScreen(f"Oldest turns: {len(turns)}", words, take, kind="digit")
+    choices = {
+        "leave them out of this and all later requests, and go on; the chat keeps them": partial(
+            go_on, leaves_out=True
+        ),
+        "send everything again, such as to another model": partial(go_on, leaves_out=False),
+    }
+    words = f"The conversation is longer than the model reads. These turns are the oldest:\n{named}"
+    return PickScreen(f"Oldest turns: {len(turns)}", words, choices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -26,7 +26,7 @@ class ValuesScreen(Browse):
 
     HEADING = "Values"
     HAS_SHEET = False
-    EMPTY = "No number, and no name that stands in a result."
+    empty = "being compared with the results …"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "its result", tooltip="go to the result that the value stands in"),
     ]
@@ -34,13 +34,14 @@ class ValuesScreen(Browse):
     def __init__(self, source: SessionSource, item: AnswerItem, show: Callable[[Row | Section, str], None]) -> None:
         super().__init__(f"Values of the answer in turn {item.turn}, step {item.step}, compared as they are written")
         self._source, self._item, self._show_page = source, item, show
-        self._origins: Sequence[ValueOrigin] | None = None
+        self._origins: Sequence[ValueOrigin] = ()
 
     @override
     def on_mount(self) -> None:
         async def read() -> None:
             await self._source.caught_up()
             self._origins = await asyncio.wrap_future(in_thread(self.origins))
+            self.empty = "No number, and no name that stands in a result."
 
         self.start(read)
 
@@ -57,18 +58,16 @@ class ValuesScreen(Browse):
         return sorted(origins, key=lambda origin: origin.row is not None)
 
     @override
-    def items(self) -> Sequence[tuple[str, Choice]]:
-        if self._origins is None:
-            return [("", Choice(words="being compared with the results …", heading=True))]
+    def items(self) -> Mapping[str, Choice]:
         hide = self._source.hide
-        return [
-            (str(at), Choice(words=hide(own.value), note=own.words, style="" if own.row is not None else "nowhere"))
+        return {
+            str(at): Choice(words=hide(own.value), note=own.words, style="" if own.row is not None else "nowhere")
             for at, own in enumerate(self._origins)
-        ]
+        }
 
     @override
     def opened(self, key: str) -> None:
-        target = self._origins[int(key)].row if self._origins else None
+        target = self._origins[int(key)].row
         number = None if target is None else self._source.ladder.row_of(target)
         if number is None:
             self.note("No result holds it, nor anything else that the model was told.")

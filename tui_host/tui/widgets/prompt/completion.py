@@ -22,7 +22,7 @@ class Completion(ChoiceList, can_focus=False):
 
     DEFAULT_CSS = """
     Completion {
-        display: none; height: auto; max-height: 6; overflow-y: auto; scrollbar-gutter: stable; background: $panel;
+        display: none; height: auto; max-height: 40%; overflow-y: auto; scrollbar-gutter: stable; background: $panel;
         & > .line-view--cursor { background: $primary 30%; }
     }
     """
@@ -41,13 +41,14 @@ class Completion(ChoiceList, can_focus=False):
     def suggest(self, suggestions: Sequence[Suggestion]) -> None:
         """Show suggestions; the first is chosen, unless the same ones are shown already."""
         self._suggestions = suggestions
-        choices = [
-            Choice(words=clip(suggestion.words, _LONGEST_CELLS), note=suggestion.note) for suggestion in suggestions
-        ]
-        if self._choices != choices:
+        choices = {
+            str(at): Choice(words=clip(suggestion.words, _LONGEST_CELLS), note=suggestion.note)
+            for at, suggestion in enumerate(suggestions)
+        }
+        if self._choices != [*choices.values()]:
             self.display = bool(suggestions)
             self.styles.height = len(choices)
-            self.show(choices, current=0)
+            self.show(choices, "0")
             self.scroll_to(y=0, animate=False)
 
     @override
