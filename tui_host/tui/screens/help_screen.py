@@ -142,24 +142,8 @@ class DocumentView(BlockView[Blocks]):
         self.show_line(self.blocks.line_held, top=True)
 
 
-class TextScreen(PageScreen):
-    """A screen with a Markdown text."""
-
-    def __init__(self, text: str, heading: str = "") -> None:
-        super().__init__(heading)
-        self._view = DocumentView(text)
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        return [self._view]
-
-
-class HelpScreen(TextScreen):
-    """The help screen: every key, and the documents by number.
-
-    Args:
-        here: The classes of the widgets where the user was, the innermost first.
-    """
+class HelpScreen(PageScreen):
+    """The help screen: every key, beginning with those of the classes where the user was, and the documents by number."""
 
     HEADING = "Help"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -167,16 +151,21 @@ class HelpScreen(TextScreen):
         *(Binding(str(number), f"read({number})") for number in range(2, 10)),
     ]
 
-    def __init__(self, here: Sequence[type] = ()) -> None:
-        super().__init__(help_text(here))
+    def __init__(self, here: Sequence[type] = (), *, text: str = "", heading: str = "") -> None:
+        super().__init__(heading)
+        self._view = DocumentView(text or help_text(here))
+
+    @override
+    def body(self) -> Sequence[Widget]:
+        return [self._view]
 
     def action_read(self, number: int) -> None:
         for name in [*DOCUMENTS][number - 1 : number]:
             self.app.push_screen(DocumentScreen(name))  # pyright: ignore[reportUnknownMemberType]
 
 
-class DocumentScreen(TextScreen):
-    """A screen with one of the documents that come with the program."""
+class DocumentScreen(HelpScreen):
+    """One of the documents that come with the program; a number goes on to another one."""
 
     HEADING = "Document"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -186,7 +175,7 @@ class DocumentScreen(TextScreen):
     def __init__(self, name: str) -> None:
         text = (documents() / f"{name}.md").read_text(encoding="utf-8")
         self._chinese = _CHINESE.search(text)
-        super().__init__(text, f"{name}: {DOCUMENTS[name]}{'   z 中文' if self._chinese else ''}")
+        super().__init__(text=text, heading=f"{name}: {DOCUMENTS[name]}{'   z 中文' if self._chinese else ''}")
 
     def action_chinese(self) -> None:
         if self._chinese:

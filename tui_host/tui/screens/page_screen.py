@@ -182,7 +182,7 @@ class Browse(PageScreen):
         super().__init__(heading, words)
         self.choices, self.view = ChoiceList(id="list"), PageLines(id="sheet")
         self.field = Input(placeholder=self.FILTER, compact=True)
-        self.field.display = bool(self.FILTER)
+        self.field.display = self.field.can_focus = bool(self.FILTER)  # Textual would focus a hidden one at first
         self.choices.can_focus = not self.FILTER_FIRST
         self._revision: object = None
         self._seen: tuple[str, object] = "", self
