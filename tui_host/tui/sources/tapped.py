@@ -90,11 +90,11 @@ class TapSource(SessionSource):
 
     def _read_on(self) -> bool:
         """Read new records in the thread, if there may be any; returns whether the thread is busy."""
+        if self._at_work is not None and not self._at_work.done():
+            return True
+        ended, self._at_work = self._at_work, None
         try:
-            if self._at_work is not None:
-                if not self._at_work.done():
-                    return True
-                ended, self._at_work = self._at_work, None
+            if ended is not None:
                 ended.result()
             version = self._following.version
         except StoreError:
@@ -119,9 +119,7 @@ class TapSource(SessionSource):
                 session.conversation.add(item)
         if state == self._state:
             return
-        self._state = state
-        if state.whose != self.ladder.hosts:
-            self.ladder.hosts = state.whose
+        self._state, self.ladder.hosts = state, state.whose
         self.live, self.is_stale = state.live, state.is_stale
         session.title = state.title or session.title
         session.turn = max(state.turns, 1)

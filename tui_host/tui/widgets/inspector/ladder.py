@@ -238,10 +238,8 @@ class LadderView(SelectingView):
             self._extend(new)
 
     def _changed(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            line = self._index.line_of(number)
-            if line is not None:
-                self.changed(line)
+        for line in filter(None, map(self._index.line_of, numbers)):  # no row is on the first line
+            self.changed(line)
 
     def _extend(self, numbers: Sequence[int]) -> None:
         """Add lines for rows. Lines inserted above keep the visible lines in place."""
@@ -286,9 +284,7 @@ class LadderView(SelectingView):
     def draw(self, number: int, width: int = 0) -> Strip:
         source, index, item = self.source, self._index, self._index.item_at(number)
         width = width or self.view_width - 1
-        if source is None:
-            return Strip([])
-        if item >= 0:
+        if source is not None and item >= 0:
             row, most = self.traffic.rows[item], 8 if self.view_width < _NARROW_CELLS else 14
             peer = max(6, min(source.ladder.numbers.widest, most))
             return self.strip_of(row_line(source, row, self._facts.known(row), width, peer))
@@ -296,7 +292,7 @@ class LadderView(SelectingView):
         if item == SESSION:
             turns, rows = len({key[:2] for key in index.counts if key[1]}), len(self.traffic.rows)
             title = f"session · {turns:,} turn{'s' * (turns != 1)} · {rows:,} row{'s' * (rows != 1)}"
-        elif turn:
+        elif turn and source is not None:
             title = turn_title(source, turn, self.traffic.rows[index.home_of(item)].step, width - _FOLDED_CELLS)
         return self.strip_of(heading(title, width, index.hidden(item)))
 
