@@ -130,23 +130,13 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
             await until(lambda: slow.ended > 0)
 
 
-async def test_a_turn_that_failed_is_sent_again_and_one_without_a_provider_says_so(tmp_path: Path) -> None:
-    with peer_in_thread(head("400 Oops", kind="application/json") + b"{}", text("now")) as peer:
-        async with serving(configured(tmp_path, peer.url)) as host:
-            session = host.sessions.new()
-            host.again(session)  # there is nothing to send again
-            assert not session.busy
-            await asked(host, session, "please")
-            host.again(session)
-            await until(lambda: not session.busy)
-            assert answers(session) == ["now"]
-            assert peer.messages(0) == peer.messages(1) == [{"role": "user", "content": "please"}]
-            assert session.turn == 1
-            gone = host.sessions.new(model=ModelRef(provider="gone", model="m"))
-            await asked(host, gone, "hello")
-            [note] = [item for item in gone.conversation.items if isinstance(item, NoteItem)]
-            assert (note.kind, note.what) == ("error", "no provider gone")
-            assert "--model" in note.remedy
+async def test_a_turn_without_a_provider_says_so(tmp_path: Path) -> None:
+    async with serving(configured(tmp_path)) as host:
+        session = host.sessions.new(model=ModelRef(provider="gone", model="m"))
+        await asked(host, session, "hello")
+        [note] = [item for item in session.conversation.items if isinstance(item, NoteItem)]
+    assert (note.kind, note.what) == ("error", "no provider gone")
+    assert "--model" in note.remedy
 
 
 async def test_a_session_that_is_left_or_whose_host_ended_comes_back_whole_from_the_disk(tmp_path: Path) -> None:
@@ -236,31 +226,18 @@ async def test_without_a_record_nothing_is_opened_and_a_database_that_cannot_be_
     assert caught.value is host.fault
 
 
-async def test_stopping_ends_a_turn_at_work_and_one_that_is_cancelled_writes_what_it_has_recorded(
-    tmp_path: Path,
-) -> None:
-    half = hangs(head() + chunk({"content": "half an answer"}))
-    with peer_in_thread(half, text("whole"), half) as peer:
-        settings = configured(tmp_path, peer.url, server("good", "good"))
-        async with serving(settings) as host:
-            session = host.sessions.new()
-            host.send(session, "hello")
-            await until(lambda: answers(session) == ["half an answer"])
-        assert not session.busy
-        async with serving(settings) as host:
-            again = host.sessions.open(session.id)
-            assert [item.state for item in again.conversation.items if isinstance(item, AnswerItem)] == ["stopped"]
-            await asked(host, again, "go on")
-            assert answers(again) == ["half an answer", "whole"]
-        host = Host(settings)
+async def test_a_host_that_is_cancelled_in_a_turn_writes_what_it_has_recorded(tmp_path: Path) -> None:
+    with peer_in_thread(hangs(head() + chunk({"content": "half an answer"}))) as peer:
+        host = Host(configured(tmp_path, peer.url, server("good", "good")))
+        session = host.sessions.new()
         with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as group:
                 group.start_soon(host.serve)
                 await host.ready()
-                session = host.sessions.new()
                 host.send(session, "remember me")
                 await until(lambda: answers(session) == ["half an answer"])
                 group.cancel_scope.cancel()
+    assert not session.busy
     store = Store.open_to_read(tmp_path / "data" / "tui-host.db")
     records = [record for record, _ in store.session_records(session.id) if record.wire == "llm"]
     store.close()

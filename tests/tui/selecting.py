@@ -70,8 +70,7 @@ async def in_chat(
 
 async def settled(pilot: Pilot[None], view: Transcript) -> None:
     view.sync()
-    for _ in range(5):
-        await pilot.pause()
+    await pilot.pause()
 
 
 def screen(view: SelectingView) -> list[str]:
