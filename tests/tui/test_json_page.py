@@ -19,7 +19,6 @@ from tui_host.errors import JSON
 from tui_host.tui.widgets.details.detail_panel import SearchInput
 from tui_host.tui.widgets.lines.json_lines import highlight, json_lines
 from tui_host.tui.widgets.pages.json_values import path_at
-from tui_host.tui.widgets.pages.page_lines import PageSearch
 from tui_host.tui.widgets.pages.text_page import Below, LineItem, Match, TextPage
 from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
@@ -219,15 +218,19 @@ def test_hostile_text_is_read_once(head: str) -> None:
     assert sum(1 for _ in json_lines(head * 1_000)) >= 1  # quadratic work would meet the test's time limit
 
 
-def test_places_are_found_across_pieces_of_a_long_text_and_in_json_without_its_blanks() -> None:
+async def test_places_are_found_across_pieces_of_a_long_text_and_in_json_without_its_blanks() -> None:
     text = "x" * 65_530 + '"needle":1' + "x" * 70_000 + "NEEDLE"
-    first, last = Match(65_531, 65_537), Match(135_540, 135_546)
-    for words, places in (("needle", [first, last, first]), ('"needle": 1', [Match(65_530, 65_540)]), ("pin", [None])):
-        search = PageSearch(words, made(TextPage("text", text), 60))
-        for place in places:
-            assert search.look(LONG) == place
-            search.step(1)
-    assert search.words == "not on this page"
+    first, last = ((65_531,), (65_537,)), ((135_540,), (135_546,))
+    async with at_work(Reading(TextPage("text", text)), (60, 20)) as (app, pilot):
+        view = app.view
+        for words, places in (("needle", [first, last, first]), ('"needle": 1', [((65_530,), (65_540,))])):
+            view.search(words)
+            for place in places:
+                await until(pilot, lambda: view.is_settled)
+                assert view.selected_stretch == place
+                view.to_place(1)
+        view.search("pin")
+        await until(pilot, lambda: view.search_words == "not on this page: pin")
 
 
 async def test_a_slash_in_the_details_searches_the_page_and_n_goes_on() -> None:

@@ -25,7 +25,6 @@ from typing_extensions import override
 
 from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import SessionSource
@@ -34,18 +33,14 @@ from tui_host.tui.widgets.details import tabs as register
 from tui_host.tui.widgets.details.tabs import tabs_of
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.pages.page_lines import PageLines, PageSearch
+from tui_host.tui.widgets.pages.page_lines import FIRST, PageLines
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import Page
 
 _STEADY = 0.25
 """Seconds before a grown page is made anew; if it takes long, eight times the seconds that it took."""
-FIRST = 0.02
-"""Seconds for which a key waits for its page: most are made sooner, and need no second painting."""
 _SILENT = 0.1
 """Seconds after which it is said that a page is being made."""
-_LOOKING = 0.008
-"""Seconds of a tick for a search."""
 _NARROW = 56
 """Width in columns below which the tabs and what they are of have two lines."""
 
@@ -173,7 +168,6 @@ class Detail(Vertical):
         ] = {}  # the tab, and the one before it, for rows with these tabs
         self._flipped: dict[str, set[str]] = {}  # the lines that were opened or closed, by tab
         self._sought: tuple[Sequence[str], int] | None = None
-        self._search: PageSearch | None = None
         self._last_search = ""
 
     @override
@@ -184,8 +178,7 @@ class Detail(Vertical):
     @property
     def is_settled(self) -> bool:
         """Whether `sync` has nothing to do."""
-        has_looked = self._search is None or self._search.is_done
-        return self._making is None and self._shown == self._wanted() and self.view.is_settled and has_looked
+        return self._making is None and self._shown == self._wanted() and self.view.is_settled
 
     def show(self, source: SessionSource | None, row: Row | Section | None) -> None:
         """Show a row or heading, or update a row that grew."""
@@ -251,9 +244,9 @@ class Detail(Vertical):
         elif self._shown == wanted:
             self._drop()
             self.view.advance()
-            self._look(_LOOKING)
         elif now or time.perf_counter() >= self._due:
             self._make(wanted)
+        self._tab_line.search = self.view.search_words
 
     def _wanted(self) -> _Wanted:
         row, source = self.row, self._source
@@ -295,11 +288,8 @@ class Detail(Vertical):
 
     def _present(self, wanted: _Wanted, page: Page, began: float) -> None:
         """Show a page that was made, and find out how long such a page may stay as it is."""
-        hold = self._shown is not None and self._shown.about == wanted.about
-        self.view.show(page, hold=hold)
+        self.view.show(page, hold=self._shown is not None and self._shown.about == wanted.about)
         self._shown = wanted
-        if self._search is not None:
-            self._search.begin(self.view.page, hold=hold)
         if self._sought is not None:
             self.view.find(*self._sought)
             self._sought = None
@@ -337,15 +327,6 @@ class Detail(Vertical):
             self.choose("Raw")
         self.sync(now=True)
 
-    def _look(self, seconds: float) -> None:
-        """Look for more places, go to the one that is due, and say how many there are."""
-        search = self._search
-        if search is None or search.is_done:
-            return
-        if (match := search.look(seconds)) is not None:
-            self.view.go_to(match)
-        self._tab_line.search = f"{search.words}: {line(search.text, 16)}"
-
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
         return action != "search" or not isinstance(self.screen.focused, Input)  # where the slash is text
@@ -358,33 +339,28 @@ class Detail(Vertical):
 
     def action_place(self, step: int) -> None:
         """Go to the next or the former place of the search; without one, leave the key to others."""
-        if self._search is None:
+        if not self.view.searched:
             raise SkipAction
-        self._search.step(step)
-        self._look(FIRST)
+        self.view.to_place(step)
+        self.sync()
 
     def on_input_changed(self, message: Input.Changed) -> None:
         message.stop()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         message.stop()
-        self._end_search()
-        if message.value:
-            self._last_search = message.value
-            self._search = PageSearch(message.value, self.view.page)
-            self.view.mark(self._search.pattern)
-            self._look(FIRST)
+        self._last_search = message.value or self._last_search
+        self._search(message.value)
 
     def key_escape(self, event: events.Key) -> None:
-        if self._search is not None or self.query(SearchInput):
+        if self.view.searched or self.query(SearchInput):
             event.stop()
-            self._end_search()
+            self._search("")
 
-    def _end_search(self) -> None:
-        """Take the field and the marks away."""
+    def _search(self, text: str) -> None:
+        """Take the field away, and search the page, or end that."""
         if self.query(SearchInput):
             self.view.focus()
             self.query(SearchInput).remove()
-        self._search = None
-        self.view.mark(None)
-        self._tab_line.search = ""
+        self.view.search(text)
+        self.sync()

@@ -6,7 +6,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from itertools import islice
 from typing import ClassVar
 
@@ -18,10 +18,11 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from typing_extensions import override
 
+from tui_host.capture.visible import line
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.lines.selection import SelectingView
-from tui_host.tui.widgets.pages.text_page import Below, BytesPage, LineItem, Match, TextPage
+from tui_host.tui.widgets.pages.text_page import Below, BytesPage, Key, LineItem, Match, TextPage
 from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
 FIRST_SLICE = 0.01
@@ -30,8 +31,11 @@ SLICE = 0.006
 """Seconds in one tick for more lines."""
 _LONGEST = 0.04
 """Seconds at once for the lines up to a place where the reader was, or is to go."""
+FIRST = 0.02
+"""Seconds for which a key waits for its page or place: most are made sooner, and need no second painting."""
 MOST = 9_999
 """Places of a search that are collected."""
+_START = Key(-1)
 
 
 class PageLines(SelectingView):
@@ -53,11 +57,15 @@ class PageLines(SelectingView):
         super().__init__(id=id)
         self.page: Page = TextPage("", "")
         # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
-        self._below: list[tuple[Page, int, int]] = []
+        self._below: list[tuple[Page, Key, Key]] = []
         self._item: LineItem | None = None  # what is current
         self._fitted = 0
         self._is_whole = False
-        self._searched: re.Pattern[str] | None = None
+        self.searched = ""  # the text of the search
+        self._pattern: re.Pattern[str] | None = None
+        self._places: Future[Sequence[Match]] = Future()  # of the text, from a thread
+        self._current = -1  # the number of the place that was gone to
+        self._goal: int | None = None  # the one to go to, once they are collected
 
     @property
     def item(self) -> LineItem | None:
@@ -66,8 +74,9 @@ class PageLines(SelectingView):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all lines of the page are made for the current width."""
-        return self._is_whole and self.view_width == self._fitted
+        """Whether all lines of the page are made for the current width, and all places of a search are found."""
+        is_looking = self._pattern is not None and not (self._places.done() and self._goal is None)
+        return self._is_whole and self.view_width == self._fitted and not is_looking
 
     @property
     def current_source(self) -> tuple[str, str]:
@@ -91,26 +100,22 @@ class PageLines(SelectingView):
             self._below[0] = page, *self._below[0][1:]
         else:
             self._below.clear()
-            keys = self._keys() if hold else (-1, -1)
-            paths = [before.path(key) for key in keys] if isinstance(before, TreePage) else []
-            self._put(page, *keys)
-            if hold and isinstance(page, TreePage) and paths:  # entries may have come above
-                moved = [page.key_at(path, key) for path, key in zip(paths, keys, strict=True)]
-                if moved != [*keys]:
-                    self._refit(*moved)
+            self._put(page, *(self._keys() if hold else (_START, _START)), hold=hold)
 
-    def _keys(self) -> tuple[int, int]:
-        """Return the keys of the first line and of the cursor; below 0 for the beginning."""
-        cursor = -1 if self.cursor is None else self.page.key(self.cursor)
-        return self.page.key(self.top) if self.top else -1, cursor
+    def _keys(self) -> tuple[Key, Key]:
+        """Return the keys of the first line and of the cursor."""
+        cursor = _START if self.cursor is None else self.page.key(self.cursor)
+        return self.page.key(self.top) if self.top else _START, cursor
 
-    def _put(self, page: Page, top: int, cursor: int) -> None:
-        if type(page) is not type(self.page) or top < 0:
+    def _put(self, page: Page, top: Key, cursor: Key, *, hold: bool = False) -> None:
+        if type(page) is not type(self.page) or not hold:
             self.unselect()
+            self._current, self._goal = -1, None
         self.page, self.has_cursor = page, page.has_cursor
+        self._collect()
         self._refit(top, cursor)
 
-    def _refit(self, top: int, cursor: int) -> None:
+    def _refit(self, top: Key, cursor: Key) -> None:
         """Make the lines for the width, as far as the keys of top and cursor, and go there."""
         self._is_whole, self._fitted = False, self.view_width
         self.page.fit(max(1, self._fitted - self.has_cursor))
@@ -118,14 +123,14 @@ class PageLines(SelectingView):
         self._grow_to(max(top, cursor))
         self.redraw()
         self.show_line(self.page.line_of(top), top=True)
-        self.cursor = self.page.line_of(max(0, cursor)) if self.has_cursor and len(self.page) else None
+        self.cursor = self.page.line_of(max(Key(0), cursor)) if self.has_cursor and len(self.page) else None
         self._find_item()
 
-    def _grow_to(self, key: int) -> None:
+    def _grow_to(self, key: Key) -> None:
         """Make lines until one has a key; in a very long page the nearest one has to do."""
         until = time.perf_counter() + _LONGEST
         while self.page.line_of(key) >= len(self.page) - 1 and time.perf_counter() < until:
-            if key < 0 or self.page.grow(SLICE) is None:
+            if key.place < 0 or self.page.grow(SLICE) is None:
                 break
 
     def advance(self) -> None:
@@ -137,12 +142,13 @@ class PageLines(SelectingView):
         if first is not None:
             self.grew() if first == self.virtual_size.height else self.redraw()
             self._find_item()
+        self._look(0)
 
     def _enter(self, below: Below) -> None:
         """Show a page in place of the one that it was opened from."""
         self._below.append((self.page, *self._keys()))
-        self._put(below.page, -1 if below.page.has_cursor else below.key, below.key)
-        if below.key > 0 and self.cursor is not None:
+        self._put(below.page, _START if below.page.has_cursor else below.key, below.key)
+        if below.key.place > 0 and self.cursor is not None:
             self.show_line(self.cursor)
 
     @override
@@ -158,7 +164,7 @@ class PageLines(SelectingView):
         page, item = self.page, self.item
         if isinstance(page, BytesPage):
             in_hex = BytesPage(page.source[0], page.data, is_hex=True)
-            self._put(*self._below.pop() if page.is_hex else (in_hex, -1, -1))
+            self._put(*self._below.pop() if page.is_hex else (in_hex, _START, _START))
         elif item is not None and item.data is not None:
             self._enter(Below(BytesPage(item.path() or item.copy()[0], item.data())))
         else:
@@ -179,11 +185,10 @@ class PageLines(SelectingView):
         self.action_fold()
 
     def action_by_size(self) -> None:
-        if isinstance(self.page, TreePage):
-            self.page.sort_by_size()
+        if isinstance(self.page, TreePage) and self.page.sort_by_size():
             self.show(self.page)
         else:
-            self.post_message(self.Hinted("This page is one text: it has no lines to sort by size."))
+            self.post_message(self.Hinted("No line of this page has a size to sort by."))
 
     # Searching.
 
@@ -203,22 +208,56 @@ class PageLines(SelectingView):
             self.select_text(((match.start(),), (match.end(),)))
         return match is not None
 
-    def mark(self, pattern: re.Pattern[str] | None) -> None:
-        """Mark the places of a pattern on every line, or no longer."""
-        if pattern is not self._searched:
-            self._searched = pattern
-            self.unselect()
-            self.redraw()
+    def search(self, text: str) -> None:
+        """Mark the places of a text, whose letters may be large or small, and go to the first; without a text, end that."""
+        # A blank behind a colon may be missing: JSON is drawn with it.
+        pattern = re.compile(re.escape(text).replace(r":\ ", r":\s*"), re.IGNORECASE)
+        self.searched, self._pattern = text, pattern if text else None
+        self._current, self._goal = -1, 0
+        self.unselect()
+        self.redraw()
+        self._collect()
+        self._look(FIRST)
+
+    def to_place(self, step: int) -> None:
+        """Go to the next (1) or the former (-1) place of the search; behind the last comes the first."""
+        self._goal = self._current + step if self._current >= 0 else min(step, 0)
+        self._look(FIRST)
+
+    @property
+    def search_words(self) -> str:
+        """The place, the number of places, and what is searched: `3 of 17: lookup`; nothing without a search."""
+        count = len(self._places.result()) if self._places.done() else -1
+        words = f"{count:,} here" if self._current < 0 else f"{self._current + 1:,} of {count:,}"
+        words = {-1: "looking", 0: "not on this page"}.get(count, words)
+        return f"{words}: {line(self.searched, 16)}" if self.searched else ""
+
+    def _collect(self) -> None:
+        """Collect the places of the search in a thread."""
+        pattern, page = self._pattern, self.page
+        if pattern is not None:
+            self._places = in_thread(lambda: [*islice(page.places(pattern), MOST)])
+
+    def _look(self, seconds: float) -> None:
+        """Go to the place that is due, if all are collected within a time."""
+        if self._goal is None or self._pattern is None:
+            return
+        wait((self._places,), seconds)
+        if self._places.done():
+            places, goal, self._goal = self._places.result(), self._goal, None
+            self._current = goal % len(places) if places else -1
+            for match in places[self._current :][:1]:
+                self.go_to(match)
 
     def go_to(self, match: Match) -> None:
         """Show a place, and make it the current one."""
-        self._grow_to(-1 if match.keys else match.start)
-        line = self.page.reveal(match)
+        self._grow_to(_START if match.keys else Key(match.start))
+        number = self.page.reveal(match)
         self.redraw()
-        if not self.top <= line < self.top + self.view_height:
-            self.show_line(max(0, line - self.view_height // 3), top=True)
+        if not self.top <= number < self.top + self.view_height:
+            self.show_line(max(0, number - self.view_height // 3), top=True)
         if self.has_cursor:
-            self.move_cursor(line)
+            self.move_cursor(number)
         else:
             self.select_text(((match.start,), (match.end,)))
 
@@ -231,10 +270,10 @@ class PageLines(SelectingView):
     @override
     def draw(self, number: int) -> Strip:
         strip = self.strip_of(self.page.pieces(number))
-        if self._searched is None:
+        if self._pattern is None:
             return strip
         text = strip.text
-        ends = (cell_len(text[:end]) for match in self._searched.finditer(text) for end in match.span())
+        ends = (cell_len(text[:end]) for match in self._pattern.finditer(text) for end in match.span())
         parts = strip.divide([*ends, strip.cell_length])
         return Strip.join(part.apply_style(Style(reverse=True)) if at % 2 else part for at, part in enumerate(parts))
 
@@ -261,54 +300,3 @@ class PageLines(SelectingView):
     @override
     def width_changed(self) -> None:
         self._refit(*self._keys())
-
-
-class PageSearch:
-    """A search on a page, whose places are collected in a thread, and gone through one by one.
-
-    Args:
-        text: The text; large and small letters are alike.
-        page: The page.
-    """
-
-    def __init__(self, text: str, page: Page) -> None:
-        self.text = text
-        # A blank behind a colon may be missing: JSON is drawn with it.
-        self.pattern = re.compile(re.escape(text).replace(r":\ ", r":\s*"), re.IGNORECASE)
-        self.begin(page)
-        self._goal = 0
-
-    def begin(self, page: Page, *, hold: bool = False) -> None:
-        """Collect the places of another page; with `hold`, of a page that only grew."""
-        self._places = in_thread(lambda: list(islice(page.places(self.pattern), MOST)))
-        if not hold:
-            self._current = -1
-            self._goal: int | None = None  # the number of the place to go to, once they are collected
-
-    @property
-    def is_done(self) -> bool:
-        """Whether `look` has nothing to do."""
-        return self._places.done() and self._goal is None
-
-    @property
-    def words(self) -> str:
-        """The place and the number of places: `3 of 17`."""
-        if not self._places.done():
-            return "looking"
-        count = len(self._places.result())
-        if not count:
-            return "not on this page"
-        return f"{count:,} here" if self._current < 0 else f"{self._current + 1:,} of {count:,}"
-
-    def step(self, step: int) -> None:
-        """Ask for the next (1) or the former (-1) place; behind the last comes the first."""
-        self._goal = self._current + step if self._current >= 0 else min(step, 0)
-
-    def look(self, seconds: float) -> Match | None:
-        """Wait a while for the places; returns the place to go to, once."""
-        wait((self._places,), seconds)
-        if self._goal is None or not self._places.done():
-            return None
-        goal, self._goal, places = self._goal, None, self._places.result()
-        self._current = goal % len(places) if places else -1
-        return places[self._current] if places else None

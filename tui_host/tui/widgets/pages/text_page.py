@@ -57,11 +57,19 @@ def matches(text: str, pattern: re.Pattern[str], keys: tuple[str, ...] = ()) -> 
                 done = match.end()
 
 
+class Key(NamedTuple):
+    """What stands on a line, whatever the width, and whatever has come above or is folded."""
+
+    place: int  # where it begins in a text, or the number of its entry; below 0 for a note
+    path: tuple[str, ...] = ()  # the keys of its entry and of those above, outermost first
+    inside: int = -1  # where it begins in the text of its entry; below 0 for the label
+
+
 class Below(NamedTuple):
-    """What a line opens in place of its page, and the key in it to show."""
+    """What a line opens in place of its page, and where in it."""
 
     page: TextPage
-    key: int = 0
+    key: Key = Key(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,14 +191,13 @@ class TextPage:
     def _line_at(self, row: int) -> int:
         return len(self._head) + max(0, bisect_right(self._visible, row) - 1)
 
-    def key(self, number: int) -> int:
-        """Return where a line begins in the text, whatever the width; below 0 for a note."""
+    def key(self, number: int) -> Key:
         row = self._row_at(number)
-        return self._starts[row] if row >= 0 else -1
+        return Key(self._starts[row] if row >= 0 else -1)
 
-    def line_of(self, key: int) -> int:
+    def line_of(self, key: Key) -> int:
         """Return the line of a key, or the nearest line that is made."""
-        return 0 if key < 0 else self._line_at(bisect_right(self._starts, key) - 1)
+        return 0 if key.place < 0 else self._line_at(bisect_right(self._starts, key.place) - 1)
 
     def places(self, pattern: re.Pattern[str]) -> Iterator[Match]:
         """Yield the places of a pattern."""
@@ -254,7 +261,7 @@ class TextPage:
         """Return the characters of a line; a note and a folded container have none."""
         row = self._row_at(line)
         if row < 0 or row in self._hidden:
-            return (Letters(0, "", (), (max(0, self.key(line)),)),)
+            return (Letters(0, "", (), (max(0, self.key(line).place),)),)
         shown, places = self._drawn(row)
         indent = self._indent(self._depths[row]) + self.has_cursor  # the cursor stands before the text
         return (Letters(indent, shown, (), [*places, self._ends[row]]),)
