@@ -24,7 +24,8 @@ from tui_host.llm.dialects.table import DIALECTS
 from tui_host.servers.catalog import READ, ContentBlock, Resource, Tool, ToolOutput
 from tui_host.tui.widgets.details.tabs import tabs_of
 from tui_host.tui.widgets.inspector.words import facts_of
-from tui_host.tui.widgets.pages.parts_page import parts_page
+from tui_host.tui.widgets.pages.parts_page import parts_sheet
+from tui_host.tui.widgets.pages.tree_page import TreePage
 
 CALL = '<tool_use>\n  <name>math__add</name>\n  <arguments>{"a": 6, "b": 5}</arguments>\n</tool_use>'
 ASKED = "what is 6 + 5?"
@@ -207,7 +208,7 @@ async def test_a_resource_is_asked_for_decided_and_told_as_a_call_is(bench: Make
 
 def text_of(wires: Wires, row: Row, *paths: str) -> str:
     """The page with these entries flipped."""
-    return "\n".join(drawn(parts_page(wires, row, set(paths)), 140))
+    return "\n".join(drawn(TreePage(parts_sheet(wires, row), set(paths)), 140))
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import body_of
 from tui_host.answers.masks import masked
-from tui_host.answers.outlines import taken_apart
+from tui_host.answers.outlines import compared_with, earlier_apart, taken_apart
 from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.answers.values import parsed
 from tui_host.answers.wires import TakenRequest, Wires
@@ -177,13 +177,9 @@ def changes_page(wires: Wires, row: Row) -> Sheet:
     changes = EMPTY if earlier is None else changes_of(wires, row, earlier)
     if earlier is None or isinstance(changes, str):
         return Sheet(what=what, lines=(), empty=str(changes))
-    which = ", the request before" if wires.before(row) == earlier else ""
-    if not which and row.number not in wires.chosen:
-        which = ", which is marked"
-    against = earlier.name if isinstance(earlier, TakenRequest) else wires.called(earlier)
     tokens = f"{changes.tokens:+,} tokens (estimate), {changes.unchanged:,} parts unchanged"
     return Sheet(
-        what=f"{what} since {against}{which}",
+        what=f"{what} since {compared_with(wires, row, earlier)}",
         lines=[_line(number, change, changes.cause) for number, change in enumerate(changes.changes)],
         notes=[note for note in (changes.prefix_words, changes.cause, tokens) if note],
         empty="Nothing changed: both requests have the same bytes.",
@@ -192,20 +188,11 @@ def changes_page(wires: Wires, row: Row) -> Sheet:
 
 def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Changes | str:
     """Compare two requests; returns a sentence if one of them cannot be read."""
-    apart = taken_apart(wires, row)
-    if isinstance(apart, str):
-        return apart
-    body, now = apart
-    if isinstance(earlier, TakenRequest):
-        hidden, before = earlier.redacted, earlier.dialect.outline(earlier.data, wires.names(row))
-        if before is None:
-            return "The other request is not a JSON object."
-    else:
-        apart = taken_apart(wires, earlier)
-        if isinstance(apart, str):
-            return apart
-        hidden, before = apart[0].redacted, apart[1]
-    return _Comparing(before, now, (*hidden, *body.redacted), wires.names(row)).result()
+    now, before = taken_apart(wires, row), earlier_apart(wires, row, earlier)
+    if isinstance(now, str) or isinstance(before, str):
+        return now if isinstance(now, str) else str(before)
+    redacted = *before[0].redacted, *now[0].redacted
+    return _Comparing(before[1], now[1], redacted, wires.names(row)).result()
 
 
 def answered_before(wires: Wires, row: Row) -> Row | None:

@@ -17,7 +17,7 @@ from tui_host.capture.link import Link, read_link
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
-from tui_host.llm.outline import Comparison, Outline
+from tui_host.llm.outline import Outline
 
 _Outlined: TypeAlias = "tuple[Dialect, Mapping[str, tuple[str, str]], bytes, Outline | None]"
 _LAST: deque[_Outlined] = deque(maxlen=6)
@@ -46,36 +46,49 @@ def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline |
     return outline
 
 
-def compared(wires: Wires, row: Row, body: Body, dialect: Dialect) -> tuple[Outline | None, Comparison | None]:
-    """Return the request as a tree, compared with another request if readable."""
-    now, before = outlined(wires, row, body.data, dialect), wires.compared(row)
-    if now is None or before is None:
-        return now, None
-    old = before.data if isinstance(before, TakenRequest) else body_of(wires, before).data
-    earlier = outlined(wires, row, old, dialect)
-    return now, None if earlier is None else Comparison(earlier, now)
+def compared_with(wires: Wires, row: Row, earlier: Row | TakenRequest) -> str:
+    """Name the request that one is compared with: `LLM 2, the request before`."""
+    name = earlier.name if isinstance(earlier, TakenRequest) else wires.called(earlier)
+    if earlier == wires.before(row):
+        return f"{name}, the request before"
+    return name if row.number in wires.chosen else f"{name}, which is marked"
 
 
-def taken_apart(wires: Wires, row: Row) -> tuple[Body, Outline] | str:
-    """Read a request and take it apart; returns a sentence if that cannot be done."""
+def read_body(wires: Wires, row: Row) -> tuple[Body, Dialect] | str:
+    """Read a request or an answer whose dialect is known; returns a sentence if that cannot be done."""
     dialect = wires.dialect(row)
     if dialect is None:
         return "Unknown dialect; see Raw."
     if row.missing:
         return missing_words(row)
     body = body_of(wires, row)
-    if len(body.data) > MOST:
-        return f"{len(body.data):,} bytes are too many to take apart; see Raw."
-    outline = outlined(wires, row, body.data, dialect)
-    return "The body is not a JSON object; see Raw." if outline is None else (body, outline)
+    return f"{len(body.data):,} bytes are too many; see Raw." if len(body.data) > MOST else (body, dialect)
+
+
+def taken_apart(wires: Wires, row: Row) -> tuple[Body, Outline] | str:
+    """Read a request and take it apart; returns a sentence if that cannot be done."""
+    read = read_body(wires, row)
+    if isinstance(read, str):
+        return read
+    outline = outlined(wires, row, read[0].data, read[1])
+    return "The body is not a JSON object; see Raw." if outline is None else (read[0], outline)
+
+
+def earlier_apart(wires: Wires, row: Row, earlier: Row | TakenRequest) -> tuple[Body, Outline] | str:
+    """Take apart what a request is compared with; returns a sentence if that cannot be done."""
+    if not isinstance(earlier, TakenRequest):
+        return taken_apart(wires, earlier)
+    outline = earlier.dialect.outline(earlier.data, wires.names(row))
+    body = Body(wire=earlier.data, data=earlier.data, redacted=earlier.redacted)
+    return "The other request is not a JSON object." if outline is None else (body, outline)
 
 
 def taken(wires: Wires, row: Row, session: str) -> TakenRequest | None:
     """Take a request out of its session; None if it is missing, too large or of an unknown dialect."""
-    dialect = wires.dialect(row)
-    if dialect is None or row.missing or row.size > MOST:
+    read = read_body(wires, row)
+    if isinstance(read, str):
         return None
-    body = body_of(wires, row)
+    body, dialect = read
     name = f"{wires.called(row)} of {session}"
     return TakenRequest(name=name, data=body.data, redacted=body.redacted, dialect=dialect)
 

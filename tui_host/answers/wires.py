@@ -174,7 +174,7 @@ class TakenRequest:
 
     name: str  # the request and its session: `LLM 3 of 20261128-150121-5nhyc`
     data: bytes  # its body, decoded
-    redacted: Sequence[Redaction]
+    redacted: tuple[Redaction, ...]
     dialect: Dialect
 
 

@@ -19,7 +19,6 @@ from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode, line
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
 _PREVIEW = 300
 _LONGEST_RUN = 1000
@@ -34,7 +33,7 @@ class _Event(NamedTuple):
     size: int = 0
 
 
-def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
+def events_sheet(source: SessionSource, row: Row) -> Sheet:
     """Return everything in an exchange as entries with time and size; pieces that follow each other are one entry."""
     records = [record for page in source.pages_of(row) for record in page]
     dialect = source.dialect(row) if row.lane == "llm" else None
@@ -52,8 +51,7 @@ def events_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
         elif _splitter(response) is not None and encoding:
             notes.append(f"{encoding}, decoded; each event has the time of the chunk that completed it")
     entries = [run[0].entry if len(run) == 1 else _run_entry(run, source.hide) for run in runs]
-    sheet = Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
-    return TreePage(sheet, flipped)
+    return Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
 
 
 def _run_entry(run: Sequence[_Event], hide: Callable[[str], str]) -> SheetLine:

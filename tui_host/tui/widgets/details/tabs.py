@@ -105,23 +105,24 @@ def page_of(
     The modules are imported with the first page.
     """
     from tui_host.answers.bodies import heads_text
-    from tui_host.tui.widgets.details.events_tab import events_page
-    from tui_host.tui.widgets.pages.parts_page import parts_page
+    from tui_host.tui.widgets.details.events_tab import events_sheet
+    from tui_host.tui.widgets.pages.parts_page import parts_sheet
     from tui_host.tui.widgets.pages.tree_page import TreePage
 
+    sheet = None
     if not isinstance(row, Section):
         match tab:
-            case "Parts":
-                return parts_page(source, row, flipped)
-            case "Events":
-                return events_page(source, row, flipped)
             case "Headers":
                 return TextPage("headers", heads_text(source, row) or "none", form="headers")
             case "Raw" | "Frame" | "Decision":
                 return _text_page(tab, source, row, begin)
+            case "Parts":
+                sheet = parts_sheet(source, row)
+            case "Events":
+                sheet = events_sheet(source, row)
             case _:
                 pass
-    return TreePage(sheet_of(tab, source, row), flipped)
+    return TreePage(sheet or sheet_of(tab, source, row), flipped)
 
 
 def _text_page(tab: str, source: SessionSource, row: Row, begin: Callable[[Page], None]) -> Page:

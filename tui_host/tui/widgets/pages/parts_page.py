@@ -6,75 +6,78 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from tui_host.answers.bodies import Body, body_of, head_of, missing_words
+from tui_host.answers.bodies import Body, head_of
 from tui_host.answers.event_words import usage_words
 from tui_host.answers.masks import masked
-from tui_host.answers.outlines import MOST, compared, folded, host_parts, marks_of, put_in, taken_apart
+from tui_host.answers.outlines import (
+    compared_with,
+    earlier_apart,
+    folded,
+    host_parts,
+    marks_of,
+    put_in,
+    read_body,
+    taken_apart,
+)
 from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
-from tui_host.answers.wires import TakenRequest
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.visible import decode, line
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
-from tui_host.llm.outline import USER, Outline, Part, estimate_tokens
+from tui_host.llm.outline import USER, Comparison, Outline, Part, estimate_tokens
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.pages.json_values import decoded, path_at
-from tui_host.tui.widgets.pages.text_page import TextPage
-from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
 _PUT_IN = ("profile", "injected", "given", "told")
 """The relations of pieces that were put into a text, in the order in which they stand before the text."""
 _PREVIEW = 200
 
 
-def parts_page(source: SessionSource, row: Row, flipped: set[str]) -> Page:
+def parts_sheet(source: SessionSource, row: Row) -> Sheet:
     """Return the parts of the row's body."""
-    dialect = source.dialect(row)
-    if row.kind == "request" and dialect is not None:
+    if row.kind == "request":
         taken = taken_apart(source, row)
-        if not isinstance(taken, str):
-            return TreePage(_request_sheet(source, row, dialect, *taken), flipped)
-        words = taken
-    elif dialect is None or row.missing or row.size > MOST:
-        words = missing_words(row) if row.missing else f"{row.size:,} bytes are too many to take apart; see Raw."
-        words = words if dialect is not None else "Unknown dialect; see Raw."
-    else:
-        body = body_of(source, row)
-        if row.status >= 400:
-            head = head_of(source, row)
-            error = dialect.error(row.status, head.headers if head is not None else (), body.data)
-            remedy = f"\nremedy: {error.remedy}" if error.remedy else ""
-            words = f"status: {row.status}\nwhat: {error.what}{remedy}"
-            return TextPage("refusal", masked(words, body.redacted), form="headers")
-        if row.method != "GET":
-            return TreePage(_response_sheet(source, row, body, dialect), flipped)
-        names = dialect.models(body.data)  # nobody asks a model by GET
-        words = "\n".join((f"models: {len(names):,}\n", *(line(name, 200) for name in names)))
-        words = masked(words, body.redacted) if names else "Neither a model's answer nor a list of models; see Raw."
-    return TextPage("parts", words, form="plain")
+        return _nothing(taken) if isinstance(taken, str) else _request_sheet(source, row, *taken)
+    read = read_body(source, row)
+    if isinstance(read, str):
+        return _nothing(read)
+    body, dialect = read
+    if row.status >= 400:
+        head = head_of(source, row)
+        error = dialect.error(row.status, head.headers if head is not None else (), body.data)
+        facts = {"status": str(row.status), "what": error.what, "remedy": error.remedy}
+        labels = {key: masked(f"{key}: {fact}", body.redacted) for key, fact in facts.items() if fact}
+        return Sheet(what="refusal", lines=[SheetLine(key=key, label=label) for key, label in labels.items()])
+    if row.method != "GET":
+        return _response_sheet(source, row, body, dialect)
+    names = dialect.models(body.data)  # nobody asks a model by GET
+    lines = [SheetLine(key=name, label=masked(name, body.redacted)) for name in names]
+    none = "Neither a model's answer nor a list of models; see Raw."
+    return Sheet(what=f"models: {len(names):,}", lines=lines, empty=none)
+
+
+def _nothing(words: str) -> Sheet:
+    return Sheet(what="no parts", lines=(), empty=words)
 
 
 # A request.
 
 
-def _request_sheet(source: SessionSource, row: Row, dialect: Dialect, body: Body, outline: Outline) -> Sheet:
-    _, comparison = compared(source, row, body, dialect)
-    marks = marks_of(source, row)
+def _request_sheet(source: SessionSource, row: Row, body: Body, outline: Outline) -> Sheet:
+    marks, earlier, comparison = marks_of(source, row), source.compared(row), None
     origins = {USER: source.user, **dict(_origins(outline, marks)), **host_parts(source, row, outline)}
     since = "the first request of its conversation" if source.foreign else "the first request"
-    if comparison is not None:
-        earlier, against = source.compared(row), "the previous request"
-        if earlier is not None and earlier != source.before(row):
-            name = earlier.name if isinstance(earlier, TakenRequest) else source.called(earlier)
-            against = name if row.number in source.chosen else f"{name}, which is marked"
-        since = f"since {against}: {comparison.words}"
+    if earlier is not None and not isinstance(before := earlier_apart(source, row, earlier), str):
+        comparison = Comparison(before[1], outline)
+        since = f"since {compared_with(source, row, earlier)}: {comparison.words}"
     parts = _RequestParts(body, outline, {} if comparison is None else comparison.marks, marks, origins)
     lines = [parts.line(part) for part in outline.parts]
     for part in comparison.removed if comparison is not None else ():
         key, values = f"gone/{part.key}", {"bytes": part.size, "tokens": part.tokens}
-        gone = SheetLine(key=key, label=_label(part), values=values, mark="-", note="no longer sent", style="note")
-        lines.append(gone)
+        lines.append(
+            SheetLine(key=key, label=_label(part), values=values, mark="-", note="no longer sent", style="note")
+        )
     size = f"{len(body.data):,} bytes, about {estimate_tokens(body.data):,} tokens (~ is an estimate)"
     return Sheet(what=f"request of {size}", lines=lines, notes=[since, *put_in(marks)])
 

@@ -237,8 +237,8 @@ class TreePage:
             body, start = self._branches[at].body, first[1] if at == first[0] else -1
             if start < 0:
                 texts.append(self._branches[at].words)
-            text = "" if body is None else body.text[max(0, start) : last[1] if at == last[0] else None]
-            texts += [text.rstrip()] * bool(text)
+            if body is not None and (end := last[1] if at == last[0] else len(body.text)) > 0:
+                texts.append(body.text[max(0, start) : end].rstrip())
         return f"part of {self._sheet.what}", "\n".join(texts)
 
     # Drawing.
