@@ -28,8 +28,10 @@ _AT_ONCE = 64
 """Rows made between two looks at the clock: some 0.1 ms."""
 NARROWEST = 8
 """Cells of the narrowest line."""
-DEEPEST = 120
-"""Depth from which lines are all alike: their depths are bytes."""
+_LEVELS = 85
+"""Depths that are told apart, so that a byte holds one and what a row is: the beginning of a value, its closing mark, or more."""
+_MORE = 2 * _LEVELS
+"""Added to the depth of a row that goes on with the one above; `_LEVELS` to that of a closing mark."""
 _SEARCHED = 1 << 16
 """Characters that are searched at once: a millisecond or less."""
 _MOST_HEX_BYTES = 1 << 16
@@ -123,7 +125,7 @@ class TextPage:
         self._width = max(NARROWEST, width)
         self._head = [note[start:end] for note in self._notes for start, end in fill(note, self._width)]
         self._starts, self._ends = array("q"), array("q")
-        self._depths = bytearray()  # 255 less the depth where a row goes on with the one above
+        self._depths = bytearray()
         self._coming = self._wrap()
         self._arrange()
 
@@ -132,19 +134,18 @@ class TextPage:
         text, is_json = self.text, self._form == "json"  # in JSON a blank may be drawn behind a key
         fit = fitting if self._form == "raw" else fitting_words  # the bytes of a raw line are counted, words are read
         for start, end, deep in _BREAKERS[self._form](text):
-            depth = min(deep, DEEPEST)
+            depth = min(deep, _LEVELS - 1)
             place = fit(text, start, end, self._width - self._indent(depth) - is_json)
-            yield start, place, depth
-            depth, room = 255 - depth, self._width - self._indent(255 - depth)
+            yield start, place, depth + _LEVELS * (is_json and text[start] in "}]")
+            room = self._width - self._indent(depth + _MORE)
             while place < end:
                 begun, place = place, fit(text, place, end, room)
-                yield begun, place, depth
+                yield begun, place, depth + _MORE
 
     def _indent(self, depth: int) -> int:
         """Return the cells before a row; rows that go on with the one above stand further to the right."""
-        if depth <= DEEPEST:
-            return min(2 * depth, self._width // 2)
-        return min(2 * (256 - depth), self._width // 2) if self._form in {"json", "headers"} else 0
+        cells = 2 * (depth % _LEVELS + (depth >= _MORE))
+        return min(cells, self._width // 2) if depth < _MORE or self._form in {"json", "headers"} else 0
 
     def grow(self, seconds: float) -> int | None:
         """Make more lines for a limited time; returns the first line that changed, None once all are made."""
@@ -174,7 +175,7 @@ class TextPage:
             is_row = row <= first < len(self._starts) and self._starts[first] == place
             if is_row and value_at(self.text, place).kind == "container":
                 visible_rows.extend(range(row, first + 1))
-                row = self._hidden[first] = self._last(first) + 1
+                row = self._hidden[first] = self._last(self._value(first)) + 1
         visible_rows.extend(range(row, len(self._starts)))
         self._visible = visible_rows
 
@@ -219,7 +220,7 @@ class TextPage:
         if len(shown) != end - start:  # a character may be drawn as several
             places = [start + at for at, letter in enumerate(self.text[start:end]) for _ in visible(letter)]
             places = (places + [end] * len(shown))[: len(shown)]
-        if self._form == "json" and self._depths[row] <= DEEPEST and (after := key_end(shown, 0, len(shown))):
+        if self._form == "json" and self._depths[row] < _MORE and (after := key_end(shown, 0, len(shown))):
             blank = " " * (shown[after : after + 1] not in {" ", ""})
             shown = f"{shown[:after]}{blank}{shown[after:]}"
             places[after:after] = places[after : after + len(blank)]
@@ -236,9 +237,9 @@ class TextPage:
         name, colon, value = shown.partition(": ")
         if row in self._hidden:
             pieces = self._folded(row, self._width - indent)
-        elif self._form == "json" and depth <= DEEPEST:
+        elif self._form == "json" and depth < _MORE:
             pieces = highlight(shown)
-        elif self._form == "headers" and colon and depth <= DEEPEST:
+        elif self._form == "headers" and colon and depth < _MORE:
             pieces = [(name, "key"), (colon, ""), *_with_pictures(value)]
         else:
             pieces = _with_pictures(shown, "string" if self._form == "json" else "")
@@ -246,14 +247,14 @@ class TextPage:
 
     def _folded(self, first: int, room: int) -> list[Piece]:
         """Draw a folded container: its beginning, in words how much it holds, and its end."""
-        value, last = self._value(first), self._last(first)
-        is_closed = value.end == self._starts[last] + 1
+        value, end = self._value(first), self._hidden[first]
+        is_closed = value.end == self._starts[end - 1] + 1
         size = len(self.text[value.start : value.end].encode("utf-8", "surrogatepass"))
-        count, opening = self._count(first + 1, last + 1, self._depths[first] + 1), self.text[value.start]
+        count, opening = self._depths.count(self._depths[first] + 1, first, end), self.text[value.start]
         what = f"{'member' if opening == '{' else 'element'}{'s' * (count != 1)}"
         note = f" … {count:,} {what}, {size:,} bytes{' ' if is_closed else ', not closed'}"
         key = visible(self.text[self._starts[first] : value.start], newlines=False).rstrip(" ")
-        tail = self.text[self._starts[last] : self._ends[last]] * is_closed
+        tail = self.text[self._starts[end - 1] : self._ends[end - 1]] * is_closed
         head = clip(f"{key} {opening}".lstrip(" "), max(1, room // 2 - len(tail)))
         return [*highlight(head), (clip(note, room - len(tail) - cell_len(head)), "note"), (tail, "mark")]
 
@@ -277,62 +278,50 @@ class TextPage:
         row = self._row_at(line)
         if self._form != "json" or row < 0:
             return -1
-        while self._depths[row] > DEEPEST and row:
+        while self._depths[row] >= _MORE and row:
             row -= 1
-        if self.text[self._starts[row]] in "}]":
-            row = self._above(self._depths[row], row)
-        return row if self._depths[row] < DEEPEST else -1
-
-    def _above(self, depth: int, row: int) -> int:
-        """Return the nearest row of a depth above a row."""
-        return max(0, self._depths.rfind(depth, 0, row))
-
-    def _last(self, first: int) -> int:
-        """Return the last row of a container, as far as rows are made."""
-        closing = self._depths.find(self._depths[first], first + 1)
-        return closing if closing >= 0 else len(self._starts) - 1
-
-    def _count(self, first: int, end: int, depth: int) -> int:
-        """Count the values of a depth that begin in rows."""
-        # Depths are counted as bytes, since there may be a million rows. A closing mark is behind a row that is deeper.
-        closing = sum(self._depths.count(bytes((deeper, depth)), first, end) for deeper in (depth + 1, 254 - depth))
-        return self._depths.count(depth, first, end) - closing
+        if self._depths[row] >= _LEVELS:
+            row = max(0, self._depths.rfind(self._depths[row] - _LEVELS, 0, row))
+        return row if self._depths[row] < _LEVELS - 1 else -1
 
     def _value(self, first: int) -> Value:
-        """Return the value that begins in a row."""
+        """Return the value that begins in a row, as far as rows are made."""
         value = value_at(self.text, self._starts[first])
         if value.kind != "container":
             return value
-        last = self._last(first)
-        is_closed = last > first and self._depths[last] == self._depths[first]
-        return value._replace(end=self._starts[last] + 1 if is_closed else self._ends[last])
+        closing = self._depths.find(self._depths[first] + _LEVELS, first)
+        return value._replace(end=self._ends[-1] if closing < 0 else self._starts[closing] + 1)
 
     def _path(self, row: int) -> str:
         steps: list[str] = []
         while depth := self._depths[row]:
-            parent = self._above(depth - 1, row)
+            parent = max(0, self._depths.rfind(depth - 1, 0, row))
             if end := key_end(self.text, self._starts[row], len(self.text)):
                 steps.append(key_step(self.text[self._starts[row] : end].rstrip(" \t\r\n:")))
             else:
-                steps.append(f"[{self._count(parent + 1, row, depth)}]")
+                steps.append(f"[{self._depths.count(depth, parent, row)}]")
             row = parent
         inner = "".join(reversed(steps)).removeprefix(".")
         return (inner or ".") if self._outer is None else self._outer(inner)
+
+    def _last(self, value: Value) -> int:
+        """Return the last row of a value, or of a comma that has no room beside it."""
+        last = bisect_right(self._starts, max(value.start, value.end - 1)) - 1
+        while last + 1 < len(self._depths) and self._depths[last + 1] >= _MORE:
+            last += 1
+        return last
 
     def item(self, number: int) -> LineItem | None:
         """Return the value of a line; None for the whole text."""
         first = self._first_at(number)
         if first < 0:
             return None
-        _, start, end = self._value(first)
-        path, is_all = partial(self._path, first), not self._depths[first]
-        last = bisect_right(self._starts, max(start, end - 1)) - 1
-        while last + 1 < len(self._depths) and self._depths[last + 1] > DEEPEST:
-            last += 1  # a comma that has no room beside the value
+        value = self._value(first)
+        path, is_all, cut = partial(self._path, first), not self._depths[first], slice(value.start, value.end)
         return LineItem(
-            lines=range(self._line_at(first), self._line_at(last) + 1),
-            copy=lambda: self.source if is_all else (path(), self.text[start:end]),
-            data=lambda: self.text[start:end].encode("utf-8", "surrogatepass"),
+            lines=range(self._line_at(first), self._line_at(self._last(value)) + 1),
+            copy=lambda: self.source if is_all else (path(), self.text[cut]),
+            data=lambda: self.text[cut].encode("utf-8", "surrogatepass"),
             path=path,
         )
 
@@ -347,10 +336,10 @@ class TextPage:
             self._arrange()
             return self._line_at(first)
         text, path = decoded(self.text[value.start : value.end]), self._path(first)
-        if holds_json(text):
-            outer = partial(joined, path, is_string=True)
-            return Below(TextPage(path, text, form="json", notes=(f"{path}: JSON in a string · {BACK}",), outer=outer))
-        return Below(TextPage(path, text, form="plain", notes=(f"{path}: text of {len(text):,} characters · {BACK}",)))
+        is_json = holds_json(text)
+        note = f"{path}: {'JSON in a string' if is_json else f'text of {len(text):,} characters'} · {BACK}"
+        outer = partial(joined, path, is_string=True)
+        return Below(TextPage(path, text, form="json" if is_json else "plain", notes=(note,), outer=outer))
 
 
 class BytesPage(TextPage):
