@@ -150,7 +150,7 @@ async def test_a_key_that_does_nothing_here_says_why_in_the_bar(app: Running) ->
     await app.press("enter")
     app.inspector.details[0].choose("Raw")
     await app.press("b")
-    await app.until(lambda: "no lines to sort by size" in app.lines[-1])
+    await app.until(lambda: "has a size to sort by" in app.lines[-1])
     app.inspector.details[0].choose("Headers")
     await app.press("r")
     await app.until(lambda: "no value on this line" in app.lines[-1])
@@ -180,7 +180,7 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     assert sent.head == coming.head
     # The one after it is compared with the one before, and an empty prompt has one too.
     await app.press("ctrl+o")
-    await app.until_shown("The prompt is empty", "since the previous request")
+    await app.until_shown("The prompt is empty", "the request before: ")
     await app.press("d")
     await app.until_shown("changes of the coming request since LLM 1, the request before")
     await app.press("l")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from typing_extensions import override
 
@@ -124,12 +126,12 @@ async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_kee
         ladder.focus()
         await pilot.press("escape", "slash", *'"multiply"', "enter", "g")
         await until(pilot, lambda: "Signs of the list" not in app.text and "of 9" in app.lines[0])
-        places: list[tuple[int | None, object]] = []
+        places: list[tuple[int | None, str]] = []
         for key in "nnnnN":  # from match to match, row by row
             await until(pilot, lambda: app.inspector.is_settled)
             await pilot.press(key)
-            await until(pilot, lambda: view.selection is not None and view.current_source[1].lower() == "multiply")
-            places.append((ladder.selected_number, view.selection))
+            await until(pilot, lambda: re.match(r"\d+ of \d+: multiply", view.search_words) is not None)
+            places.append((ladder.selected_number, view.search_words))
         assert len(set(places)) == 4
         assert len({number for number, _ in places}) > 1
         assert places[2] == places[4]

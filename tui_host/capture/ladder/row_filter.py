@@ -305,7 +305,7 @@ class Reading:
     @property
     def texts(self) -> Sequence[str]:
         """The words and quoted texts that a matching row may contain, without those behind `not`."""
-        return [term.value for term in terms(self.query) if term.is_text]
+        return tuple(term.value for term in terms(self.query) if term.is_text)
 
     @property
     def hints(self) -> Sequence[str]:

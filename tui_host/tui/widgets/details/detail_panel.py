@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -92,31 +91,13 @@ class _Wanted(NamedTuple):
 _READING = _Wanted((None, "reading"))
 
 
-class _Making:
+class _Making(NamedTuple):
     """A page that is being made in a thread."""
 
-    def __init__(self, wanted: _Wanted, source: SessionSource, row: Row | Section, flipped: set[str]) -> None:
-        self.wanted = wanted
-        self.began = time.perf_counter()
-        self.beginning: Page | None = None  # of a long text
-        self.news = threading.Event()  # that the page or its beginning is made
-
-        def begin(page: Page) -> None:
-            self.beginning = page
-            self.news.set()
-            time.sleep(FIRST)  # so that it is painted before the thread goes on
-
-        def make() -> Page:
-            tab = wanted.about[1]
-            try:
-                return register.page_of(tab, source, row, flipped, begin)
-            except (TuiHostError, ValueError, LookupError, RecursionError) as error:
-                return TextPage("fault", f"This cannot be shown as {tab}: {error}", form="plain")
-            except RuntimeError:  # records came while the ones before were gone through
-                return register.page_of(tab, source, row, flipped, begin)
-
-        self.future: Future[Page] = in_thread(make)
-        self.future.add_done_callback(lambda _: self.news.set())
+    wanted: _Wanted
+    began: float
+    beginning: Future[Page]  # of a long text
+    whole: Future[Page]
 
 
 class Detail(Vertical):
@@ -142,7 +123,9 @@ class Detail(Vertical):
         Binding("n", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"),
         Binding("N", "place(-1)"),
         Binding("o", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
-        Binding("r", "bytes", "bytes", tooltip="show the current value's bytes as sent; again: in hex; then: back"),
+        Binding(
+            "r", "focused.bytes", "bytes", tooltip="show the current value's bytes as sent; again: in hex; then: back"
+        ),
         Binding("p", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
     ]
 
@@ -163,9 +146,8 @@ class Detail(Vertical):
         self._shown: _Wanted | None = None
         self._making: _Making | None = None
         self._due = 0.0  # when a page that grew may be made anew
-        self._chosen: dict[
-            Sequence[str], tuple[str, str]
-        ] = {}  # the tab, and the one before it, for rows with these tabs
+        # The tab, and the one before it, for rows with these tabs.
+        self._chosen: dict[Sequence[str], tuple[str, str]] = {}
         self._flipped: dict[str, set[str]] = {}  # the lines that were opened or closed, by tab
         self._sought: tuple[Sequence[str], int] | None = None
         self._last_search = ""
@@ -226,10 +208,9 @@ class Detail(Vertical):
             self.view.focus()
 
     def on_descendant_focus(self) -> None:
-        self._tab_line.is_here = True
-
-    def on_descendant_blur(self) -> None:
         self._tab_line.is_here = self.has_focus_within
+
+    on_descendant_blur = on_descendant_focus
 
     def on_resize(self) -> None:
         self.set_class(self.size.width < _NARROW, "-narrow")
@@ -246,6 +227,9 @@ class Detail(Vertical):
             self.view.advance()
         elif now or time.perf_counter() >= self._due:
             self._make(wanted)
+        if self._sought is not None and self._making is None and self._shown == wanted:
+            (texts, step), self._sought = self._sought, None
+            self.view.search(*texts, step=step)
         self._tab_line.search = self.view.search_words
 
     def _wanted(self) -> _Wanted:
@@ -258,30 +242,45 @@ class Detail(Vertical):
         names.tabs, names.current, names.about = tabs_of(row), self.tab, register.about(row, source)
         names.display = row is not None
         self._drop()
+        began, beginning = time.perf_counter(), Future[Page]()
         if row is None or source is None:
-            self._present(wanted, TextPage("", self.empty, form="plain"), time.perf_counter())
+            self._present(wanted, TextPage("", self.empty, form="plain"), began)
             return
-        self._making = making = _Making(wanted, source, row, self._flipped.setdefault(self.tab, set()))
-        making.news.wait(FIRST)
+        tab, flipped = self.tab, self._flipped.setdefault(self.tab, set())
+
+        def begin(page: Page) -> None:
+            beginning.set_result(page)
+            time.sleep(FIRST)  # so that it is painted before the thread goes on
+
+        def make() -> Page:
+            try:
+                return register.page_of(tab, source, row, flipped, begin)
+            except (TuiHostError, ValueError, LookupError, RecursionError) as error:
+                return TextPage("fault", f"This cannot be shown as {tab}: {error}", form="plain")
+            except RuntimeError:  # records came while the ones before were gone through
+                return register.page_of(tab, source, row, flipped)
+
+        self._making = making = _Making(wanted, began, beginning, in_thread(make))
+        wait((beginning, making.whole), FIRST, FIRST_COMPLETED)
         self._take(making)
 
     def _drop(self) -> None:
         """Wait no longer for a page."""
         if self._making is not None:
-            self._making.future.cancel()
+            self._making.whole.cancel()
             self._making = None
 
     def _take(self, making: _Making) -> None:
         """Show the page if it is made, else its beginning, else after a while that it is being made."""
         wanted, shown = making.wanted, self._shown
-        if making.future.done():
+        if making.whole.done():
             self._making = None
-            self._present(wanted, making.future.result(), making.began)
+            self._present(wanted, making.whole.result(), making.began)
         elif shown is not None and shown.about == wanted.about:
             return
-        elif making.beginning is not None:
+        elif making.beginning.done():
             self._shown = _Wanted(wanted.about)
-            self.view.show(making.beginning)
+            self.view.show(making.beginning.result())
         elif time.perf_counter() - making.began >= _SILENT and shown != _READING:
             self._shown = _READING
             self.view.show(TextPage("", "reading …", form="plain"))
@@ -290,9 +289,6 @@ class Detail(Vertical):
         """Show a page that was made, and find out how long such a page may stay as it is."""
         self.view.show(page, hold=self._shown is not None and self._shown.about == wanted.about)
         self._shown = wanted
-        if self._sought is not None:
-            self.view.find(*self._sought)
-            self._sought = None
         now = time.perf_counter()
         self._due = now + max(_STEADY, 8 * (now - began))
 
@@ -311,17 +307,14 @@ class Detail(Vertical):
         else:
             self.post_message(LineView.Hinted("There is no JSON value on this line, so there is no path."))
 
-    def action_bytes(self) -> None:
-        self.view.action_bytes()
-
     # Searching.
 
-    def find(self, texts: Sequence[str], step: int) -> bool:
-        """Select the next (1) or the former (-1) place of any text in the page; False without one."""
-        return self._making is None and self.view.find(texts, step)
+    def find(self, step: int) -> bool:
+        """Go to the next (1) or the former (-1) place of the search on the page; False without one."""
+        return self._making is None and self.view.to_place(step, wraps=False)
 
     def seek(self, texts: Sequence[str], step: int) -> None:
-        """Select the first (1) or the last (-1) place of any text, once the row's page is made: of a tree, the raw text."""
+        """Search the row's page for any text, of a tree the raw text, from its first (1) or its last (-1) place."""
         self._sought = texts, step
         if self.tab not in register.TEXTS:
             self.choose("Raw")
@@ -339,9 +332,8 @@ class Detail(Vertical):
 
     def action_place(self, step: int) -> None:
         """Go to the next or the former place of the search; without one, leave the key to others."""
-        if not self.view.searched:
+        if not self.view.to_place(step):
             raise SkipAction
-        self.view.to_place(step)
         self.sync()
 
     def on_input_changed(self, message: Input.Changed) -> None:
@@ -350,17 +342,17 @@ class Detail(Vertical):
     def on_input_submitted(self, message: Input.Submitted) -> None:
         message.stop()
         self._last_search = message.value or self._last_search
-        self._search(message.value)
+        self._search(*filter(None, (message.value,)))
 
     def key_escape(self, event: events.Key) -> None:
         if self.view.searched or self.query(SearchInput):
             event.stop()
-            self._search("")
+            self._search()
 
-    def _search(self, text: str) -> None:
+    def _search(self, *texts: str) -> None:
         """Take the field away, and search the page, or end that."""
         if self.query(SearchInput):
             self.view.focus()
             self.query(SearchInput).remove()
-        self.view.search(text)
+        self.view.search(*texts)
         self.sync()

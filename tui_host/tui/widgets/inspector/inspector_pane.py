@@ -237,7 +237,8 @@ class Inspector(Container):
         """Go to the next or the former row that deserves a look; with words in the filter, to their next place in the bodies."""
         texts, detail = self.ladder.row_filter.reading.texts, self.details[0]
         if texts:
-            if not detail.find(texts, step) and self.ladder.to_next(step, is_heading=False):
+            is_here = self.ladder.selected is not None and detail.view.searched != texts
+            if is_here or (not detail.find(step) and self.ladder.to_next(step, is_heading=False)):
                 detail.show(self.ladder.source, self.ladder.selected)
                 detail.seek(texts, step)
         elif not self.ladder.to_next_of(self._looks.numbers, step):
@@ -348,7 +349,10 @@ class Inspector(Container):
 
     def _filter_by(self, text: str) -> None:
         """Filter the list, and say below the field what is wrong with the filter, else what `tab` completes."""
+        before, view = self.ladder.row_filter.reading.texts, self.details[0].view
         self.ladder.filter(text.strip())
+        if before and view.searched == before != self.ladder.row_filter.reading.texts:
+            view.search()
         mistakes = "; ".join(self.ladder.row_filter.reading.hints)
         self._put("#filter-hint", line(mistakes or self._filter.offers(self.ladder.traffic), 400))
         self.query_one("#filter-hint").set_class(bool(mistakes), "-warning")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from itertools import islice
@@ -61,9 +60,9 @@ class PageLines(SelectingView):
         self._item: LineItem | None = None  # what is current
         self._fitted = 0
         self._is_whole = False
-        self.searched = ""  # the text of the search
+        self.searched: Sequence[str] = ()  # the texts of the search
         self._pattern: re.Pattern[str] | None = None
-        self._places: Future[Sequence[Match]] = Future()  # of the text, from a thread
+        self._places: Future[Sequence[Match]] = Future()  # of these texts, from a thread
         self._current = -1  # the number of the place that was gone to
         self._goal: int | None = None  # the one to go to, once they are collected
 
@@ -192,37 +191,26 @@ class PageLines(SelectingView):
 
     # Searching.
 
-    def find(self, texts: Sequence[str], step: int) -> bool:
-        """Select the next (1) or the former (-1) place of any text, from the selection on; False without one."""
-        if not isinstance(self.page, TextPage):
-            return False
-        text, selected = self.page.text, self.selected_stretch
-        pattern = re.compile("|".join(map(re.escape, texts)), re.IGNORECASE)
-        if step > 0:
-            match = pattern.search(text, 0 if selected is None else selected[1][0])
-        else:
-            end = len(text) if selected is None else selected[0][0]
-            match = next(iter(deque(pattern.finditer(text, 0, end), 1)), None)
-        if match is not None:
-            self.go_to(Match(*match.span()))
-            self.select_text(((match.start(),), (match.end(),)))
-        return match is not None
-
-    def search(self, text: str) -> None:
-        """Mark the places of a text, whose letters may be large or small, and go to the first; without a text, end that."""
+    def search(self, *texts: str, step: int = 1) -> None:
+        """Mark the places of some texts, in any case, and go to the first (1) or the last (-1); without texts, end that."""
         # A blank behind a colon may be missing: JSON is drawn with it.
-        pattern = re.compile(re.escape(text).replace(r":\ ", r":\s*"), re.IGNORECASE)
-        self.searched, self._pattern = text, pattern if text else None
-        self._current, self._goal = -1, 0
+        pattern = "|".join(re.escape(text).replace(r":\ ", r":\s*") for text in texts)
+        self.searched, self._pattern = texts, re.compile(pattern, re.IGNORECASE) if texts else None
+        self._current, self._goal = -1, min(step, 0)
         self.unselect()
         self.redraw()
         self._collect()
         self._look(FIRST)
 
-    def to_place(self, step: int) -> None:
-        """Go to the next (1) or the former (-1) place of the search; behind the last comes the first."""
-        self._goal = self._current + step if self._current >= 0 else min(step, 0)
+    def to_place(self, step: int, *, wraps: bool = True) -> bool:
+        """Go to the next (1) or the former (-1) place, round the ends or not; returns whether there is one."""
+        goal = self._current + step if self._current >= 0 else min(step, 0)
+        count = len(self._places.result()) if self._places.done() else goal + 1
+        if not self.searched or (not wraps and (not count or not min(0, self._current) <= goal < count)):
+            return False
+        self._goal = goal
         self._look(FIRST)
+        return True
 
     @property
     def search_words(self) -> str:
@@ -230,7 +218,7 @@ class PageLines(SelectingView):
         count = len(self._places.result()) if self._places.done() else -1
         words = f"{count:,} here" if self._current < 0 else f"{self._current + 1:,} of {count:,}"
         words = {-1: "looking", 0: "not on this page"}.get(count, words)
-        return f"{words}: {line(self.searched, 16)}" if self.searched else ""
+        return f"{words}: {line(' or '.join(self.searched), 16)}" if self.searched else ""
 
     def _collect(self) -> None:
         """Collect the places of the search in a thread."""
