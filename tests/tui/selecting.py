@@ -12,7 +12,7 @@ from typing_extensions import override
 from tests.tui.still import a_call
 from tests.tui.waiting import at_work
 from tui_host.chat.conversation import AnswerItem, Conversation, UserItem
-from tui_host.tui.widgets.lines.selection import SelectingView
+from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -73,26 +73,26 @@ async def settled(pilot: Pilot[None], view: Transcript) -> None:
     await pilot.pause()
 
 
-def screen(view: SelectingView) -> list[str]:
+def screen(view: LineView) -> list[str]:
     return [view.render_line(y).text.rstrip() for y in range(view.view_height)]
 
 
-def row_of(view: SelectingView, words: str) -> tuple[int, int]:
+def row_of(view: LineView, words: str) -> tuple[int, int]:
     return next((text.index(words), y) for y, text in enumerate(screen(view)) if words in text)
 
 
-async def drag(pilot: Pilot[None], view: SelectingView, start: tuple[int, int], end: tuple[int, int]) -> None:
+async def drag(pilot: Pilot[None], view: LineView, start: tuple[int, int], end: tuple[int, int]) -> None:
     await pilot.mouse_down(view, offset=start)
     await pilot.hover(view, offset=end)
     await pilot.mouse_up(view, offset=end)
     await pilot.pause()
 
 
-def selected(view: SelectingView) -> str:
+def selected(view: LineView) -> str:
     return (view.selected_source() or ("", ""))[1]
 
 
-def marked(view: SelectingView) -> str:
+def marked(view: LineView) -> str:
     """What is drawn as selected, lines joined by a bar."""
     colour = view.screen.get_component_rich_style("screen--selection").bgcolor
     rows = (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tui_host.answers.pages import sheet_of, tabs_for, tabs_of_row
@@ -26,20 +25,15 @@ ANSWERS = frozenset(tabs_for("request", "call"))
 """The tabs of a row that depend on other rows."""
 TEXTS = frozenset({"Raw", "Frame", "Decision", "Headers"})
 """The tabs whose pages are one text, in which places are found."""
-_OF_KINDS: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "llm": ("Parts", "Raw", "Headers", "Events"),
-        "mcp": ("Events", "Headers"),
-        "frame": ("Frame", "Raw"),
-        "decision": ("Decision", "Raw"),
-    }
-)
+_OF_KINDS = {
+    "llm": ("Parts", "Raw", "Headers", "Events"),
+    "mcp": ("Events", "Headers"),
+    "frame": ("Frame", "Raw"),
+    "decision": ("Decision", "Raw"),
+}
 """The tabs by kind of row; a request and its response by their lane. All others are raw."""
-_OF_EXCHANGES: Mapping[str, str] = MappingProxyType({"frame": "Headers", "fault": "Events"})
+_OF_EXCHANGES = {"frame": "Headers", "fault": "Events"}
 """A further tab of what came over HTTP."""
-_WHAT: Mapping[str, str] = MappingProxyType(
-    {"line": "standard error", "end": "end of the connection", "vendor": "the vendor's own tool"}
-)
 _PREVIEW = 300
 
 
@@ -76,11 +70,6 @@ def about(row: Row | Section | None, source: SessionSource | None) -> str:
         case _:
             return row.kind
     return f"{source.called(row)} {what}".rstrip()
-
-
-def what_of(row: Row) -> str:
-    """Describe a row's bytes, for copying."""
-    return f"{row.kind} body" if row.kind in {"request", "response"} else _WHAT.get(row.kind, row.kind)
 
 
 def state_of(tab: str, source: SessionSource, row: Row | Section) -> tuple[object, ...]:
@@ -129,23 +118,23 @@ def _text_page(tab: str, source: SessionSource, row: Row, begin: Callable[[Page]
     """Return the bytes as they are, or a frame or a decision indented; of a long one the beginning first."""
     from tui_host.answers.bodies import body_of, missing_words
 
+    what = about(row, source)
     if row.missing:
-        return TextPage(what_of(row), missing_words(row), form="plain")
+        return TextPage(what, missing_words(row), form="plain")
     body = body_of(source, row)
     is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
-    is_timed = row.mono_ns is not None and row.time_ns  # neither in some files nor of a coming request
-    moment = datetime.fromtimestamp(row.time_ns // 1000 / 1e6, tz=UTC) if is_timed else None
+    when = above = ""
+    if row.mono_ns is not None and row.time_ns:  # neither in some files nor of a coming request
+        when = f"first byte: {datetime.fromtimestamp(row.time_ns // 1000 / 1e6, tz=UTC):%Y-%m-%d %H:%M:%S.%f} UTC"
+    if tab == "Decision":
+        above = line(row.words, _PREVIEW)
 
     def page(text: str, notes: Sequence[str]) -> Page:
         if tab == "Raw":
-            when = () if moment is None else (f"first byte: {moment:%Y-%m-%d %H:%M:%S.%f} UTC",)
-            return TextPage(what_of(row), text, form="plain" if is_ending else "raw", notes=(*notes, *when))
-        above = line(row.words, _PREVIEW) if tab == "Decision" else ""
+            return TextPage(what, text, form="plain" if is_ending else "raw", notes=(*notes, when))
         if not body.is_text or not looks_like_json(text):
-            return TextPage(what_of(row), text, notes=(above, *notes, "not JSON: shown as received"))
-        return TextPage(
-            what_of(row), text, form="json", notes=(above, f"indented for reading · {notes[0]}", *notes[1:])
-        )
+            return TextPage(what, text, notes=(above, *notes, "not JSON: shown as received"))
+        return TextPage(what, text, form="json", notes=(above, f"indented for reading · {notes[0]}", *notes[1:]))
 
     pieces: list[str] = []
     for piece in body.pieces():

@@ -22,7 +22,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.suggestions import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import Detail
-from tui_host.tui.widgets.details.tabs import ANSWERS, what_of
+from tui_host.tui.widgets.details.tabs import ANSWERS, about
 from tui_host.tui.widgets.inspector.index import SESSION, heading_of
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.inspector.title import legend
@@ -206,7 +206,7 @@ class Inspector(Container):
         source, row, lines = self.ladder.source, self.ladder.selected, self.ladder.selected_source()
         if lines is not None or row is None or source is None:
             return lines or ("", "")
-        return what_of(row), body_of(source, row).text
+        return about(row, self._source), body_of(self._source, row).text
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         self.ladder.following &= all(event.widget is not detail.view for detail in self.details)

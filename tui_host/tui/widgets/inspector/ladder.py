@@ -24,7 +24,7 @@ from tui_host.tui.widgets.inspector.row_line import heading, row_line, turn_titl
 from tui_host.tui.widgets.inspector.title import title_line
 from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.lines.selection import Letters, Selectable, SelectingView, Spot, whole_line
+from tui_host.tui.widgets.lines.selection import Letters, Selectable, Spot, whole_line
 
 _TAKING_SECONDS = 0.0015  # longest time in one tick for new rows, so that a long session opens without a stall
 _READING_SECONDS = 0.25  # longest time to filter at once, in seconds, before visible rows are read again
@@ -36,7 +36,7 @@ _FOLDED_CELLS = 20  # cells that a heading keeps for its sign, and for the numbe
 _NARROW_CELLS = 60  # width of the list below which a server's name has less room
 
 
-class LadderView(SelectingView):
+class LadderView(LineView):
     """One line per row, below section headings. `sync`, called at screen rate, shows news."""
 
     has_cursor = True

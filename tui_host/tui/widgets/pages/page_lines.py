@@ -20,7 +20,6 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.lines.selection import SelectingView
 from tui_host.tui.widgets.pages.text_page import Below, BytesPage, Key, LineItem, Match, TextPage
 from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
@@ -37,7 +36,7 @@ MOST = 9_999
 _START = Key(-1)
 
 
-class PageLines(SelectingView):
+class PageLines(LineView):
     """Draws a page. What `ctrl+c` would copy has a mark before each of its lines: `>` on the current one."""
 
     has_cursor = True

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.tui.markdown.page import RULES
-from tui_host.tui.widgets.lines.selection import SelectingView
+from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.transcript.blocks import AT_ONCE, END, BlockRow, Blocks
 
 EMPTY = Strip([])
@@ -20,7 +20,7 @@ SCREEN_SECONDS, SPARE_SECONDS = 0.02, 0.004
 Shown = TypeVar("Shown", bound=Blocks)
 
 
-class BlockView(SelectingView, Generic[Shown]):
+class BlockView(LineView, Generic[Shown]):
     """Draws blocks."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"ink--{name}" for name in RULES}
