@@ -36,12 +36,9 @@ from tui_host.tui.widgets.pages.page_lines import FIRST, PageLines
 from tui_host.tui.widgets.pages.text_page import TextPage
 from tui_host.tui.widgets.pages.tree_page import Page
 
-_STEADY = 0.25
-"""Seconds before a grown page is made anew; if it takes long, eight times the seconds that it took."""
-_SILENT = 0.1
-"""Seconds after which it is said that a page is being made."""
-_NARROW = 56
-"""Width in columns below which the tabs and what they are of have two lines."""
+_STEADY = 0.1  # seconds before a grown page is made anew; if it takes long, eight times the seconds that it took
+_SILENT = 0.1  # seconds after which it is said that a page is being made
+_NARROW = 56  # width in columns below which the tabs and what they are of have two lines
 
 
 class TabLine(Widget):
@@ -302,7 +299,8 @@ class Detail(Vertical):
             self.post_message(self.RowAsked(item.target))
 
     def action_path(self) -> None:
-        if (item := self.view.item) is not None and (path := item.path()):
+        item = self.view.item
+        if item is not None and item.place is not None and (path := item.place().path):
             self.post_message(LineView.CopyAsked(f"path {line(path, 80)}", path))
         else:
             self.post_message(LineView.Hinted("There is no JSON value on this line, so there is no path."))

@@ -21,8 +21,7 @@ from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
 
 _PREVIEW = 300
-_LONGEST_RUN = 1000
-"""Events in one line: so many are drawn at once when it is opened."""
+_LONGEST_RUN = 1000  # events in one line: so many are drawn at once when it is opened
 _NAMES = {"event": "", "comment": "comment ", "other": "no data ", "cut": "cut off "}
 
 

@@ -17,12 +17,9 @@ if TYPE_CHECKING:
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.pages.tree_page import Page
 
-OF_SECTIONS = tabs_for("session", "turn")
-"""The tabs of a heading."""
-COMING = "coming"
-"""Exchange of the coming request: `host.request_preview.PREVIEW`, which is imported late."""
-ANSWERS = frozenset(tabs_for("request", "call"))
-"""The tabs of a row that depend on other rows."""
+OF_SECTIONS = tabs_for("session", "turn")  # the tabs of a heading
+COMING = "coming"  # exchange of the coming request: `host.request_preview.PREVIEW`, which is imported late
+ANSWERS = frozenset(tabs_for("request", "call"))  # the tabs of a row that depend on other rows
 TEXTS = frozenset({"Raw", "Frame", "Decision", "Headers"})
 """The tabs whose pages are one text, in which places are found."""
 _OF_KINDS = {
@@ -32,8 +29,7 @@ _OF_KINDS = {
     "decision": ("Decision", "Raw"),
 }
 """The tabs by kind of row; a request and its response by their lane. All others are raw."""
-_OF_EXCHANGES = {"frame": "Headers", "fault": "Events"}
-"""A further tab of what came over HTTP."""
+_OF_EXCHANGES = {"frame": "Headers", "fault": "Events"}  # a further tab of what came over HTTP
 _PREVIEW = 300
 
 

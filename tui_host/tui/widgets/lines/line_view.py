@@ -27,11 +27,9 @@ from tui_host.tui.widgets.lines.json_lines import Piece
 from tui_host.tui.widgets.lines.selection import Letters, Selectable, Stretch, cells_in, stretch_at
 
 Key = TypeVar("Key")
-MOST_KEPT = 256
-"""Lines that a view keeps, so that scrolling back and forth draws none again."""
+MOST_KEPT = 256  # lines that a view keeps, so that scrolling back and forth draws none again
 _DOUBLE_CLICK_SECONDS = 0.5
-_SCROLL_RATE = 1 / 20
-"""Seconds between two steps while the mouse is held beyond the edge."""
+_SCROLL_RATE = 1 / 20  # seconds between two steps while the mouse is held beyond the edge
 _LOOKS = {
     **dict.fromkeys(("time", "host", "figure", "note", "heading"), "muted"),
     **dict.fromkeys(("llm", "key"), "primary"),

@@ -20,20 +20,15 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.pages.text_page import Below, BytesPage, Key, LineItem, Match, TextPage
+from tui_host.tui.widgets.pages.text_page import Below, BytesPage, LineItem, LineKey, Match, TextPage
 from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
-FIRST_SLICE = 0.01
-"""Time for the first lines of a page, in seconds; they include the first screen."""
-SLICE = 0.006
-"""Seconds in one tick for more lines."""
-_LONGEST = 0.04
-"""Seconds at once for the lines up to a place where the reader was, or is to go."""
-FIRST = 0.02
-"""Seconds for which a key waits for its page or place: most are made sooner, and need no second painting."""
-MOST = 9_999
-"""Places of a search that are collected."""
-_START = Key(-1)
+FIRST_SLICE = 0.01  # time for the first lines of a page, in seconds; they include the first screen
+SLICE = 0.006  # seconds in one tick for more lines
+_LONGEST = 0.04  # seconds at once for the lines up to a place where the reader was, or is to go
+FIRST = 0.02  # seconds for which a key waits for its page or place: most are made sooner, and need no second painting
+MOST = 9_999  # places of a search that are collected
+_START = LineKey(-1)
 
 
 class PageLines(LineView):
@@ -55,7 +50,7 @@ class PageLines(LineView):
         super().__init__(id=id)
         self.page: Page = TextPage("", "")
         # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
-        self._below: list[tuple[Page, Key, Key]] = []
+        self._below: list[tuple[Page, LineKey, LineKey]] = []
         self._item: LineItem | None = None  # what is current
         self._fitted = 0
         self._is_whole = False
@@ -100,12 +95,12 @@ class PageLines(LineView):
             self._below.clear()
             self._put(page, *(self._keys() if hold else (_START, _START)), hold=hold)
 
-    def _keys(self) -> tuple[Key, Key]:
+    def _keys(self) -> tuple[LineKey, LineKey]:
         """Return the keys of the first line and of the cursor."""
         cursor = _START if self.cursor is None else self.page.key(self.cursor)
         return self.page.key(self.top) if self.top else _START, cursor
 
-    def _put(self, page: Page, top: Key, cursor: Key, *, hold: bool = False) -> None:
+    def _put(self, page: Page, top: LineKey, cursor: LineKey, *, hold: bool = False) -> None:
         if type(page) is not type(self.page) or not hold:
             self.unselect()
             self._current, self._goal = -1, None
@@ -113,7 +108,7 @@ class PageLines(LineView):
         self._collect()
         self._refit(top, cursor)
 
-    def _refit(self, top: Key, cursor: Key) -> None:
+    def _refit(self, top: LineKey, cursor: LineKey) -> None:
         """Make the lines for the width, as far as the keys of top and cursor, and go there."""
         self._is_whole, self._fitted = False, self.view_width
         self.page.fit(max(1, self._fitted - self.has_cursor))
@@ -121,10 +116,10 @@ class PageLines(LineView):
         self._grow_to(max(top, cursor))
         self.redraw()
         self.show_line(self.page.line_of(top), top=True)
-        self.cursor = self.page.line_of(max(Key(0), cursor)) if self.has_cursor and len(self.page) else None
+        self.cursor = self.page.line_of(max(LineKey(0), cursor)) if self.has_cursor and len(self.page) else None
         self._find_item()
 
-    def _grow_to(self, key: Key) -> None:
+    def _grow_to(self, key: LineKey) -> None:
         """Make lines until one has a key; in a very long page the nearest one has to do."""
         until = time.perf_counter() + _LONGEST
         while self.page.line_of(key) >= len(self.page) - 1 and time.perf_counter() < until:
@@ -163,8 +158,9 @@ class PageLines(LineView):
         if isinstance(page, BytesPage):
             in_hex = BytesPage(page.source[0], page.data, is_hex=True)
             self._put(*self._below.pop() if page.is_hex else (in_hex, _START, _START))
-        elif item is not None and item.data is not None:
-            self._enter(Below(BytesPage(item.path() or item.copy()[0], item.data())))
+        elif item is not None and item.place is not None:
+            place = item.place()
+            self._enter(Below(BytesPage(place.path or item.copy()[0], place.data)))
         else:
             self.post_message(self.Hinted("There is no value on this line whose bytes could be shown."))
 
@@ -238,7 +234,7 @@ class PageLines(LineView):
 
     def go_to(self, match: Match) -> None:
         """Show a place, and make it the current one."""
-        self._grow_to(_START if match.keys else Key(match.start))
+        self._grow_to(_START if match.keys else LineKey(match.start))
         number = self.page.reveal(match)
         self.redraw()
         if not self.top <= number < self.top + self.view_height:

@@ -23,7 +23,6 @@ from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.visible import decode, line
-from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.outline import USER, Comparison, Outline, Part, estimate_tokens
 from tui_host.tui.sources.live import SessionSource
@@ -38,10 +37,12 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
     """Return the parts of the row's body."""
     if row.kind == "request":
         taken = taken_apart(source, row)
-        return _nothing(taken) if isinstance(taken, str) else _request_sheet(source, row, *taken)
+        if not isinstance(taken, str):
+            return _request_sheet(source, row, *taken)
+        return Sheet(what="no parts", lines=(), empty=taken)
     read = read_body(source, row)
     if isinstance(read, str):
-        return _nothing(read)
+        return Sheet(what="no parts", lines=(), empty=read)
     body, dialect = read
     if row.status >= 400:
         head = head_of(source, row)
@@ -49,16 +50,19 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
         facts = {"status": str(row.status), "what": error.what, "remedy": error.remedy}
         labels = {key: masked(f"{key}: {fact}", body.redacted) for key, fact in facts.items() if fact}
         return Sheet(what="refusal", lines=[SheetLine(key=key, label=label) for key, label in labels.items()])
-    if row.method != "GET":
-        return _response_sheet(source, row, body, dialect)
-    names = dialect.models(body.data)  # nobody asks a model by GET
-    lines = [SheetLine(key=name, label=masked(name, body.redacted)) for name in names]
-    none = "Neither a model's answer nor a list of models; see Raw."
-    return Sheet(what=f"models: {len(names):,}", lines=lines, empty=none)
+    if row.method == "GET":  # nobody asks a model by it
+        names = dialect.models(body.data)
+        lines = [SheetLine(key=name, label=masked(name, body.redacted)) for name in names]
+        none = "Neither a model's answer nor a list of models; see Raw."
+        return Sheet(what=f"models: {len(names):,}", lines=lines, empty=none)
 
+    def hide(text: str) -> str:
+        return masked(source.hide(text), body.redacted)
 
-def _nothing(words: str) -> Sheet:
-    return Sheet(what="no parts", lines=(), empty=words)
+    fold, is_open = folded(source, row, body, dialect), row.state == "open"
+    lines = [*_content(fold, hide, is_open=is_open), *_read_out(marks_of(source, row), body, fold), *_ending(fold)]
+    what = f"the response, {'so far' if is_open else 'assembled from the events'}"
+    return Sheet(what=what, lines=lines, empty="nothing received yet")
 
 
 # A request.
@@ -181,33 +185,23 @@ def _label(part: Part, origin: str = "") -> str:
 # A response.
 
 
-def _response_sheet(source: SessionSource, row: Row, body: Body, dialect: Dialect) -> Sheet:
-    def hide(text: str) -> str:
-        return masked(source.hide(text), body.redacted)
-
-    fold, is_open = folded(source, row, body, dialect), row.state == "open"
-    lines = [*_content(fold, hide, is_open=is_open), *_read_out(marks_of(source, row), body, fold), *_ending(fold)]
-    what = f"the response, {'so far' if is_open else 'assembled from the events'}"
-    return Sheet(what=what, lines=lines, empty="nothing received yet")
-
-
 def _content(fold: Fold, hide: Callable[[str], str], *, is_open: bool) -> Iterator[SheetLine]:
-    texts = [("thinking", "thinking  ", fold.thinking, ""), ("text", "answer  ", fold.text, "")]
+    texts = [("thinking", "thinking ", fold.thinking, True), ("text", "answer ", fold.text, True)]
+    texts = [piece for piece in texts if piece[2]]
     for call in fold.calls:
-        cut = "" if call.complete or is_open else "cut"
-        texts.append((f"call/{call.call.id}", f"asks  {call.call.name} ", call.call.arguments, cut))
-    for key, name, text, cut in texts:
-        if key.startswith("call") or text:
-            shown, is_call = hide(text), key.startswith("call")
-            yield SheetLine(
-                key=key,
-                label=f"{name}{line(shown, _PREVIEW)}",
-                values={"bytes": len(shown.encode("utf-8", "replace"))},
-                mark=cut,
-                text=partial(str, shown),
-                opened=key != "thinking",
-                style="what" if is_call else "",
-            )
+        is_whole = call.complete or is_open
+        texts.append((f"call/{call.call.id}", f"asks  {call.call.name}", call.call.arguments, is_whole))
+    for key, name, text, is_whole in texts:
+        shown = hide(text)
+        yield SheetLine(
+            key=key,
+            label=f"{name} {line(shown, _PREVIEW)}",
+            values={"bytes": len(shown.encode("utf-8", "replace"))},
+            mark="" if is_whole else "cut",
+            text=partial(str, shown),
+            opened=key != "thinking",
+            style="what" if key.startswith("call/") else "",
+        )
     for number, run in enumerate(fold.vendor_runs):
         yield SheetLine(key=f"vendor/{number}", label=hide(f"the vendor {run.words}"), style="what")
     if fold.sources:

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from typing_extensions import override
 
 from tui_host.answers.bodies import hex_text, is_text
-from tui_host.answers.sheet import Form
+from tui_host.answers.sheet import BodyPlace, Form
 from tui_host.capture.visible import decode, visible
 from tui_host.tui.text_width import clip, fill, fitting, fitting_words
 from tui_host.tui.widgets.lines.json_lines import Piece, highlight, json_lines, key_end, plain_lines, raw_lines
@@ -24,20 +24,15 @@ from tui_host.tui.widgets.lines.selection import Letters, Spot
 from tui_host.tui.widgets.pages.json_values import Value, decoded, holds_json, joined, key_step, value_at
 
 _BREAKERS = {"raw": raw_lines, "json": json_lines, "plain": plain_lines, "headers": plain_lines}
-_AT_ONCE = 64
-"""Rows made between two looks at the clock: some 0.1 ms."""
-NARROWEST = 8
-"""Cells of the narrowest line."""
+_AT_ONCE = 64  # rows made between two looks at the clock: some 0.1 ms
+NARROWEST = 8  # cells of the narrowest line
 _LEVELS = 85
 """Depths that are told apart, so that a byte holds one and what a row is: the beginning of a value, its closing mark, or more."""
-_MORE = 2 * _LEVELS
-"""Added to the depth of a row that goes on with the one above; `_LEVELS` to that of a closing mark."""
-_SEARCHED = 1 << 16
-"""Characters that are searched at once: a millisecond or less."""
+_MORE = 2 * _LEVELS  # added to the depth of a row that goes on with the one above; `_LEVELS` to that of a closing mark
+_SEARCHED = 1 << 16  # characters that are searched at once: a millisecond or less
 _MOST_HEX_BYTES = 1 << 16
 _PICTURE = re.compile("([\u2400-\u2421]+|⟨[^⟩]{1,12}⟩)")
-BACK = "escape: back"
-"""Stands above a page that was opened in place of another one."""
+BACK = "escape: back"  # stands above a page that was opened in place of another one
 
 
 class Match(NamedTuple):
@@ -59,7 +54,7 @@ def matches(text: str, pattern: re.Pattern[str], keys: tuple[str, ...] = ()) -> 
                 done = match.end()
 
 
-class Key(NamedTuple):
+class LineKey(NamedTuple):
     """What stands on a line, whatever the width, and whatever has come above or is folded."""
 
     place: int  # where it begins in a text, or the number of its entry; below 0 for a note
@@ -71,7 +66,7 @@ class Below(NamedTuple):
     """What a line opens in place of its page, and where in it."""
 
     page: TextPage
-    key: Key = Key(0)
+    key: LineKey = LineKey(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +75,7 @@ class LineItem:
 
     lines: range  # all lines that it covers
     copy: Callable[[], tuple[str, str]]  # returns a word for it, and its text
-    data: Callable[[], bytes] | None = None  # returns its bytes as they are in the body
-    path: Callable[[], str] = str  # returns the path of its JSON value
+    place: Callable[[], BodyPlace] | None = None  # returns its bytes as they are in the body, and its path there
     target: tuple[str, int] | None = None  # the row that it leads to, by capture and number of its first record
     keys: tuple[str, ...] = ()  # of the entries that lead to it
 
@@ -192,11 +186,11 @@ class TextPage:
     def _line_at(self, row: int) -> int:
         return len(self._head) + max(0, bisect_right(self._visible, row) - 1)
 
-    def key(self, number: int) -> Key:
+    def key(self, number: int) -> LineKey:
         row = self._row_at(number)
-        return Key(self._starts[row] if row >= 0 else -1)
+        return LineKey(self._starts[row] if row >= 0 else -1)
 
-    def line_of(self, key: Key) -> int:
+    def line_of(self, key: LineKey) -> int:
         """Return the line of a key, or the nearest line that is made."""
         return 0 if key.place < 0 else self._line_at(bisect_right(self._starts, key.place) - 1)
 
@@ -321,8 +315,7 @@ class TextPage:
         return LineItem(
             lines=range(self._line_at(first), self._line_at(self._last(value)) + 1),
             copy=lambda: self.source if is_all else (path(), self.text[cut]),
-            data=lambda: self.text[cut].encode("utf-8", "surrogatepass"),
-            path=path,
+            place=lambda: BodyPlace(path(), self.text[cut].encode("utf-8", "surrogatepass"), is_decoded=False),
         )
 
     def opened(self, number: int) -> int | Below | None:

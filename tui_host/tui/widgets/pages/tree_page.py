@@ -12,19 +12,17 @@ from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len
 
-from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
 from tui_host.capture.visible import line
 from tui_host.tui.text_width import clip, fill, padded
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 from tui_host.tui.widgets.pages.json_values import joined
-from tui_host.tui.widgets.pages.text_page import BACK, NARROWEST, Below, Key, LineItem, Match, TextPage, matches
+from tui_host.tui.widgets.pages.text_page import BACK, NARROWEST, Below, LineItem, LineKey, Match, TextPage, matches
 
-MOST_ROWS = 2000
-"""Largest number of lines to show of an opened entry; as a page of its own it has all."""
+MOST_ROWS = 2000  # largest number of lines to show of an opened entry; as a page of its own it has all
 _LABEL = 400
-_BY_SIZE = "by size"
-"""Stands among the flipped paths, which begin with `/`, while a tree is sorted."""
+_BY_SIZE = "by size"  # stands among the flipped paths, which begin with `/`, while a tree is sorted
 
 
 class _Branch(NamedTuple):
@@ -145,13 +143,13 @@ class TreePage:
         branch = self._branches[at]
         return at, branch, number - self._firsts[at] - len(branch.label)
 
-    def key(self, number: int) -> Key:
+    def key(self, number: int) -> LineKey:
         if (found := self._at(number)) is None:
-            return Key(-1)
+            return LineKey(-1)
         at, branch, inside = found
-        return Key(at, branch.keys, -1 if branch.body is None or inside < 0 else branch.body.key(inside).place)
+        return LineKey(at, branch.keys, -1 if branch.body is None or inside < 0 else branch.body.key(inside).place)
 
-    def line_of(self, key: Key) -> int:
+    def line_of(self, key: LineKey) -> int:
         """Return the line of an entry, above which others may have come; of one that has gone, that of its number."""
         place = min(key.place, len(self._branches) - 1)
         if place < 0:
@@ -161,29 +159,26 @@ class TreePage:
         branch = self._branches[place]
         if key.inside < 0 or branch.body is None:
             return self._firsts[place]
-        return self._firsts[place] + len(branch.label) + min(branch.body.line_of(Key(key.inside)), MOST_ROWS)
+        return self._firsts[place] + len(branch.label) + min(branch.body.line_of(LineKey(key.inside)), MOST_ROWS)
 
     def item(self, number: int) -> LineItem | None:
         if (found := self._at(number)) is None:
             return None
         at, (entry, keys, _, _, body), inside = found
-        text, place = entry.text, entry.place
         inner = body.item(inside) if body is not None and inside >= 0 else None
         if inner is not None:
             lines, first = inner.lines, number - inside
             lines = range(first + lines.start, first + min(lines.stop, MOST_ROWS))
             return replace(inner, lines=lines, target=entry.target, keys=keys)
+        text = entry.text
 
-        def data() -> bytes:
-            if place is not None:
-                return place().data
-            return b"" if text is None else text().encode("utf-8", "surrogatepass")
+        def as_shown() -> BodyPlace:  # of what stands in no body
+            return BodyPlace("", b"" if text is None else text().encode("utf-8", "surrogatepass"), is_decoded=True)
 
         return LineItem(
             lines=range(self._firsts[at], self._firsts[at + 1]),
             copy=lambda: (line(entry.label, _LABEL), entry.label if text is None else text()),
-            data=None if text is None else data,
-            path=lambda: "" if place is None else place().path,
+            place=entry.place or (None if text is None else as_shown),
             target=entry.target,
             keys=keys,
         )
@@ -219,7 +214,7 @@ class TreePage:
                 return 0
             if not self._branches[at].is_open and (match.start >= 0 or end < depth):
                 self._flip(at)
-        return self.line_of(Key(at, match.keys, match.start))
+        return self.line_of(LineKey(at, match.keys, match.start))
 
     def letters(self, line: int) -> Sequence[Letters]:
         if (found := self._at(line)) is None:
