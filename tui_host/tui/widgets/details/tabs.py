@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.pages import sheet_of, tabs_for, tabs_of_row
 from tui_host.answers.wires import Section
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.pages.tree_page import Page
 
+Begin: TypeAlias = "Callable[[Page], None] | None"
 OF_SECTIONS = tabs_for("session", "turn")  # the tabs of a heading
 COMING = "coming"  # exchange of the coming request: `host.request_preview.PREVIEW`, which is imported late
 ANSWERS = frozenset(tabs_for("request", "call"))  # the tabs of a row that depend on other rows
@@ -78,42 +79,28 @@ def state_of(tab: str, source: SessionSource, row: Row | Section) -> tuple[objec
     return row, source.row_marks.revision if tab in {"Parts", "Changes"} else 0
 
 
-def page_of(
-    tab: str,
-    source: SessionSource,
-    row: Row | Section,
-    flipped: set[str],
-    begin: Callable[[Page], None] = lambda page: None,  # noqa: ARG005 - nobody waits
-) -> Page:
+def page_of(tab: str, source: SessionSource, row: Row | Section, flipped: set[str], begin: Begin = None) -> Page:
     """Make the page of a tab, in a thread; of a long text `begin` gets the beginning first.
 
     The modules are imported with the first page.
     """
-    from tui_host.answers.bodies import heads_text
     from tui_host.tui.widgets.details.events_tab import events_sheet
     from tui_host.tui.widgets.pages.parts_page import parts_sheet
     from tui_host.tui.widgets.pages.tree_page import TreePage
 
-    sheet = None
-    if not isinstance(row, Section):
-        match tab:
-            case "Headers":
-                return TextPage("headers", heads_text(source, row) or "none", form="headers")
-            case "Raw" | "Frame" | "Decision":
-                return _text_page(tab, source, row, begin)
-            case "Parts":
-                sheet = parts_sheet(source, row)
-            case "Events":
-                sheet = events_sheet(source, row)
-            case _:
-                pass
-    return TreePage(sheet or sheet_of(tab, source, row), flipped)
+    if isinstance(row, Row) and tab in TEXTS:
+        return _text_page(tab, source, row, begin)
+    if isinstance(row, Row) and tab in {"Parts", "Events"}:
+        return TreePage(parts_sheet(source, row) if tab == "Parts" else events_sheet(source, row), flipped)
+    return TreePage(sheet_of(tab, source, row), flipped)
 
 
-def _text_page(tab: str, source: SessionSource, row: Row, begin: Callable[[Page], None]) -> Page:
+def _text_page(tab: str, source: SessionSource, row: Row, begin: Begin) -> Page:
     """Return the bytes as they are, or a frame or a decision indented; of a long one the beginning first."""
-    from tui_host.answers.bodies import body_of, missing_words
+    from tui_host.answers.bodies import body_of, heads_text, missing_words
 
+    if tab == "Headers":
+        return TextPage("headers", heads_text(source, row) or "none", form="headers")
     what = about(row, source)
     if row.missing:
         return TextPage(what, missing_words(row), form="plain")
@@ -135,6 +122,6 @@ def _text_page(tab: str, source: SessionSource, row: Row, begin: Callable[[Page]
     pieces: list[str] = []
     for piece in body.pieces():
         pieces.append(piece)
-        if len(pieces) == 2:
+        if len(pieces) == 2 and begin is not None:
             begin(page(pieces[0], (*body.notes, "reading on: this is the beginning")))
     return page("".join(pieces), body.with_hidden().notes)

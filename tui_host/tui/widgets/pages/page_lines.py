@@ -51,7 +51,7 @@ class PageLines(LineView):
         self.page: Page = TextPage("", "")
         # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
         self._below: list[tuple[Page, LineKey, LineKey]] = []
-        self._item: LineItem | None = None  # what is current
+        self.item: LineItem | None = None  # what stands on the current line
         self._fitted = 0
         self._is_whole = False
         self.searched: Sequence[str] = ()  # the texts of the search
@@ -59,11 +59,6 @@ class PageLines(LineView):
         self._places: Future[Sequence[Match]] = Future()  # of these texts, from a thread
         self._current = -1  # the number of the place that was gone to
         self._goal: int | None = None  # the one to go to, once they are collected
-
-    @property
-    def item(self) -> LineItem | None:
-        """What stands on the current line."""
-        return None if self.cursor is None else self.page.item(self.cursor)
 
     @property
     def is_settled(self) -> bool:
@@ -74,8 +69,7 @@ class PageLines(LineView):
     @property
     def current_source(self) -> tuple[str, str]:
         """The selection, the current item or the whole page, and what it is."""
-        item = self.item
-        return self.selected_source() or (self.page.source if item is None else item.copy())
+        return self.selected_source() or (self.page.source if self.item is None else self.item.copy())
 
     @property
     @override
@@ -241,6 +235,7 @@ class PageLines(LineView):
             self.show_line(max(0, number - self.view_height // 3), top=True)
         if self.has_cursor:
             self.move_cursor(number)
+            self._find_item()
         else:
             self.select_text(((match.start,), (match.end,)))
 
@@ -263,15 +258,15 @@ class PageLines(LineView):
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:
         if self.has_cursor:
-            is_within = self.has_focus and self._item is not None and number in self._item.lines
+            is_within = self.has_focus and self.item is not None and number in self.item.lines
             mark = ">" if self.has_focus and number == self.cursor else "│" * is_within or " "
             strip = Strip([Segment(mark, self.piece_style("mark")), *strip])
         return super().decorate(number, strip)
 
     def _find_item(self) -> None:
         """Mark what is current now, and no longer what was."""
-        before, self._item = self._item, self.item
-        for item in (before, self._item):
+        before, self.item = self.item, None if self.cursor is None else self.page.item(self.cursor)
+        for item in (before, self.item):
             if item is not None:
                 self.changed(item.lines.start, len(item.lines))
 

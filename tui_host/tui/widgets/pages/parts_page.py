@@ -35,23 +35,20 @@ _PREVIEW = 200
 
 def parts_sheet(source: SessionSource, row: Row) -> Sheet:
     """Return the parts of the row's body."""
-    if row.kind == "request":
-        taken = taken_apart(source, row)
-        if not isinstance(taken, str):
-            return _request_sheet(source, row, *taken)
-        return Sheet(what="no parts", lines=(), empty=taken)
-    read = read_body(source, row)
+    read = taken_apart(source, row) if row.kind == "request" else read_body(source, row)
     if isinstance(read, str):
         return Sheet(what="no parts", lines=(), empty=read)
-    body, dialect = read
+    body, known = read
+    if isinstance(known, Outline):
+        return _request_sheet(source, row, body, known)
     if row.status >= 400:
         head = head_of(source, row)
-        error = dialect.error(row.status, head.headers if head is not None else (), body.data)
+        error = known.error(row.status, head.headers if head is not None else (), body.data)
         facts = {"status": str(row.status), "what": error.what, "remedy": error.remedy}
         labels = {key: masked(f"{key}: {fact}", body.redacted) for key, fact in facts.items() if fact}
         return Sheet(what="refusal", lines=[SheetLine(key=key, label=label) for key, label in labels.items()])
     if row.method == "GET":  # nobody asks a model by it
-        names = dialect.models(body.data)
+        names = known.models(body.data)
         lines = [SheetLine(key=name, label=masked(name, body.redacted)) for name in names]
         none = "Neither a model's answer nor a list of models; see Raw."
         return Sheet(what=f"models: {len(names):,}", lines=lines, empty=none)
@@ -59,7 +56,7 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
     def hide(text: str) -> str:
         return masked(source.hide(text), body.redacted)
 
-    fold, is_open = folded(source, row, body, dialect), row.state == "open"
+    fold, is_open = folded(source, row, body, known), row.state == "open"
     lines = [*_content(fold, hide, is_open=is_open), *_read_out(marks_of(source, row), body, fold), *_ending(fold)]
     what = f"the response, {'so far' if is_open else 'assembled from the events'}"
     return Sheet(what=what, lines=lines, empty="nothing received yet")

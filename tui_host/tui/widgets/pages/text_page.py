@@ -91,13 +91,12 @@ class TextPage:
 
     def __init__(
         self,
-        what: str,  # what the text is («request body»)
+        what: str,  # what the text is («LLM 3 request»)
         text: str,  # all of it, as it came; it becomes visible when it is drawn
         *,
         form: Form = "raw",
         notes: Sequence[str] = (),  # above the text
-        outer: Callable[[str], str]
-        | None = None,  # makes a path in the body that the text comes from of one in the text
+        outer: Callable[[str], str] | None = None,  # makes a path in the body of one in the text
     ) -> None:
         self.text = text
         self.has_cursor = form == "json"

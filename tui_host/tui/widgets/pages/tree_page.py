@@ -79,7 +79,8 @@ class TreePage:
 
     def fit(self, width: int) -> None:
         self._width = max(NARROWEST, width)
-        sheet, order = self._sheet, "sorted by size, the largest first; b: in order" if self._is_by_size else ""
+        sheet, is_sorted = self._sheet, _BY_SIZE in self._flipped
+        order = "sorted by size, the largest first; b: in order" if is_sorted else ""
         notes = filter(None, (order, sheet.what, *sheet.notes, "" if sheet.lines else sheet.empty))
         self._notes = [note[start:end] for note in notes for start, end in fill(note, self._width)]
         if sheet.heads:
@@ -115,10 +116,6 @@ class TreePage:
         for child in self._sorted(entry.children) if is_open else ():
             yield from self._made(child, keys)
 
-    @property
-    def _is_by_size(self) -> bool:
-        return _BY_SIZE in self._flipped
-
     def sort_by_size(self) -> bool:
         """Sort the entries of each level by their first figure, or put them in order again; False without figures."""
         self._flipped ^= {_BY_SIZE} if self._sheet.heads else set()
@@ -128,7 +125,7 @@ class TreePage:
         def size(entry: SheetLine) -> float:  # lines without a number are the smallest
             return next((value for value in entry.values.values() if isinstance(value, int | float)), -1.0)
 
-        return sorted(entries, key=size, reverse=True) if self._is_by_size else entries
+        return sorted(entries, key=size, reverse=True) if _BY_SIZE in self._flipped else entries
 
     # What stands on a line.
 
@@ -203,8 +200,15 @@ class TreePage:
 
     # Searching and selecting.
 
-    def places(self, pattern: re.Pattern[str]) -> Iterator[Match]:
-        return _places_in(self._sheet.lines, pattern)
+    def places(
+        self, pattern: re.Pattern[str], entries: Sequence[SheetLine] | None = None, above: tuple[str, ...] = ()
+    ) -> Iterator[Match]:
+        """Yield the places in the text of each entry, else its label, then those in the entries below."""
+        for entry in self._sheet.lines if entries is None else entries:
+            keys = *above, entry.key
+            places = [] if entry.text is None else list(matches(entry.text(), pattern, keys))
+            yield from places or ([Match(-1, -1, keys)] if pattern.search(entry.label) else [])
+            yield from self.places(pattern, entry.children, keys)
 
     def reveal(self, match: Match) -> int:
         at, depth = -1, len(match.keys)
@@ -289,12 +293,3 @@ def _text_page(entry: SheetLine, note: str = "") -> TextPage:
     form = entry.form or ("json" if looks_like_json(text) else "plain")
     notes = (f"{what} · {note}",) if note else ()
     return TextPage(what, text, form=form, notes=notes, outer=None if place_of is None else outer)
-
-
-def _places_in(entries: Sequence[SheetLine], pattern: re.Pattern[str], above: tuple[str, ...] = ()) -> Iterator[Match]:
-    """Yield the places in the text of each entry, else its label, then those in the entries below."""
-    for entry in entries:
-        keys = *above, entry.key
-        places = [] if entry.text is None else list(matches(entry.text(), pattern, keys))
-        yield from places or ([Match(-1, -1, keys)] if pattern.search(entry.label) else [])
-        yield from _places_in(entry.children, pattern, keys)
