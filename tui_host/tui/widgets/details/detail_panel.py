@@ -110,19 +110,11 @@ class Detail(Vertical):
         Binding("right,l", "tab(1)"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
         # At once, as in the main screen: what was typed ahead behind it belongs to the field.
-        Binding(
-            "slash",
-            "search",
-            "search",
-            tooltip="search the page, first for the last text; escape ends it",
-            priority=True,
-        ),
+        Binding("slash", "search", "search", tooltip="search the page for a text; escape ends it", priority=True),
         Binding("n", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"),
         Binding("N", "place(-1)"),
         Binding("o", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
-        Binding(
-            "r", "focused.bytes", "bytes", tooltip="show the current value's bytes as sent; again: in hex; then: back"
-        ),
+        Binding("r", "focused.bytes", "bytes", tooltip="show the value's bytes as sent; again: in hex; then: back"),
         Binding("p", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
     ]
 
@@ -239,17 +231,16 @@ class Detail(Vertical):
         names.tabs, names.current, names.about = tabs_of(row), self.tab, register.about(row, source)
         names.display = row is not None
         self._drop()
+        tab, empty, flipped = self.tab, self.empty, self._flipped.setdefault(self.tab, set())
         began, beginning = time.perf_counter(), Future[Page]()
-        if row is None or source is None:
-            self._present(wanted, TextPage("", self.empty, form="plain"), began)
-            return
-        tab, flipped = self.tab, self._flipped.setdefault(self.tab, set())
 
         def begin(page: Page) -> None:
             beginning.set_result(page)
             time.sleep(FIRST)  # so that it is painted before the thread goes on
 
         def make() -> Page:
+            if row is None or source is None:
+                return TextPage("", empty, form="plain")
             try:
                 return register.page_of(tab, source, row, flipped, begin)
             except (TuiHostError, ValueError, LookupError, RecursionError) as error:
@@ -269,25 +260,19 @@ class Detail(Vertical):
 
     def _take(self, making: _Making) -> None:
         """Show the page if it is made, else its beginning, else after a while that it is being made."""
-        wanted, shown = making.wanted, self._shown
+        about, shown, now = making.wanted.about, self._shown, time.perf_counter()
+        is_same = shown is not None and shown.about == about
         if making.whole.done():
-            self._making = None
-            self._present(wanted, making.whole.result(), making.began)
-        elif shown is not None and shown.about == wanted.about:
-            return
-        elif making.beginning.done():
-            self._shown = _Wanted(wanted.about)
+            self._making, self._shown = None, making.wanted
+            self.view.show(making.whole.result(), hold=is_same)
+            took = time.perf_counter() - making.began
+            self._due = making.began + took + max(_STEADY, 8 * took)
+        elif making.beginning.done() and not is_same:
+            self._shown = _Wanted(about)
             self.view.show(making.beginning.result())
-        elif time.perf_counter() - making.began >= _SILENT and shown != _READING:
+        elif now - making.began >= _SILENT and not is_same and shown != _READING:
             self._shown = _READING
             self.view.show(TextPage("", "reading …", form="plain"))
-
-    def _present(self, wanted: _Wanted, page: Page, began: float) -> None:
-        """Show a page that was made, and find out how long such a page may stay as it is."""
-        self.view.show(page, hold=self._shown is not None and self._shown.about == wanted.about)
-        self._shown = wanted
-        now = time.perf_counter()
-        self._due = now + max(_STEADY, 8 * (now - began))
 
     # Its lines.
 

@@ -24,7 +24,7 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.tui.widgets.lines.json_lines import Piece
-from tui_host.tui.widgets.lines.selection import Letters, Selectable, Stretch, cells_in, stretch_at
+from tui_host.tui.widgets.lines.selection import NO_LETTERS, Selectable, Stretch, cells_in, stretch_at
 
 Key = TypeVar("Key")
 MOST_KEPT = 256  # lines that a view keeps, so that scrolling back and forth draws none again
@@ -483,15 +483,16 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     # The mouse.
 
-    def _under(self, content: Selectable, at: Offset) -> tuple[Sequence[Letters], int]:
-        """Return the letters of the line and the cell under the pointer, within the visible part."""
-        line = max(0, min(at.y, self.view_height - 1)) + self.top
-        return content.letters(max(0, min(line, self.line_count() - 1))), max(0, min(at.x, self.view_width))
+    def _stretch_at(self, at: Offset, *, by_words: bool = False) -> Stretch:
+        """Return what is under the pointer, within the visible part."""
+        content, line = self.selectable, max(0, min(at.y, self.view_height - 1)) + self.top
+        letters = NO_LETTERS if content is None else content.letters(max(0, min(line, self.line_count() - 1)))
+        return stretch_at(letters, max(0, min(at.x, self.view_width)), by_words=by_words)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        content, at = self.selectable, event.get_content_offset_capture(self)
-        self.is_dragged = False
-        if content is None or event.button != 1 or not self.line_count() or not 0 <= at.x < self.view_width:
+        self.is_dragged, at = False, event.get_content_offset_capture(self)
+        is_beside = not self.line_count() or not 0 <= at.x < self.view_width
+        if self.selectable is None or event.button != 1 or is_beside:
             return
         self._drag = at
         self.capture_mouse()
@@ -499,41 +500,37 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._press = (0.0 if is_second else event.time, at)
         if event.shift and self.selection is not None:
             self.is_dragged = True
-            self._drag_on()
+            self._extend()
             return
         self.unselect()
         if is_second and at.y + self.top < self.line_count():
-            word = stretch_at(*self._under(content, at), by_words=True)
+            word = self._stretch_at(at, by_words=True)
             if word[0] != word[1]:
                 self.is_dragged = True
                 self.select_text(word)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        content, at = self.selectable, event.get_content_offset_capture(self)
-        if self._drag is None or content is None:
+        at = event.get_content_offset_capture(self)
+        if self._drag is None:
             return
         event.stop()
         if at != self._drag and not self.is_dragged:
             self.is_dragged = True
             self.hold_still()
-            self.select_text(stretch_at(*self._under(content, self._drag)))
+            self.select_text(self._stretch_at(self._drag))
         if self._scrolling is None:
-            self._scrolling = self.set_interval(_SCROLL_RATE, self._scroll_on)
+            self._scrolling = self.set_interval(_SCROLL_RATE, self._extend)
         self._drag = at
-        self._drag_on()
+        self._extend()
 
-    def _drag_on(self) -> None:
-        """Select up to the pointer."""
-        content = self.selectable
-        if self._drag is not None and content is not None and self.selection is not None:
-            self.select_text(self.selection[0], stretch_at(*self._under(content, self._drag)))
-
-    def _scroll_on(self) -> None:
-        """Scroll while the pointer is beyond the edge."""
-        y = 0 if self._drag is None else self._drag.y
+    def _extend(self) -> None:
+        """Select up to the pointer; scroll while it is beyond the edge."""
+        if self._drag is None or self.selection is None:
+            return
+        y = self._drag.y
         if not 0 <= y < self.view_height:
             self._scroll_to_line(self.top + (y if y < 0 else y - self.view_height + 1))
-            self._drag_on()
+        self.select_text(self.selection[0], self._stretch_at(self._drag))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         if self._drag is not None:

@@ -31,6 +31,9 @@ class Letters(NamedTuple):
         return (*self.key, self.places[at])
 
 
+NO_LETTERS = (Letters(0, "", (), (0,)),)
+
+
 class Selectable(Protocol):
     """The selectable content of a view."""
 
