@@ -500,7 +500,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._press = (0.0 if is_second else event.time, at)
         if event.shift and self.selection is not None:
             self.is_dragged = True
-            self._extend()
+            self._select_on()
             return
         self.unselect()
         if is_second and at.y + self.top < self.line_count():
@@ -519,11 +519,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.hold_still()
             self.select_text(self._stretch_at(self._drag))
         if self._scrolling is None:
-            self._scrolling = self.set_interval(_SCROLL_RATE, self._extend)
+            self._scrolling = self.set_interval(_SCROLL_RATE, self._select_on)
         self._drag = at
-        self._extend()
+        self._select_on()
 
-    def _extend(self) -> None:
+    def _select_on(self) -> None:
         """Select up to the pointer; scroll while it is beyond the edge."""
         if self._drag is None or self.selection is None:
             return
