@@ -83,6 +83,8 @@ def _events(records: Iterable[Record], reader: EventReader | None) -> Iterator[_
         plain, split = None, list[SseEvent]()
         if record.kind == "response":
             splitter = _splitter(record)
+        elif record.kind == "request" and record.encoding:
+            plain = PlainBody().feed(record.data, record.encoding)
         elif record.kind == "chunk":
             plain = body.feed(record.data, record.encoding)
             split = splitter.feed(plain) if splitter is not None and plain is not None else split
@@ -127,7 +129,7 @@ def _record_entry(record: Record, after: float | None, data: bytes) -> SheetLine
             label = f"{record.kind} {decode(data[:_PREVIEW])}"
     text, place = None, None
     if is_body and data:
-        text = partial(_text_of, data, record.redacted, record.encoding if record.kind == "request" else None)
+        text = partial(_text_of, data, record.redacted)
         place = None if is_text(data) else partial(BodyPlace, "", data, is_decoded=False)
     return SheetLine(
         key=f"{record.seq}",
@@ -151,6 +153,5 @@ def _event_entry(event: SseEvent, record: Record, after: float | None, said: Sai
     )
 
 
-def _text_of(data: bytes, redacted: tuple[Redaction, ...], encoding: str | None = None) -> str:
-    plain = PlainBody().feed(data, encoding) if encoding else data
-    return masked(decode(data if plain is None else plain), redacted)  # else it stands as it came, as a chunk does
+def _text_of(data: bytes, redacted: tuple[Redaction, ...]) -> str:
+    return masked(decode(data), redacted)
