@@ -69,11 +69,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     The strips of `draw` carry partial styles, laid over the view's own style. Foreign text in them must have passed
     `capture.visible`. The styles of pieces, which are texts with the names of their styles, stand in the style sheet.
 
-    Attributes:
-        at_tail: The reader is at the end, where a following view stays.
-        selection: What the mouse went down on, which stays selected, and what it is on now.
-        is_dragged: The current click ends a drag and has no other meaning.
-
     Textual composes borders, effects and filters for every line of a view that scrolls, and lays out the whole screen when
     a view grows by a line. Here a line that looks the same as before is the same strip to its end.
     """
@@ -148,10 +143,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._thumb = (0, 0, 0)
         self._is_moving_bar = False
         self._looks: dict[str, Style] = {}
-        self.at_tail = self.FOLLOWS
+        self.at_tail = self.FOLLOWS  # whether the reader is at the end, where a following view stays
         self._drawn_width = -1
+        # What the mouse went down on, which stays selected, and what it is on now.
         self.selection: tuple[Stretch, Stretch] | None = None
-        self.is_dragged = False
+        self.is_dragged = False  # whether the current click ends a drag and has no other meaning
         self._drag: Offset | None = None  # the pointer, in cells of the view, while the button is down
         self._press = (0.0, Offset(-1, -1))
         self._scrolling: Timer | None = None

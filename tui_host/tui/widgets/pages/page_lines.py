@@ -36,12 +36,7 @@ class PageLines(LineView):
 
     has_cursor = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "enter",
-            "",
-            key_display="enter, space, + -",
-            tooltip="open or close the current line; in JSON: fold it, or read a string as a page, which escape leaves",
-        ),
+        Binding("enter", "", key_display="enter, space, + -", tooltip="open or fold the line; read a string as a page"),
         Binding("space,plus,minus", "fold"),
         Binding("b", "by_size", "by size", tooltip="sort the lines by size, the largest first; again: in order"),
     ]
