@@ -151,6 +151,14 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
         view.show(TreePage(Sheet(what="parts", lines=entries), set()), hold=True)
         assert view.cursor is not None
         assert "end" in view.draw(view.cursor).text
+        view.move_cursor(row_of(view, '"x"')[1])
+        await pilot.press("enter")  # the text has all of the view, while its tree grows behind it
+        await until(pilot, lambda: "escape: back" in screen(view)[0])
+        entries.insert(0, SheetLine(key="newer", label="above that"))
+        view.show(TreePage(Sheet(what="parts", lines=entries), set()), hold=True)
+        await pilot.press("escape")
+        await until(pilot, lambda: "above that" in "".join(screen(view)))
+        assert '"x"' in view.draw(view.cursor).text
 
 
 async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
