@@ -12,11 +12,12 @@ from typing import NamedTuple
 Piece = tuple[str, str]
 """A text and the name of its style."""
 
-# Possessive throughout: a text that does not fit fails once, without trying shorter ways. One match is one structural mark.
-_MARK = re.compile(r"""[^"{}\[\],]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\],]*+)*+([{}\[\],])""", re.DOTALL)
+# Possessive throughout: a text that does not fit fails once, without trying shorter ways. One match is one structural mark;
+# strings and what holds nothing, `{}` and `[ ]`, stand before it.
+_ATOM = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|\{[ \t\r\n]*+\}|\[[ \t\r\n]*+\]"""
+_MARK = re.compile(rf"""[^"{{}}\[\],]*+(?:(?:{_ATOM})[^"{{}}\[\],]*+)*+([{{}}\[\],])""", re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*+")
 _WHITE = " \t\r\n"
-_CLOSING = {"{": "}", "[": "]"}
 _KEY = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+:')
 _TOKEN = re.compile(
     r"""(?P<key>"[^"\\]*+(?:\\.[^"\\]*+)*+"(?=[ \t]*+:))|(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?$))"""
@@ -35,7 +36,7 @@ class JsonLine(NamedTuple):
 def looks_like_json(text: str) -> bool:
     """Whether a text begins like an object or a list."""
     start = _after_space(text, 0)
-    return text[start : start + 1] in _CLOSING
+    return text[start : start + 1] in {"{", "["}
 
 
 def raw_lines(text: str, start: int = 0) -> Iterator[JsonLine]:
@@ -62,19 +63,9 @@ def json_lines(text: str) -> Iterator[JsonLine]:
     depth = 0
     while match := _MARK.match(text, place):
         mark, end = match[1], match.end()
-        if mark in _CLOSING:
-            inside = _after_space(text, end)
-            if text[inside : inside + 1] == _CLOSING[mark]:
-                place = inside + 1
-                if depth == 0:
-                    yield JsonLine(start, place, 0)
-                    start = place = _after_space(text, place)
-                continue
+        if mark not in "}]":
             yield JsonLine(start, end, depth)
-            depth += 1
-            start = place = inside
-        elif mark == ",":
-            yield JsonLine(start, end, depth)
+            depth += mark != ","
             start = place = _after_space(text, end)
         else:
             before = len(text[start : end - 1].rstrip(_WHITE))
