@@ -24,6 +24,7 @@ from typing_extensions import override
 
 from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import SessionSource
