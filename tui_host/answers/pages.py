@@ -6,9 +6,8 @@ Tabs, palette, `/bill` in the prompt, `sessions show --bill`, the tools of `tui-
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from tui_host.answers.sheet import Sheet
@@ -20,8 +19,7 @@ Takes: TypeAlias = Literal["", "TURN", "REQUEST", "REQUESTS", "CALL"]
 Holder: TypeAlias = Literal["session", "turn", "request", "call"]
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerPage:
+class AnswerPage(NamedTuple):
     """A page that answers a question."""
 
     name: str  # the tab's name

@@ -7,15 +7,13 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from tui_host.guard import watchdog
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terminal:
+class Terminal(NamedTuple):
     """A terminal, with its original state."""
 
     descriptor: int  # open for writing as long as the program runs

@@ -162,8 +162,11 @@ class ExactCompositor(Compositor):
         screen = self.size.region
         regions = [visible for region in self._dirty_regions if (visible := region.intersection(screen))]
         self._dirty_regions.clear()
-        blocks = list(self._blocks(regions))
-        return ExactUpdate([placed for block in blocks for placed in _strips_of(*block)]) if blocks else None
+        placed: list[tuple[int, int, Strip]] = []
+        for widget, place, part in list(self._blocks(regions)):
+            strips = widget.render_lines(part.translate(-place.offset))
+            placed += [(part.x, y, strip) for y, strip in zip(part.line_range, strips, strict=False)]
+        return ExactUpdate(placed) if placed else None
 
     def _blocks(self, regions: Iterable[Region]) -> Iterator[tuple[Widget, Region, Region]]:
         """Yield widgets with their place and the part to paint, in cells of the screen."""
@@ -173,7 +176,9 @@ class ExactCompositor(Compositor):
             self._seen_of = visible
             self._seen_in.clear()
         for y, first, end in self._regions_to_spans(regions):
-            for seen in self._seen_at(y, visible):
+            if y not in self._seen_in:
+                self._seen_in[y] = _uncovered(y, visible)
+            for seen in self._seen_in[y]:
                 left, right = max(first, seen.first), min(end, seen.end)
                 if left >= right:
                     continue
@@ -185,13 +190,6 @@ class ExactCompositor(Compositor):
                 open_blocks[key] = place, top, y + 1
         for (widget, left, right), (place, top, bottom) in open_blocks.items():
             yield widget, place, Region(left, top, right - left, bottom - top)
-
-    def _seen_at(self, y: int, visible: dict[Widget, tuple[Region, Region]]) -> Sequence[Seen]:
-        """Return the visible widgets of a line of the screen."""
-        line = self._seen_in.get(y)
-        if line is None:
-            line = self._seen_in[y] = _uncovered(y, visible)
-        return line
 
 
 def _uncovered(y: int, visible: dict[Widget, tuple[Region, Region]]) -> list[Seen]:
@@ -211,11 +209,6 @@ def _uncovered(y: int, visible: dict[Widget, tuple[Region, Region]]) -> list[See
             ]
         parts += [Seen(first, end, widget, region) for first, end in free]
     return parts
-
-
-def _strips_of(widget: Widget, place: Region, part: Region) -> Iterator[tuple[int, int, Strip]]:
-    strips = widget.render_lines(part.translate(-place.offset))
-    return ((part.x, y, strip) for y, strip in zip(part.line_range, strips, strict=False))
 
 
 def paint_exactly(screen: Screen[None]) -> None:
