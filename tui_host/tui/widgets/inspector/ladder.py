@@ -28,8 +28,7 @@ from tui_host.tui.widgets.lines.selection import Letters, Selectable, Spot, whol
 
 _TAKING_SECONDS = 0.0015  # longest time in one tick for new rows, so that a long session opens without a stall
 _READING_SECONDS = 0.25  # longest time to filter at once, in seconds, before visible rows are read again
-_SOON_SECONDS = 0.004
-"""How long the screen waits for the thread, in seconds, so that what is quickly read is not drawn twice."""
+_SOON_SECONDS = 0.004  # how long the screen waits for the thread, so that what is quickly read is not drawn twice
 _NEAR_ROWS = 1000  # number of rows on either side in which to look for a row of another lane
 COPIED_CELLS = 120  # width of a copied row, if the screen is narrower
 _FOLDED_CELLS = 20  # cells that a heading keeps for its sign, and for the number of hidden rows
@@ -79,8 +78,10 @@ class LadderView(LineView):
     @property
     def selected_section(self) -> Section | None:
         item = self.selected_number
-        if item is None or item >= 0 or item == SESSION:
-            return Section(is_session=True) if item == SESSION else None
+        if item == SESSION:
+            return Section(is_session=True)
+        if item is None or item >= 0:
+            return None
         first, turn = self.traffic.rows[self._index.home_of(item)], self._index.turn_of(item)
         return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
@@ -157,7 +158,8 @@ class LadderView(LineView):
         here = (-1,) if item is None else spot_of(item)
         kept = sorted((number for number in numbers if self._index.place(number) is not None), key=spot_of)[::step]
         beyond = [number for number in kept if (spot_of(number) > here if step > 0 else spot_of(number) < here)]
-        return any(map(self.select, (beyond or kept)[:1]))
+        number = next(iter(beyond or kept), None)
+        return number is not None and self.select(number)
 
     def to_next(self, step: int, *, is_heading: bool) -> bool:
         """Select the next (1) or the former (-1) shown row or heading; False at the end."""

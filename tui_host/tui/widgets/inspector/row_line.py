@@ -25,8 +25,7 @@ _FOREIGN_CHARACTERS = 300  # characters of foreign text that are used for a row;
 _WHOLE_CELLS = 4096  # cells that no row fills
 _NAME_CELLS = 60  # cells of the longest name of a server
 _LEAST_CELLS = 8  # cells to which foreign words, or a question, are cut before anything else gives way
-_ROOMY_CELLS, _TIGHT_CELLS = 64, 48
-"""Cells for a row's words in which all about its tokens is shown, and those in which the cached ones are left out."""
+_ROOMY_CELLS, _TIGHT_CELLS = 64, 48  # for a row's words: with all about its tokens, and without the cached ones
 _VERSION = re.compile(r".*/(?:v\d\w*|api|openai)/+(?=[^/])")  # in a path: what stands behind it is shown
 _CALL_PLACE = re.compile(r"(?:^|\.)(\d+\.\d+\.\d+)$")
 
