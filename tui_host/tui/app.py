@@ -478,13 +478,13 @@ class TuiHost(App[int]):
     def on_transcript_more_asked(self, event: Transcript.MoreAsked) -> None:
         from tui_host.chat.conversation import CallItem
         from tui_host.tui.screens.contents_screen import open_contents
-        from tui_host.tui.screens.values_screen import ValuesScreen
+        from tui_host.tui.screens.values_screen import show_values
 
         main = self.to_main()
         if isinstance(event.item, CallItem):
             open_contents(main, event.item)
         elif main.source is not None:
-            self.push_screen(ValuesScreen(main.source, event.item, main.show_page))
+            main.run_worker(show_values(main, main.source, event.item))
 
     def on_line_view_copy_asked(self, event: LineView.CopyAsked) -> None:
         clipboard.send(self, event.what, event.text)

@@ -156,13 +156,11 @@ class ContentsScreen(Browse):
         """Draw a picture, or read the source of the server's page, which is shown as text and never run."""
         (_, content), pool, environment = entry, self._host.pool, self._host.settings.environment
         view, size = self.query_one(PictureView), self.query_one(".browse-sheet").size
-        room, behind = (max(1, size.width - 2), max(1, size.height)), view.background_colors[1].hex6[1:]
+        columns, rows, behind = max(1, size.width - 2), max(1, size.height), view.background_colors[1].hex6[1:]
+        draw = partial(decode_image, columns=columns, rows=rows, background=behind, environment=environment)
         try:
             if content.data and content.media_type.startswith("image/"):
-                data = await asyncio.to_thread(content_bytes, content)
-                picture = await decode_image(
-                    data, columns=room[0], rows=room[1], background=behind, environment=environment
-                )
+                picture = await draw(await asyncio.to_thread(content_bytes, content))
                 if self.facts(self.choices.current) is entry:
                     view.show(picture)
                     self.add_class("-picture")

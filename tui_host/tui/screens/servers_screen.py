@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from anyio import to_thread
@@ -84,14 +83,11 @@ class ServersScreen(Browse):
         self._weights: Mapping[str, Mapping[str, ToolWeight]] = {}  # by server and tool, in the coming request
         self._basis: object = ()  # what the lists below were made from
         self._lists: Sequence[SheetLine] = ()  # made once per listing: there may be thousands of tools
+        self._overlay = QuestionOverlay(self, self._host, self._asks, self.choices, lambda: None)
 
     @override
     def body(self) -> Sequence[Widget]:
         return [Container(Container(*super().body(), id="talk"), id="chat")]
-
-    @cached_property
-    def _overlay(self) -> QuestionOverlay:
-        return QuestionOverlay(self, self._host, self._asks, self.choices, lambda: None)
 
     # What is shown.
 
@@ -110,7 +106,13 @@ class ServersScreen(Browse):
 
     @override
     def items(self) -> Mapping[str, Choice]:
-        return {name: _choice(status) for name, status in self._statuses.items()}
+        listed: dict[str, Choice] = {}
+        for name, status in self._statuses.items():
+            count, state = len(status.tools), status.state
+            right = f"{state}  {count:,} tool{'s' * (count != 1)}" if state == "ready" else state
+            style = _STYLES.get(state, "note")
+            listed[name] = Choice(words=name, mark=MARKS[state][0], style=style, right=right)
+        return listed
 
     @override
     def facts(self, key: str) -> object:
@@ -172,11 +174,8 @@ class ServersScreen(Browse):
         return self._overlay.panel is not None and self._overlay.panel.swallow(event)
 
     def _server(self) -> Server | None:
-        return (
-            self._host.pool.server(self.choices.current)
-            if self._host.pool is not None and self.choices.current
-            else None
-        )
+        pool, name = self._host.pool, self.choices.current
+        return pool.server(name) if pool is not None and name else None
 
     def _requests(self) -> Sequence[DirectRequest]:
         return [request for request in self._direct if request.form.server == self.choices.current]
@@ -197,12 +196,12 @@ class ServersScreen(Browse):
 
     def action_switch(self, for_good: bool) -> None:
         """Switch the tool under the cursor on or off, or the chosen server if the focus is in the list."""
-        server, path, session = self._server(), self._path(), self._session
+        server, path, session, here = self._server(), self._path(), self._session, self.choices.current
         tool = "".join(path[1:2]) if path[:1] == ("tools",) else ""
         if path and not tool:
             self._tell("o switches a tool in this tree, or a server in the list")
         elif server is not None:
-            name, is_on = ".".join((self.choices.current, *path[1:2])), server.status.state not in _ON
+            name, is_on = ".".join((here, *path[1:2])), server.status.state not in _ON
             with self.telling():
                 if tool:
                     is_on = tool in server.tools_off
@@ -214,9 +213,7 @@ class ServersScreen(Browse):
                 state = "on" if is_on else "off"
                 if session.turn and not session.is_foreign:
                     words = f"{name} is switched {state} from here on"
-                    session.conversation.add(
-                        NoteItem(turn=session.turn, kind="note", what=words, server=self.choices.current)
-                    )
+                    session.conversation.add(NoteItem(turn=session.turn, kind="note", what=words, server=here))
                 self._tell(f"{name} is {state} {'from now on' if for_good else 'until tui-host ends'}")
 
     def action_instructions(self) -> None:
@@ -269,14 +266,3 @@ class ServersScreen(Browse):
             self.workers.cancel_group(self, "direct")  # pyright: ignore[reportUnknownMemberType] - of any worker
         else:
             super().action_leave()
-
-
-def _choice(status: ServerStatus) -> Choice:
-    count = len(status.tools)
-    tools = f"  {count:,} tool{'s' * (count != 1)}" if status.state == "ready" else ""
-    return Choice(
-        words=status.name,
-        mark=MARKS[status.state][0],
-        style=_STYLES.get(status.state, "note"),
-        right=f"{status.state}{tools}",
-    )
