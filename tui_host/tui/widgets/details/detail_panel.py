@@ -232,16 +232,18 @@ class Detail(Vertical):
         names.tabs, names.current, names.about = tabs_of(row), self.tab, register.about(row, source)
         names.display = row is not None
         self._drop()
-        tab, empty, flipped = self.tab, self.empty, self._flipped.setdefault(self.tab, set())
+        tab, flipped = self.tab, self._flipped.setdefault(self.tab, set())
         began, beginning = time.perf_counter(), Future[Page]()
+        if row is None or source is None:  # at once: it is a part of the first frame
+            beginning.set_result(TextPage("", self.empty, form="plain"))
+            self._take(_Making(wanted, began, beginning, beginning))
+            return
 
         def begin(page: Page) -> None:
             beginning.set_result(page)
             time.sleep(FIRST)  # so that it is painted before the thread goes on
 
         def make() -> Page:
-            if row is None or source is None:
-                return TextPage("", empty, form="plain")
             try:
                 return register.page_of(tab, source, row, flipped, begin)
             except (TuiHostError, ValueError, LookupError, RecursionError) as error:
