@@ -13,7 +13,7 @@ from typing import TextIO
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON, TuiHostError
 
-_ESCAPED = re.compile(
+_ESCAPED = (  # compiled where it is used: the app has no use for it
     "[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 """Characters that a terminal obeys or hides, or that UTF-8 cannot encode: written as JSON escapes."""
@@ -28,7 +28,7 @@ def value(answer: JSON) -> None:
     """Write a JSON object on one line, or indented on a terminal. Characters that a terminal obeys become JSON escapes."""
     indent, separators = (2, None) if is_terminal() else (None, (",", ":"))
     dumped = json.dumps(answer, ensure_ascii=False, indent=indent, separators=separators)
-    escaped = _ESCAPED.sub(lambda match: json.dumps(match[0])[1:-1], dumped)
+    escaped = re.sub(_ESCAPED, lambda match: json.dumps(match[0])[1:-1], dumped)
     _write([f"{escaped}\n".encode(errors="backslashreplace")])
 
 
