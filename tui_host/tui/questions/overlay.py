@@ -58,14 +58,10 @@ class QuestionOverlay:
             self.panel = Approval(session, self._host, self._source)
         else:
             return
-        if self._shows_chat:
+        if not self._screen.has_class("-inspector"):  # which hides the chat
             self._screen.set_focus(None)  # a disabled prompt would hand its focus to a detail
         self._screen.query_one("#talk").disabled = True
         self._screen.query_one("#chat").mount(self.panel)
-
-    @property
-    def _shows_chat(self) -> bool:
-        return not self._screen.has_class("-inspector")
 
     def close(self) -> None:
         """Remove the question, and give its focus to the prompt."""
@@ -74,7 +70,7 @@ class QuestionOverlay:
             return
         had_focus = panel.has_focus_within or self._screen.focused is None
         self._screen.query_one("#talk").disabled = False
-        if had_focus and self._shows_chat:
+        if had_focus and not self._screen.has_class("-inspector"):
             self._screen.set_focus(self._prompt)
         panel.remove()
 

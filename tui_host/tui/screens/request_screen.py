@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.tui.screens.main_screen import MainScreen
 
-COMING = "coming"
-"""Capture id of the request, which no stored capture has."""
+COMING = "coming"  # the request's capture, which no stored one is called
 
 
 class ComingSource(SessionSource):
