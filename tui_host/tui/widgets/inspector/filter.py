@@ -48,8 +48,9 @@ class RowFilter:
         self._ahead = count  # rows below this number have not been tested
         self._undecided: deque[int] = deque()  # rows that values do not decide
         self._verdicts: deque[tuple[int, bool]] = deque()  # published, and not yet taken
-        self._batch = set[int]()  # the next rows, whose bytes are read together
-        self._plain: dict[int, bytes] = {}  # their bytes, where these are quickly read
+        self._plain: dict[
+            int, bytes | None
+        ] = {}  # the next rows, and their bytes where these are quickly read together
         self._shown = ""  # what the row that is tested shows
         self._read: RowFacts | None = None  # and what its body tells
         self._tests: tuple[int, Test, Test] | None = None
@@ -97,8 +98,8 @@ class RowFilter:
                     else:
                         self._settle(number, verdict)
             elif rows:
-                if self._wanted.texts and rows[0] not in self._batch:
-                    self._batch = set(islice(rows, _TOGETHER_ROWS))
+                if self._wanted.texts and rows[0] not in self._plain:
+                    self._plain = dict.fromkeys(islice(rows, _TOGETHER_ROWS))
                     self._read_batch(source)
                 self._shown, self._read = "", None
                 self._settle(rows[0], bool(by_text(rows[0])))
@@ -113,9 +114,8 @@ class RowFilter:
 
     def _read_batch(self, source: SessionSource) -> None:
         """Read the bytes of small rows of one record, one query for each capture."""
-        self._plain.clear()
         of_captures: dict[str, dict[int, int]] = {}
-        for row in map(source.ladder.rows.__getitem__, self._batch):
+        for row in map(source.ladder.rows.__getitem__, self._plain):
             if row.kind in _OF_ONE_RECORD and row.size <= _SMALL_BYTES:
                 of_captures.setdefault(row.capture, {})[row.seq] = row.number
         for capture, seqs in of_captures.items():
@@ -125,12 +125,12 @@ class RowFilter:
 
     def _asked(self, source: SessionSource, term: Term, number: int) -> int:
         """Return what a term asks of a row, as a `TermReader`."""
-        row = source.ladder.rows[number]
+        row, plain = source.ladder.rows[number], self._plain.get(number)
         if term.field == WORD:
             self._shown = self._shown or shown_text(source, row, self._facts.read(source, row)).casefold()
             return term.value in self._shown
-        if term.field == QUOTED and number in self._plain:
-            texts = self._wanted.contained(self._plain[number])
+        if term.field == QUOTED and plain is not None:
+            texts = self._wanted.contained(plain)
         else:
             self._read = self._read or self._facts.read(source, row, self._wanted)
             texts = self._read.texts
