@@ -154,7 +154,7 @@ class MainScreen(Covered, Screen[None]):
         from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
         transcript = Transcript(self.submissions.session.conversation, mask=mask_of(self.host).marks, id="transcript")
-        inspector = Inspector(reading=self._reading)
+        inspector = Inspector()
         self._overlay = QuestionOverlay(self, self.host, self.asks, self._prompt, lambda: self.source)
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)

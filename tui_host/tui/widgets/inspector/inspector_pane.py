@@ -20,7 +20,6 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import completions, terms
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.suggestions import EMPTY_LIVE
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.tabs import ANSWERS, about
 from tui_host.tui.widgets.inspector.index import SESSION, heading_of
@@ -104,15 +103,15 @@ class Inspector(Container):
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(2, 10)),
     ]
 
-    def __init__(self, *, reading: str = "") -> None:
+    def __init__(self) -> None:
         super().__init__()
+        self.display = False  # until there is a source: what it covers says why it is not there
         self._title = Static(id="inspector-title", markup=False)
         self._filter = FilterInput()
         self.ladder = LadderView()  # the list
         relative = Detail(empty=" No related row in the other lane yet.", id="inspector-relative")
         self.details = Detail(), relative
         self._looks = Looks(RecordedWires(()))  # what deserves a look
-        self._reading = reading  # stands there before there is a source; empty for the usual words
         self.is_settled = False  # whether the last `sync` left nothing to do
         self._has_legend = self._is_stacked = self._is_flipped = False
 
@@ -128,7 +127,7 @@ class Inspector(Container):
     def show(self, source: SessionSource) -> None:
         if (before := self.ladder.source) is not None:
             source.elsewhere = before.marked_last()
-        self._looks = Looks(source)
+        self._looks, self.display = Looks(source), True
         self.ladder.show(source)
         self._close_filter()
 
@@ -167,8 +166,8 @@ class Inspector(Container):
         # Before the first turn the signs are more of use than what the list selected on its own.
         is_start = row is None and self.ladder.following and not traffic.sections.has_turns
         selected.show(source, None if self._has_legend or is_start else row or self.ladder.selected_section)
-        why = self._reading or EMPTY_LIVE if source is None else source.why_empty
-        selected.empty = legend("" if len(traffic.rows) else why, self.size.width)
+        why = "" if source is None or len(traffic.rows) else source.why_empty
+        selected.empty = legend(why, self.size.width)
         if row is None:
             relative.show(source, None)
             return ""
