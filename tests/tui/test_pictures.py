@@ -183,7 +183,7 @@ async def test_what_is_done_before_all_is_there_is_done_as_soon_as_it_can_be(tmp
         await pilot.press("f3")
         assert app.screen is app.main
         assert app.main.arrangement == "inspector"
-        assert app.main.unsent[0] == "hi"
+        assert app.main.prompt.message() == "hi"
 
 
 ROOT = Path(__file__).parents[2]

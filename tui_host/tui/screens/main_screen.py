@@ -30,7 +30,6 @@ from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 if TYPE_CHECKING:
     from tui_host.answers.wires import Section
     from tui_host.capture.ladder.row import Row
-    from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
     from tui_host.errors import JSON
     from tui_host.host.host import Host
@@ -99,13 +98,13 @@ class MainScreen(Covered, Screen[None]):
         self.source: SessionSource | None = None  # of the inspector's rows; None before the host is open
         self.direct: list[DirectRequest] = []  # what the person asked servers for without a model, newest first
         self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
-        self._prompt = Prompt(
+        self.prompt = Prompt(
             commands=[(action.name, action.help) for action in ACTIONS],
             offers=self.offers,
             may_send=lambda: self.submissions.may_send(),  # noqa: PLW0108 - they are made next
             id="prompt",
         )
-        self.submissions = Submissions(host, begin, self._prompt)  # what the prompt sends, and the drafts
+        self.submissions = Submissions(host, begin, self.prompt)  # what the prompt sends, and the drafts
         self.arrangement: Arrangement = "both"  # which halves are shown
         self._is_narrow = False  # whether only one half has room
         self._overlay: QuestionOverlay | None = None
@@ -127,12 +126,12 @@ class MainScreen(Covered, Screen[None]):
                 with CoveredContainer(id="paper"):
                     yield EmptyChat(self._empty)
                 yield self._waiting
-                yield self._prompt
+                yield self.prompt
             yield FirstInspector(self._reading, id="wires")
         yield self._keys
 
     def on_mount(self) -> None:
-        self._prompt.focus()
+        self.prompt.focus()
         self._look_at_words()
 
     def on_update(self, event: messages.Update) -> None:
@@ -155,12 +154,12 @@ class MainScreen(Covered, Screen[None]):
 
         transcript = Transcript(self.submissions.session.conversation, mask=mask_of(self.host).marks, id="transcript")
         inspector = Inspector()
-        self._overlay = QuestionOverlay(self, self.host, self.asks, self._prompt, lambda: self.source)
+        self._overlay = QuestionOverlay(self, self.host, self.asks, self.prompt, lambda: self.source)
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)
         self._transcript, self._inspector = transcript, inspector
         keys = (*keys_of(Transcript), *keys_of(Inspector))
-        self._prompt.own_commands += tuple((key.command, key.help) for key in keys if key.command)
+        self.prompt.own_commands += tuple((key.command, key.help) for key in keys if key.command)
         transcript.show(self.submissions.session.conversation)  # another session may be shown by now
         self.look()
         if not self.shows_chat:
@@ -170,7 +169,7 @@ class MainScreen(Covered, Screen[None]):
     @override
     def focus_chain(self) -> list[Widget]:
         """The screen's order, but the prompt first: prompt, chat, list, details."""
-        return sorted(super().focus_chain, key=lambda widget: widget is not self._prompt)
+        return sorted(super().focus_chain, key=lambda widget: widget is not self.prompt)
 
     # What is shown.
 
@@ -187,7 +186,7 @@ class MainScreen(Covered, Screen[None]):
         self._draw_at = 0.0  # it is drawn before its records are read
         self.look()
         if self.question is None and self.shows_chat:
-            self.set_focus(self._prompt)
+            self.set_focus(self.prompt)
 
     @property
     def has_news(self) -> bool:
@@ -251,8 +250,8 @@ class MainScreen(Covered, Screen[None]):
             if session.step_limit is not None:
                 quick = status.limit_answers(session.step_limit)
             transcript.quick = quick = quick or numbered(session.conversation.proposed())
-        self._prompt.quick = quick
-        self._prompt.placeholder = Content(self._invitation())
+        self.prompt.quick = quick
+        self.prompt.placeholder = Content(self._invitation())
         width = max(self.size.width - 2, 1)
         foreign = f"{self._reading}: read only" if self._is_awaiting_file else ""
         if self.source is not None:
@@ -276,7 +275,7 @@ class MainScreen(Covered, Screen[None]):
             if overlay is not None and overlay.login is not None and self.question is None:
                 words += f"{overlay.words}: ctrl+g shows it   "
             self._waiting.say(Content.styled(words, "bold") + status.waiting(host, session))
-        self._keys.say(status.keys(width, kinds_at(self), here_first=self.focused is not self._prompt))
+        self._keys.say(status.keys(width, kinds_at(self), here_first=self.focused is not self.prompt))
 
     def hint(self, words: str) -> None:
         """Show words in place of the key bar for two seconds."""
@@ -306,7 +305,7 @@ class MainScreen(Covered, Screen[None]):
             return source.read_only
         if session is not None and session.step_limit is not None:
             return "1 continues, 2 stops."
-        answers = list(self._prompt.quick) if session is not None and len(session.conversation) else []
+        answers = list(self.prompt.quick) if session is not None and len(session.conversation) else []
         if not answers:
             return FROM_FILE if self._is_awaiting_file else PLACEHOLDER
         keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
@@ -315,11 +314,6 @@ class MainScreen(Covered, Screen[None]):
     def offer(self, servers: Sequence[LocalServer]) -> None:
         self._offers = offers(self.host.settings, servers)
         self.look()
-
-    @property
-    def unsent(self) -> tuple[str, Sequence[Attached]]:
-        """What the prompt would send."""
-        return self._prompt.message(), self._prompt.attached
 
     # What people do.
 
@@ -349,12 +343,12 @@ class MainScreen(Covered, Screen[None]):
         if limit is not None and event.text in (answers := list(status.limit_answers(limit).values())):
             limit.answer(goes_on=event.text == answers[0])
         else:
-            self._prompt.remember(event.text)
+            self.prompt.remember(event.text)
             self.host.send(self.submissions.session, event.text)
         self.look()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        if event.text_area is self._prompt:
+        if event.text_area is self.prompt:
             self.submissions.is_draft_unsaved = True
 
     def action_close(self) -> None:
@@ -411,7 +405,7 @@ class MainScreen(Covered, Screen[None]):
         if not self.shows_chat:
             self.set_focus(None if self._inspector is None else self._inspector.ladder)
         else:
-            self.set_focus(self._prompt if self.question is None else self.question.first_field)
+            self.set_focus(self.prompt if self.question is None else self.question.first_field)
 
     def action_zoom(self) -> None:
         if self._is_narrow:

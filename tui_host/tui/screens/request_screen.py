@@ -82,7 +82,7 @@ class RequestScreen(PageScreen):
     def __init__(self, main: MainScreen) -> None:
         super().__init__()
         self._host, self._session, self._wires = main.host, main.submissions.session, main.source
-        self._unsent, self._attached = main.unsent
+        self._unsent, self._attached = main.prompt.message(), main.prompt.attached
         self._without: Without | None = None  # what is left out
         self._next: list[Without] = []  # what is left out after that
         self._full: TakenRequest | None = None  # what the request without a tool or server is compared with
