@@ -94,10 +94,10 @@ ANSWERS = (
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_a_terminals_own_answer_is_no_key(answer: str) -> None:
-    for pieces in (("a", answer, "b\x1b[6;5~\x1b"), (f"a{answer}{answer}b\x1b[6;5~\x1b",)):
+def test_a_terminals_own_answer_is_no_key_wherever_it_is_cut(answer: str) -> None:
+    for pieces in ((*answer,), *((answer[:cut], answer[cut:]) for cut in range(1, len(answer))), (answer, answer)):
         parser = textual_private.Parser()
-        told = [event for piece in pieces for event in parser.feed(piece)]
+        told = [event for piece in ("a", *pieces, "b\x1b[6;5~\x1b") for event in parser.feed(piece)]
         assert [event.key for event in told if isinstance(event, events.Key)] == ["a", "b", "ctrl+pagedown"]
 
 

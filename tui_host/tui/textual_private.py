@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual._compositor import Compositor, CompositorUpdate
@@ -31,12 +32,19 @@ MOST_WAITING = 8
 WRITER = "textual-output"
 """The name of the thread that writes to the terminal."""
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
-_ANSWER = re.compile(
-    # Attributes, kitty's keys, sizes; colours, names and graphics. Textual reads those that end in `$y`.
-    r"\x1b\[[?>=](?!\d+;\d\$y)[\d;:$]*[@-~]|\x1b\[[4689];\d+;\d+t"
-    r"|\x1b(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}(?:\x07|\x1b\\)"
+_TYPED = re.compile(
+    r"(?P<paste>\x1b\[200~)"
+    # A terminal's answers: attributes, kitty's keys, sizes; colours, names and graphics. Textual reads those that end in `$y`.
+    r"|(?P<answer>\x1b\[[?>=](?!\d+;\d\$y)[\d;:$]*[@-~]|\x1b\[[4689];\d+;\d+t"
+    r"|\x1b(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))"
+    r"|(?P<begun>\x1b\[(?:[?>=][\d;:$]*|[4689](?:;[\d;]*)?)\Z"
+    r"|\x1b(?:\]|P|_|(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}\x1b?)\Z)"
+    r"|(?P<opened>\x1b(?:\[(?:2|20|200)?)?\Z)"
 )
-"""What a terminal answers to a question of another program."""
+_NOTHING = "\x1b[G"
+"""What Textual reads and leaves out."""
+_LATE = 2.0
+"""Seconds after which the rest of an answer comes no more."""
 
 
 class Parser(XTermParser):
@@ -45,7 +53,9 @@ class Parser(XTermParser):
     def __init__(self, debug: bool = False) -> None:  # noqa: FBT002 - as it is called
         super().__init__(debug)
         self._is_pasting = False
-        self._kept = ""  # in a paste: what may be the beginning of its end; outside: the end of what was passed on
+        self._kept = ""  # the beginning of a mark or an answer, whose rest may come
+        self._passed = 0  # how many characters of it Textual has: they may be a key
+        self._kept_at = 0.0
 
     @override
     def feed(self, data: str) -> Iterable[Message]:
@@ -53,24 +63,36 @@ class Parser(XTermParser):
         tame = self._tame(data)
         return super().feed(tame) if tame or not data else ()
 
-    def _tame(self, text: str) -> str:
-        tame = ""
+    def _tame(self, data: str) -> str:
+        if len(self._kept) > self._passed and not self._is_pasting and time.monotonic() - self._kept_at > _LATE:
+            self._kept, self._passed = "", 0
+        text, passed, tame = self._kept + data, self._passed, ""
+        self._kept, self._passed, self._kept_at = "", 0, time.monotonic()
         while text:
             if self._is_pasting:
-                inside, mark, text = (self._kept + text).partition(PASTED)
-                sizes = range(len(PASTED) - 1, 0, -1)
-                beginnings = (PASTED[:size] for size in sizes if not mark and inside.endswith(PASTED[:size]))
-                self._kept = next(beginnings, "")
+                inside, mark, rest = text.partition(PASTED)
+                self._kept = "" if mark else _beginning(inside, PASTED)
                 tame += inside.removesuffix(self._kept).replace("\x1b", "␛") + mark
-                self._is_pasting = not mark
+                self._is_pasting, text = not mark, rest
+                continue
+            match = _TYPED.search(text)
+            if match is None:
+                return tame + text[passed:]
+            if match["paste"] or match["opened"]:
+                tame += text[passed : match.end()]
+            elif passed > match.start():
+                tame += _NOTHING[passed:]
             else:
-                seen, before = self._kept + text, len(self._kept)
-                passed, mark, _ = seen.partition(PASTE)
-                self._is_pasting, self._kept = bool(mark), "" if mark else seen[1 - len(PASTE) :]
-                end = len(passed + mark) - before
-                tame += _ANSWER.sub("", text[:end])
-                text = text[end:]
+                tame += text[passed : match.start()]
+            if match["opened"] or match["begun"]:
+                self._kept, self._passed = match[0], len(match["opened"] or "")
+            self._is_pasting, text, passed = match["paste"] is not None, text[match.end() :], 0
         return tame
+
+
+def _beginning(text: str, mark: str) -> str:
+    """Return the beginning of `mark` at the end of a text."""
+    return next((mark[:size] for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size])), "")
 
 
 def keep_pastes_text() -> None:
