@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tui_host.answers.masks import Mask
 from tui_host.errors import JSON, ModelError, StoreError, TuiHostError
 from tui_host.host.open_sessions import OpenSessions
 from tui_host.host.running_turns import Turns
@@ -76,6 +77,7 @@ class Host:
 
     Attributes:
         settings: The configuration.
+        mask: Hides the secrets that the host knows.
         approver: Asks the user; set by the app or the command. Without an approver, every question is refused.
         answerer: Asks the user what servers want to know; set like `approver`. Without one, every question is declined.
         logins: Keeps logins at servers; None for the keyring or the data folder.
@@ -110,6 +112,7 @@ class Host:
         database: Path | None = None,
     ) -> None:
         self.settings = settings
+        self.mask = Mask(lambda: self.redactor)
         self.approver: Approver | None = None
         self.answerer: Answerer | None = None
         self.logins: LoginStore | None = None

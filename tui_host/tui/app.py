@@ -24,7 +24,6 @@ from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, SCREENS, Key, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest
 from tui_host.tui.questions.asks import Asks, OpenAsk
@@ -229,7 +228,7 @@ class TuiHost(App[int]):
         notices = self.host.notices[self._notices_shown :]
         self._notices_shown += len(notices)
         for notice in notices:
-            self.notify(line(mask_of(self.host)(notice), 300), severity="warning", markup=False, timeout=10)
+            self.notify(line(self.host.mask(notice), 300), severity="warning", markup=False, timeout=10)
         is_covered = self.screen is not main and not self.screen.is_modal
         if not is_covered or time.monotonic() >= self._covered_at:
             self._covered_at = time.monotonic() + COVERED_SECONDS

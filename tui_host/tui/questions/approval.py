@@ -25,7 +25,6 @@ from tui_host.chat.session import Session
 from tui_host.errors import TuiHostError
 from tui_host.host.host import Host
 from tui_host.servers.catalog import claims_of
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.keys import keys_of
 from tui_host.tui.questions.arguments import Arguments, CallKey, argument_lines
@@ -97,7 +96,7 @@ class Approval(QuestionPanel):
         self._seen: set[CallKey] = set()  # calls whose arguments were painted to their end
         self._arguments = Arguments(self._seen)
         super().__init__(self._arguments)
-        self._session, self._host, self._source, self._mask = session, host, source, mask_of(host)
+        self._session, self._host, self._source, self._mask = session, host, source, host.mask
         self.current = session.open_questions()[0]
         self._left: Sequence[Question] = ()  # the open questions
         self._room = Size(0, 0)

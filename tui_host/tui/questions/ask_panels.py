@@ -21,7 +21,6 @@ from tui_host.chat.session import note_turning
 from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.addresses import address_of, open_in_browser
 from tui_host.tui.questions.asks import OpenAsk
 from tui_host.tui.questions.form import FieldRow, Finished, FormView, TextField
@@ -112,7 +111,7 @@ class AskPanel(QuestionPanel):
 
 def reason(host: Host, message: str, mistake: str = "") -> Static:
     """Return the server's words about its question: secrets masked, one blank line at a time, cut with the length of the rest."""
-    mask, further = mask_of(host), len(message) - TEXT_CHARACTERS
+    mask, further = host.mask, len(message) - TEXT_CHARACTERS
     words = visible(_BLANK_LINES.sub("\n\n", mask(message[:TEXT_CHARACTERS]).strip()))
     parts = [words or "(The server does not say why.)"]
     if further > 0:

@@ -26,7 +26,6 @@ from tui_host.host.image_decoder import Picture, decode_image
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import READ, ContentBlock
 from tui_host.servers.tool_output import read_contents, read_output
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import SaveScreen
 from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
@@ -129,7 +128,7 @@ class ContentsScreen(Browse):
 
     @override
     def items(self) -> Mapping[str, Choice]:
-        mask, lines = mask_of(self._host), enumerate(self._entries, 1)
+        mask, lines = self._host.mask, enumerate(self._entries, 1)
         return {str(number): Choice(words=mask(words), before=f"{number}  ") for number, (words, _) in lines}
 
     @override
@@ -141,7 +140,7 @@ class ContentsScreen(Browse):
         words, content = self._entries[int(key) - 1]
         self.remove_class("-picture")
         self.note(_ADVICE.get(content.kind, ""))
-        text = mask_of(self._host)(content.text or words)
+        text = self._host.mask(content.text or words)
         return TextPage("content", text, form="json" if text.lstrip()[:1] in {"{", "["} else "plain")
 
     @override

@@ -23,7 +23,6 @@ from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import Tool
 from tui_host.settings.model_options import Options, option_of, text_of, value_of, with_value
 from tui_host.settings.system_keyring import SERVICE
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.form import FieldRow, FormView, TextField
 from tui_host.tui.questions.panel import AskButton
 from tui_host.tui.screens.page_screen import Note, PageScreen, PickScreen
@@ -218,7 +217,7 @@ class FillScreen(PageScreen):
     def __init__(
         self, host: Host, form: Form, filled: Callable[[Mapping[str, JSON]], None], *, as_json: bool = False
     ) -> None:
-        super().__init__(form.title, visible(mask_of(host)(form.item.description)[:_ABOUT]))
+        super().__init__(form.title, visible(host.mask(form.item.description)[:_ABOUT]))
         self._host, self._form, self._filled = host, form, filled
         self._editor = FormView(form.fields, form.given, as_json=as_json)
         self._suggested: Sequence[str] = ()

@@ -17,7 +17,6 @@ from textual.widgets import TextArea
 from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
 from tui_host.tui.screens.submissions import Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
@@ -152,7 +151,7 @@ class MainScreen(Covered, Screen[None]):
         from tui_host.tui.widgets.inspector.inspector_pane import Inspector
         from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-        transcript = Transcript(self.submissions.session.conversation, mask=mask_of(self.host).marks, id="transcript")
+        transcript = Transcript(self.submissions.session.conversation, mask=self.host.mask.marks, id="transcript")
         inspector = Inspector()
         self._overlay = QuestionOverlay(self, self.host, self.asks, self.prompt, lambda: self.source)
         await self.query_one("#paper").mount(transcript)

@@ -20,7 +20,6 @@ from tui_host.settings.model_options import SETTABLE, text_of, value_of
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.settings.system_keyring import keyring_name
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.field_screen import NOT_SENT, configured, key_screen, option_screen
 from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
@@ -285,7 +284,7 @@ class ModelScreen(Browse):
         }
         origin = next((origin for origin, holds in origins.items() if holds), "")
         if origin and answer is not None and (error := answer.error) is not None:
-            return mask_of(self._host)(f"does not answer: {'; '.join(filter(None, (error.remedy, error.what)))}")
+            return self._host.mask(f"does not answer: {'; '.join(filter(None, (error.remedy, error.what)))}")
         return origin
 
     def _show_models(self, provider: str) -> None:
@@ -329,7 +328,7 @@ class ModelScreen(Browse):
                 words = "set by extra_body or a vendor's own key"
             elif name in reasons:
                 words = f"not sent: {reasons[name]}"
-            value = mask_of(self._host)(text_of(on_wire))[:24]
+            value = self._host.mask(text_of(on_wire))[:24]
             yield entry(name, words, partial(change, name), is_used=bool(value), value=value)
 
     async def _forget(self, name: str) -> None:

@@ -12,7 +12,6 @@ from typing_extensions import override
 from tui_host.chat.filled_prompt import FilledPrompt
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.pages.text_page import TextPage
@@ -79,7 +78,7 @@ class PromptScreen(PageScreen):
         for item, message, role in zip(filled.items(0), filled.messages, filled.roles, strict=True):
             sent = "" if message.role == role else f", sent as {role}: no API takes these words from the model here"
             blocks.append(f"[{message.role}, from {filled.origin}{sent}]\n{item.text}")
-        self.query_one(PageLines).show(TextPage("prompt", mask_of(self._main.host)("\n\n".join(blocks)), form="plain"))
+        self.query_one(PageLines).show(TextPage("prompt", self._main.host.mask("\n\n".join(blocks)), form="plain"))
         what = f"{count} message{'s' * (count != 1)}, {size_words(size)}, from {filled.server} to {session.model}"
         self.note(f"{what}. enter sends them, escape sends nothing.{warning}")
 

@@ -17,7 +17,6 @@ from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.host.request_preview import Without, preview_request
 from tui_host.llm.tool_names import NameTable
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
@@ -115,7 +114,7 @@ class RequestScreen(PageScreen):
         try:
             drafts = await preview_request(self._host, self._session, self._unsent, self._attached, without=without)
         except TuiHostError as error:
-            self.note(line(f"The request cannot be built: {mask_of(self._host)(str(error))}", 1000))
+            self.note(line(f"The request cannot be built: {self._host.mask(str(error))}", 1000))
             return
         draft, heading = drafts[0], self.HEADING
         self.source = source = ComingSource(self._host, self._session, drafts, self._wires)

@@ -25,7 +25,6 @@ from tui_host.host.request_preview import preview_request
 from tui_host.llm.outline import estimate_tokens
 from tui_host.servers.catalog import READ, Resource
 from tui_host.settings.save import save_switches
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.questions.overlay import QuestionOverlay
 from tui_host.tui.screens.field_screen import FillScreen
 from tui_host.tui.screens.page_screen import Browse
@@ -77,7 +76,7 @@ class ServersScreen(Browse):
     def __init__(self, main: MainScreen) -> None:
         super().__init__()
         self._host, self._asks, self._direct = main.host, main.asks, main.direct
-        self._session, self._mask = main.submissions.session, mask_of(main.host)
+        self._session, self._mask = main.submissions.session, main.host.mask
         self._statuses: Mapping[str, ServerStatus] = {}
         self._weighed: object = ()  # the tools that were weighed
         self._weights: Mapping[str, Mapping[str, ToolWeight]] = {}  # by server and tool, in the coming request

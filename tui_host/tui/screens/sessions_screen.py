@@ -26,7 +26,6 @@ from tui_host.chat.session import oldest_turns, omit_turns
 from tui_host.errors import StoreError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.llm.outline import size_words
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.screens.page_screen import Browse, PickScreen
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import TextPage
@@ -227,7 +226,7 @@ class SessionsScreen(Browse):
     def _title(self, listed: Listed) -> str:
         info = listed.info
         words = info.label if isinstance(info, TapStory) and listed.whole else info.title
-        return mask_of(self._host).marks(line(words, 200)) or "untitled"
+        return self._host.mask.marks(line(words, 200)) or "untitled"
 
     def _state(self, info: SessionInfo) -> str:
         here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
@@ -252,7 +251,7 @@ class SessionsScreen(Browse):
 
     async def _preview(self, listed: Listed) -> None:
         await asyncio.sleep(PREVIEW_SECONDS)
-        store, mask = self._host.store, mask_of(self._host)
+        store, mask = self._host.store, self._host.mask
         if store is not None:
             try:
                 lines = await asyncio.to_thread(lambda: [*preview_lines(store, listed.info)])

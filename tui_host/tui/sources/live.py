@@ -13,7 +13,6 @@ from typing_extensions import override
 from tui_host.answers.wires import RecordedWires, is_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.notes_of_people import RowMarks
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.suggestions import EMPTY_LIVE
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class SessionSource(RecordedWires):
 
     def __init__(self, host: Host, session: Session, clock: str = "") -> None:
         user = "the user" if session.is_foreign else "you"
-        super().__init__((), host.settings.providers, mask_of(host), user)
+        super().__init__((), host.settings.providers, host.mask, user)
         self.ladder = Ladder(clock)  # the rows made so far
         self.live = self.is_behind = True  # more records may come; stored ones are still being read
         self.is_settled = False  # whether the last look processed all records

@@ -10,7 +10,6 @@ from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
 from tui_host.capture.visible import line, tool_name
-from tui_host.tui.host_mask import mask_of
 from tui_host.tui.keys import ACTIONS, IN_BAR, keys_of
 from tui_host.tui.text_width import clip
 
@@ -115,7 +114,7 @@ def header(host: Host, session: Session | None, width: int, alert: str = "", for
         room = width - start.cell_length - right.cell_length
         if room >= 0:
             break
-    title = "" if session is None else line(mask_of(host).marks(session.title), 60)
+    title = "" if session is None else line(host.mask.marks(session.title), 60)
     if title and room >= SHORTEST_TITLE + 6:
         shown = clip(title, room - 6)
         gap = " " * (room - 3 - cell_len(shown))
@@ -241,7 +240,7 @@ def _running(host: Host, session: Session) -> str:
     from tui_host.chat.conversation import CallItem
 
     names: list[str] = []
-    mask = mask_of(host)
+    mask = host.mask
     for item in reversed(session.conversation.items):
         if not isinstance(item, CallItem):
             break
