@@ -37,6 +37,20 @@ async def test_a_question_of_several_steps_is_answered_with_what_the_tools_gave(
     assert result.tokens("input_total")
 
 
+async def test_a_call_that_was_not_decided_is_never_sent(bench: Make) -> None:
+    at = bench()
+    result = await at.ask("what is 6 × 5?")
+    assert (at.pool.sent, result.stop) == ([], "done")
+    assert [(o.decision.verdict, o.decision.by) for o in result.outcomes if o.decision] == [("rejected", "default")]
+
+
+async def test_what_is_sent_is_what_was_edited_and_approved(bench: Make) -> None:
+    at = bench(approver=Answers(lambda question: question.approve(edited=b'{"a":6,"b":7}')))
+    result = await at.ask("what is 6 × 5?")
+    assert at.pool.sent == [("math.multiply", b'{"a":6,"b":7}')]
+    assert (result.outcomes[0].to_json()["decision"], "42" in (result.answer or "")) == ("edited", True)
+
+
 @pytest.mark.parametrize(
     ("actions", "sent", "verdict", "told"),
     [
