@@ -112,6 +112,7 @@ class MainScreen(Covered, Screen[None]):
         self._reading = reading  # stands in chat and list while the first session is read from a file
         self._offers = offers(host.settings)
         self._failures: Sequence[str] = ()  # each failed server with its reason
+        self._welcome = EmptyChat(self._empty)
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
         self._in_header: tuple[object, ...] = ()
         self._seen: tuple[object, ...] = ()  # what the last look was about; empty while it left something to do
@@ -123,7 +124,7 @@ class MainScreen(Covered, Screen[None]):
         with Horizontal(id="body"):
             with CoveredContainer(id="chat"), CoveredContainer(id="talk"):
                 with CoveredContainer(id="paper"):
-                    yield EmptyChat(self._empty)
+                    yield self._welcome
                 yield self._waiting
                 yield self.prompt
             yield FirstInspector(self._reading, id="wires")
@@ -239,7 +240,7 @@ class MainScreen(Covered, Screen[None]):
     def _look_at_words(self) -> None:
         """Show what an empty chat offers, what the prompt invites to, and what header, waiting line and key bar say."""
         host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self._overlay
-        empty, offered = self.query_one(EmptyChat), self._empty
+        empty, offered = self._welcome, self._empty
         empty.display = transcript is None or session is None or not len(session.conversation)
         empty.show(offered)
         quick = dict(offered.questions) if empty.display else {}
