@@ -109,7 +109,7 @@ class MainScreen(Covered, Screen[None]):
         self._overlay: QuestionOverlay | None = None
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
-        self._reading = reading  # stands in chat and list while the first session is read from a file
+        self._reading = reading  # stands in chat and list until the first session has come from a file
         self._offers = offers(host.settings)
         self._failures: Sequence[str] = ()  # each failed server with its reason
         self._welcome = EmptyChat(self._empty)
@@ -175,7 +175,7 @@ class MainScreen(Covered, Screen[None]):
 
     def show_session(self, session: Session) -> None:
         """Show the chat and the records of another session."""
-        left, self.source = self.source, None
+        left, self.source, self._reading = self.source, None, ""
         self.submissions.switch_to(session)
         if self._overlay is not None:
             self._overlay.close()
@@ -253,7 +253,7 @@ class MainScreen(Covered, Screen[None]):
         self.prompt.quick = quick
         self.prompt.placeholder = Content(self._invitation())
         width = max(self.size.width - 2, 1)
-        foreign = f"{self._reading}: read only" if self._is_awaiting_file else ""
+        foreign = f"{self._reading}: read only" if self._reading else ""
         if self.source is not None:
             foreign = self.source.foreign
         asked = "" if overlay is None else overlay.words
@@ -285,15 +285,9 @@ class MainScreen(Covered, Screen[None]):
         self.hint(event.words)
 
     @property
-    def _is_awaiting_file(self) -> bool:
-        """Whether the session will come from a file that has given no record yet."""
-        shown = self.submissions.shown
-        return bool(self._reading) and self.source is None and (shown is None or shown.is_foreign)
-
-    @property
     def _empty(self) -> Offers:
         """What stands in a chat without messages."""
-        if self._is_awaiting_file:
+        if self._reading:
             return Offers(lines=(self._reading,))
         empty = None if self.source is None else self.source.empty
         return (self._offers if empty is None else Offers(lines=(empty,)))._replace(failures=tuple(self._failures))
@@ -307,7 +301,7 @@ class MainScreen(Covered, Screen[None]):
             return "1 continues, 2 stops."
         answers = list(self.prompt.quick) if session is not None and len(session.conversation) else []
         if not answers:
-            return FROM_FILE if self._is_awaiting_file else PLACEHOLDER
+            return FROM_FILE if self._reading else PLACEHOLDER
         keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
         return f"{keys} answers, or write your own.  / commands"
 
