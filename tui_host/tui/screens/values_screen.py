@@ -32,7 +32,10 @@ async def show_values(main: MainScreen, source: SessionSource, item: AnswerItem)
     origins = await asyncio.wrap_future(in_thread(partial(_origins, source, item)))
     values = {f"{source.hide(own.value)}  {own.words}": partial(go, own.row) for own in origins}
     heading = f"Values of the answer in turn {item.turn}, step {item.step}, compared as they are written"
-    words = "" if values else "No number, and no name that stands in a result."
+    words = "Each stands in what the model was told."
+    if lost := [own for own in origins if own.row is None]:
+        words = f"{len(lost)} of {len(origins)} stand in nothing that the model was told."
+    words = words if origins else "No number, and no name that stands in a result."
     if main.is_current and main.focused is focused:  # else the person has gone on meanwhile
         main.app.push_screen(PickScreen(heading, words, values))  # pyright: ignore[reportUnknownMemberType] - of any app
 

@@ -54,7 +54,7 @@ class FilterInput(KeysInOrder, Input):
         if not is_offered or not self.display or self.value.endswith(":"):
             self._offers = completions(self.value, traffic) if self.display else ()
         words = (f"[{word}]" if whole == self.value else word for word, whole in self._offers)
-        return f"tab: {'  '.join(words)}" if self._offers else ""
+        return f"tab: {'  '.join(words)}" if self._offers else '"in quotes" looks into the bodies too' * self.display
 
     def key_tab(self, event: events.Key) -> None:
         """Complete the last term; again: by the next completion. Without completions, leave the key to others."""
@@ -149,7 +149,7 @@ class Inspector(Container):
             self._title.update(title, layout=False)
         count, few = ladder.line_count(), self.size.height // 4 if row_filter.text else 1
         if row_filter.text and not row_filter.is_looking and not count:
-            reason = "No row matches the filter. Press escape to clear it."
+            reason = 'No row matches the filter. Words in "quotes" are looked for in the bodies too; escape clears it.'
         self._put("#inspector-reason", reason)
         if not row_filter.is_looking:  # else the list would grow and shrink with each row that is found
             self.set_class(count < few, "-few")
