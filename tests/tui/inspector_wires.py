@@ -70,8 +70,6 @@ class Wires(SessionSource):
         self.prices: dict[str, Price] = {}
         self.row_marks = RowMarks(None, "s")
         self.records: list[Record] = []
-        self._clock = ""
-        self._begun: dict[tuple[str, int], int] = {}
 
     @override
     def record(self, key: tuple[str, int]) -> Record | None:

@@ -17,6 +17,7 @@ class Sections:
         self.turns: dict[int, int] = {}  # the turn of each section; 0 for connections
         self.starts: set[int] = set()  # the sections of connections before the first turn
         self._clocks: set[str] = set()  # on which a turn has begun
+        self._begun: dict[tuple[str, int], int] = {}  # the first row of each turn that has a time
         self._steps: dict[tuple[str, int, int], int] = {}
         self._of_turn: Row | None = None  # the last row of a turn, as times go
 
@@ -28,12 +29,19 @@ class Sections:
         """Return the turn whose heading is above a row; 0 for connections."""
         return self.turns[self.homes[number]]
 
+    def began(self, row: Row) -> int:
+        """Return the row from which a row's time counts: the first of its turn, outside turns of its section."""
+        home = self.homes[row.number]
+        return self._begun.get((row.clock, self.turns[home]), home) if self.turns[home] else home
+
     def take(self, rows: Sequence[Row], partner: Callable[[int], int | None]) -> None:
         """Assign new rows to sections; `partner` returns the other half of a row."""
         for number in range(len(self.homes), len(rows)):
             row, half = rows[number], partner(number)
             if row.turn:
                 home = self._steps.setdefault((row.clock, row.turn, row.step), number)
+                if row.mono_ns is not None:
+                    self._begun.setdefault((row.clock, row.turn), number)
                 if self._of_turn is None or not _is_before(row, self._of_turn):
                     self._of_turn = row
             elif half is not None and half < number:

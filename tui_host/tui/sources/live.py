@@ -47,12 +47,10 @@ class SessionSource(RecordedWires):
         self.session = session  # the session whose rows these are
         self.row_marks = RowMarks(host.store, session.id)  # the rows that the user marked
         self._host = host
-        self._clock = clock
         self._seen = 0
         self._is_begun = not session.turn  # else what comes on connections now may be of other sessions
         stored = host.store.session_records(session.id) if host.store is not None and session.turn else ()
         self._earlier: Iterator[Record] | None = (record for record, _ in stored)
-        self._begun: dict[tuple[str, int], int] = {}  # when each turn began, by the clock of its rows
 
     @property
     def why_empty(self) -> str:
@@ -60,9 +58,7 @@ class SessionSource(RecordedWires):
             return "Reading the records …"
         if not self.live:
             return "No requests or frames of this session were saved."
-        return (
-            "Nothing has passed yet. Use the tapped host, and its traffic appears here." if self.foreign else EMPTY_LIVE
-        )
+        return self.empty or EMPTY_LIVE
 
     @property
     def news(self) -> object:
@@ -107,8 +103,6 @@ class SessionSource(RecordedWires):
 
     def _feed(self, records: Sequence[Record]) -> None:
         for record in records:
-            if record.mono_ns is not None and record.kind != "link":
-                self._begun.setdefault((self._clock or record.capture, record.place.turn or 0), record.mono_ns)
             self.recorded.feed(record)
         self.ladder.feed(records)
 
@@ -145,10 +139,6 @@ class SessionSource(RecordedWires):
             held = recorder.held_data(seqs)
             seqs = [seq for seq in seqs if seq not in held]
         return {**held, **store.plain_data(capture, seqs)} if store is not None and seqs else held
-
-    def started_mono_ns(self, row: Row) -> int | None:
-        """Return when the row's turn began."""
-        return self._begun.get((row.clock, row.turn), row.mono_ns)
 
     # Comparing, and hiding.
 

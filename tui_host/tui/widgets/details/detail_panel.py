@@ -197,11 +197,6 @@ class Detail(Vertical):
             self.choose(tab)
             self.view.focus()
 
-    def on_descendant_focus(self) -> None:
-        self._tab_line.is_here = self.has_focus_within
-
-    on_descendant_blur = on_descendant_focus
-
     def on_resize(self) -> None:
         self.set_class(self.size.width < _NARROW, "-narrow")
 
@@ -220,7 +215,7 @@ class Detail(Vertical):
         if self._sought is not None and self._making is None and self._shown == wanted:
             (texts, step), self._sought = self._sought, None
             self.view.search(*texts, step=step)
-        self._tab_line.search = self.view.search_words
+        self._tab_line.search, self._tab_line.is_here = self.view.search_words, self.has_focus_within
 
     def _wanted(self) -> _Wanted:
         row, source = self.row, self._source

@@ -48,9 +48,8 @@ class RowFilter:
         self._ahead = count  # rows below this number have not been tested
         self._undecided: deque[int] = deque()  # rows that values do not decide
         self._verdicts: deque[tuple[int, bool]] = deque()  # published, and not yet taken
-        self._plain: dict[
-            int, bytes | None
-        ] = {}  # the next rows, and their bytes where these are quickly read together
+        # The next rows, and their bytes where these are quickly read together.
+        self._plain: dict[int, bytes | None] = {}
         self._shown = ""  # what the row that is tested shows
         self._read: RowFacts | None = None  # and what its body tells
         self._tests: tuple[int, Test, Test] | None = None

@@ -17,7 +17,7 @@ from tui_host.answers.look_page import Looks
 from tui_host.answers.wires import RecordedWires, Section
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.ladder.row_filter import completions, terms
+from tui_host.capture.ladder.row_filter import completions
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
@@ -31,7 +31,7 @@ from tui_host.tui.widgets.lines.line_view import LineView
 NARROW = 40  # width in columns that a detail needs beside another one
 _LOW = 20  # height in lines of an inspector in which two details are not one above the other
 _LOOKING_SECONDS = 0.004  # longest time in one tick for finding the rows that deserve a look
-_PREFERRED = ("mcp", "llm", "host")  # the lanes of relatives, the first best
+_LANES = ("mcp", "llm", "host")  # the lanes of relatives, the first best
 
 
 class FilterInput(KeysInOrder, Input):
@@ -172,10 +172,11 @@ class Inspector(Container):
             relative.show(source, None)
             return ""
         # The nearest relative of another lane, else the other half of the exchange.
-        related = [traffic.rows[number] for number in traffic.relatives(row.number)]
-        related.sort(key=lambda other: (other.lane == row.lane, _PREFERRED.index(other.lane)))
-        has_other = bool(related) and related[0].lane != row.lane
-        relative.show(source, related[0] if has_other else traffic.partner_of(row))
+        related = (traffic.rows[number] for number in traffic.relatives(row.number))
+        others = sorted(
+            (other for other in related if other.lane != row.lane), key=lambda other: _LANES.index(other.lane)
+        )
+        relative.show(source, others[0] if others else traffic.partner_of(row))
         name, reason = self._looks.look(row)
         return f"{name}: {reason}" if reason else ""
 
@@ -275,14 +276,6 @@ class Inspector(Container):
         self._toggle("Changes", "Changes belong to requests to the model and their answers.")
 
     def action_chain(self) -> None:
-        """Show the chain of the row's call: of several, that of the tool in the filter."""
-        row, query = self.ladder.selected, self.ladder.row_filter.reading.query
-        tools = [term.value for term in terms(query) if term.field == "tool"]
-        is_chosen = self.details[0].tab == "Chain" or self.details[1].has_focus_within
-        for call in sorted(row.calls) if row is not None and len(row.calls) > 1 and not is_chosen else ():
-            if any(tool in self.ladder.traffic.tools.get(call, "").casefold() for tool in tools):
-                self.show_chain(call)
-                return
         self._toggle("Chain", "No call belongs to this row, so it has no chain.")
 
     def show_chain(self, call: str) -> bool:

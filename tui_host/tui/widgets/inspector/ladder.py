@@ -102,11 +102,8 @@ class LadderView(LineView):
             words.append("following")
         if looks:
             words.append(f"{looks:,} to look at (n)")
-        below = 0 if row_filter.is_on else len(index.homes) - self._known
-        if self.view_height and self.following:
-            below = len(index) - self.top - self.view_height
-        if below > 0:
-            words.append(f"{below:,} {'' if self.following else 'new '}below (G)")
+        if not row_filter.is_on and (below := len(index.homes) - self._known) > 0:
+            words.append(f"{below:,} new below (G)")
         words.append(f"/ {clip(row_filter.text or 'filter', 24)}")
         if row_filter.text:
             words.append(f"{index.kept:,} of {len(self.traffic.rows):,}{' …' * row_filter.is_looking}")

@@ -71,9 +71,7 @@ def row_line(source: SessionSource, row: Row, facts: RowFacts, width: int, peer:
     note = source.row_marks.note((row.capture, row.seq))
     written = clip(line(note or "", _FOREIGN_CHARACTERS), width // 3)
     # Times count from the turn's beginning, outside turns from the connection's first row.
-    home = source.ladder.rows[source.ladder.sections.homes[row.number]]
-    began = source.started_mono_ns(home) if home.turn or home.mono_ns is None else home.mono_ns
-    since = lasted(began, row.mono_ns)
+    since = lasted(source.ladder.rows[source.ladder.sections.began(row)].mono_ns, row.mono_ns)
     pieces: list[Piece] = [
         (" ", "time") if note is None else ("mM"[bool(note)], "what"),
         (" " * 5 if since is None else clock(since / 1e9), "time"),
