@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -155,13 +155,6 @@ class Recorder(Recording):
         if self._store is None:
             return []
         return list(self._store.records(capture=self.capture, after=seq, until_seq=last, limit=limit))
-
-    def held_data(self, seqs: Iterable[int]) -> Mapping[int, bytes]:
-        """Return the bytes of those visible records that are in memory and have no content coding, by number."""
-        with self._lock:
-            first, last = self._evicted, self.last
-            records = [(seq, self._slots[seq - 1 - first].record) for seq in seqs if first < seq <= last]
-        return {seq: record.data for seq, record in records if record.encoding is None}
 
     @override
     def take(self) -> list[Slot]:

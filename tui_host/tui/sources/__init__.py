@@ -21,5 +21,5 @@ def source_of(host: Host, session: Session) -> SessionSource:
     info = host.store.sessions.get(session.id)
     # One of our own that is imported is followed as a tap is while it is read, and then has the chat that it came with.
     if info is not None and info.imported and not (info.is_story or info.live):
-        return FileSource(host, session)
+        return FileSource(host, host.store, session)
     return TapSource(host, host.store, session, info)

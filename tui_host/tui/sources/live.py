@@ -132,13 +132,9 @@ class SessionSource(RecordedWires):
         return list(store.records(capture=capture, after=after, until_seq=last, limit=_PER_PAGE))
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
-        """Return the bytes of records by number, of those that need no decoding: quicker than the records."""
-        recorder, store = self._host.recorder, self._host.store
-        held: Mapping[int, bytes] = {}
-        if recorder is not None and recorder.capture == capture:
-            held = recorder.held_data(seqs)
-            seqs = [seq for seq in seqs if seq not in held]
-        return {**held, **store.plain_data(capture, seqs)} if store is not None and seqs else held
+        """Return the bytes of stored records by number, of those that need no decoding: quicker than the records."""
+        store = self._host.store
+        return {} if store is None else store.plain_data(capture, seqs)
 
     # Comparing, and hiding.
 

@@ -40,11 +40,10 @@ class FileSource(SessionSource):
 
     empty, read_only, foreign = NO_CHAT, FROM_FILE, "from a file: read only"
 
-    def __init__(self, host: Host, session: Session) -> None:
+    def __init__(self, host: Host, store: Store, session: Session) -> None:
         super().__init__(host, session)
         self.live = False
-        items = () if host.store is None else host.store.sessions.item_texts(session.id)
-        session.conversation = Conversation(items, redact=session.redact)
+        session.conversation = Conversation(store.sessions.item_texts(session.id), redact=session.redact)
 
 
 class TapSource(SessionSource):

@@ -31,7 +31,6 @@ _OF_KINDS = {
 }
 """The tabs by kind of row; a request and its response by their lane. All others are raw."""
 _OF_EXCHANGES = {"frame": "Headers", "fault": "Events"}  # a further tab of what came over HTTP
-_PREVIEW = 300
 
 
 def tabs_of(row: Row | Section | None) -> Sequence[str]:
@@ -106,18 +105,16 @@ def _text_page(tab: str, source: SessionSource, row: Row, begin: Begin) -> Page:
         return TextPage(what, missing_words(row), form="plain")
     body = body_of(source, row)
     is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
-    when = above = ""
+    when = ""
     if row.mono_ns is not None and row.time_ns:  # neither in some files nor of a coming request
         when = f"first byte: {datetime.fromtimestamp(row.time_ns // 1000 / 1e6, tz=UTC):%Y-%m-%d %H:%M:%S.%f} UTC"
-    if tab == "Decision":
-        above = line(row.words, _PREVIEW)
 
     def page(text: str, notes: Sequence[str]) -> Page:
         if tab == "Raw":
             return TextPage(what, text, form="plain" if is_ending else "raw", notes=(*notes, when))
         if not body.is_text or not looks_like_json(text):
-            return TextPage(what, text, notes=(above, *notes, "not JSON: shown as received"))
-        return TextPage(what, text, form="json", notes=(above, f"indented for reading · {notes[0]}", *notes[1:]))
+            return TextPage(what, text, notes=(*notes, "not JSON: shown as received"))
+        return TextPage(what, text, form="json", notes=(f"indented for reading · {notes[0]}", *notes[1:]))
 
     pieces: list[str] = []
     for piece in body.pieces():
