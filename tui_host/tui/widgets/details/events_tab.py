@@ -42,13 +42,9 @@ def events_sheet(source: SessionSource, row: Row) -> Sheet:
         if last is None or event.said is None or not event.said.continues(last) or len(runs[-1]) == _LONGEST_RUN:
             runs.append([])
         runs[-1].append(event)
-    notes: list[str] = []
-    for response in (record for record in records if record.kind == "response"):
-        encoding = line(encoding_of((response.head or Head()).headers) or "", 40)
-        if _splitter(response) is None and len(records) > 2:
-            notes.append(f"no event stream: the chunks as received{f', {encoding} decoded' if encoding else ''}")
-        elif _splitter(response) is not None and encoding:
-            notes.append(f"{encoding}, decoded; each event has the time of the chunk that completed it")
+    heads = [record.head for record in records if record.kind == "response" and record.head is not None]
+    codings = [line(coding, 40) for head in heads if (coding := encoding_of(head.headers))]
+    notes = [f"{coding}, decoded; each event has the time of the chunk that completed it" for coding in codings]
     entries = [run[0].entry if len(run) == 1 else _run_entry(run, source.hide) for run in runs]
     return Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
 
