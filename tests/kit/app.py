@@ -138,7 +138,7 @@ class Running:
         new = self.host.sessions
         new.model, new.protocol = settings.model or DEFAULT_MODEL, settings.protocol
         new.profile = settings.profile
-        self.app.show_session(self.host.sessions.new())
+        self.main.show_session(self.host.sessions.new())
         while self.main.arrangement != "both":
             self.main.next_arrangement()
         self.prompt.focus()

@@ -244,10 +244,10 @@ async def still(
     pool = StillPool({status.name: ServerSpec(name=status.name) for status in servers}, host.recorder, {})
     pool.shown = tuple(servers)
     host.pool = pool
-    app = TuiHost(host)
-    app.session = Session(
+    session = Session(
         id="s", source="chat", created_ns=MOMENT_NS, model=DEFAULT_MODEL, protocol="native", policy=Policy(())
     )
+    app = TuiHost(host, lambda: session)
     try:
         async with app.run_test(size=size, notifications=True) as pilot:
             with anyio.fail_after(PATIENCE):

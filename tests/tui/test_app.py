@@ -266,7 +266,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
     async with running(tmp_path, size=SMALL) as again:
         await again.until(lambda: again.host.pool is not None)
         session = again.host.sessions.open("last")
-        again.app.show_session(session)
+        again.main.show_session(session)
         await again.until_shown("what is the weather in Paris and in Tokyo?", "not decided")
         assert [item.state for item in calls(again)] == ["stopped"] * 2
         rows = again.inspector_source.ladder.rows
@@ -289,7 +289,7 @@ async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_
         await app.until(lambda: not app.app.is_running)
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.prompt.text == "quit at once after this")
-        app.app.show_session(app.host.sessions.open(first))
+        app.main.show_session(app.host.sessions.open(first))
         assert app.prompt.text == "half a thought"
         await app.until_shown("I am the demo model")
         store, kept = app.host.store, app.session.id
@@ -305,7 +305,7 @@ async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.host.pool is not None)
         assert app.host.sessions.open(kept).draft == "never sent, never quit"
-        app.app.show_session(app.host.sessions.open("last"))
+        app.main.show_session(app.host.sessions.open("last"))
         assert answer(app).state in {"stopped", "cut"}
         assert "A host talks" in answer(app).text
         await app.until_shown(answer(app).text.split()[-1])  # more may have come than has room

@@ -239,7 +239,7 @@ async def test_history_pastes_and_drafts_lose_nothing(app: Running) -> None:
     await app.press("down", "ctrl+n")
     assert app.session is not session
     assert (app.prompt.text, session.draft) == ("", draft)
-    app.app.show_session(session)
+    app.main.show_session(session)
     await app.until(lambda: app.prompt.whole_text() == draft)
     assert "[pasted" in app.prompt.text
     store = app.host.store
@@ -281,7 +281,7 @@ async def test_another_session_is_one_key_away_while_a_question_waits(app: Runni
     await app.send("help")
     await app.until_idle()
     assert first.open_questions()
-    app.app.show_session(first)
+    app.main.show_session(first)
     await app.decide("y")
     await app.until_idle()
     await app.until_shown("approved once, by you")

@@ -441,7 +441,7 @@ async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and
     async with running(tmp_path, config=CONFIG, size=USUAL) as app:
         await app.until(lambda: app.host.store is not None)
         assert app.host.store is not None
-        app.app.show_session(app.host.sessions.open(app.host.store.sessions.find("last").id))
+        app.main.show_session(app.host.sessions.open(app.host.store.sessions.find("last").id))
         app.transcript.focus()
         await app.press("home", "down", "enter")
         await app.until_shown(*named)

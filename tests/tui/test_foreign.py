@@ -79,7 +79,7 @@ async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are
 
     async with running(tmp_path, config=OFF) as app:
         frame("out", ASK)
-        app.app.show_session(app.host.sessions.foreign(info))
+        app.main.show_session(app.host.sessions.foreign(info))
         await app.until_shown("reading big.har …: read only", "#1 tools/call")
         source = app.inspector_source
         frame("in", TELL)

@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,6 +29,7 @@ from tui_host.tui.late_loading import load_the_rest
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.readable_colours import readable
 from tui_host.tui.screens.main_screen import MainScreen
+from tui_host.tui.widgets.status_lines import StatusLine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
     from tui_host.tui.screens.page_screen import PageScreen
-    from tui_host.tui.screens.sessions_screen import SessionsScreen
     from tui_host.tui.widgets.lines.line_view import LineView
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
@@ -117,7 +117,7 @@ class TuiHost(App[int]):
 
     @override
     def get_default_screen(self) -> Screen[None]:
-        return MainScreen(self.host, self.asks, lambda: self.session, self._reading)
+        return MainScreen(self.host, self.asks, self._begin, self._reading)
 
     def on_mount(self) -> None:
         """Set the theme, and load everything else after the first frame."""
@@ -292,8 +292,7 @@ class TuiHost(App[int]):
     def on_key(self, event: events.Key) -> None:
         """Say of a key that means nothing here where it means something."""
         screen = self.screen
-        hint: Callable[[str], None] | None = getattr(screen, "hint", None)
-        if hint is None or screen.query("QuestionPanel") or event.key in screen.active_bindings:
+        if screen.query("QuestionPanel") or event.key in screen.active_bindings:
             return
         from tui_host.tui.screens.help_screen import places_of
 
@@ -301,7 +300,15 @@ class TuiHost(App[int]):
         places = places_of(event.key)
         if places or (back and event.is_printable):
             where = f"{event.character or event.key} works in: {', '.join(places)}" if places else ""
-            hint("   ".join(filter(None, (where, back))))
+            self._hint("   ".join(filter(None, (where, back))))
+
+    def on_line_view_hinted(self, event: LineView.Hinted) -> None:
+        self._hint(event.words)
+
+    def _hint(self, words: str) -> None:
+        """Show words in place of the screen's keys for two seconds."""
+        for keys in self.screen.query("#keys, #page-keys").results(StatusLine):
+            keys.hint(words)
 
     async def on_descendant_focus(self) -> None:
         early, self._early_keys = self._early_keys, None
@@ -331,10 +338,10 @@ class TuiHost(App[int]):
 
     # Sessions and screens.
 
-    @cached_property
+    @property
     def session(self) -> Session:
         """The session on the main screen."""
-        return self._begin()
+        return self._begin() if self.main is None else self.main.submissions.session
 
     @property
     def main(self) -> MainScreen | None:
@@ -346,15 +353,6 @@ class TuiHost(App[int]):
         while not isinstance(self.screen, MainScreen):
             self.pop_screen()
         return self.screen
-
-    def show_session(self, session: Session) -> None:
-        """Show another session. A running turn of the session shown before goes on."""
-        self.session = session
-        if self.main is not None:
-            self.main.show_session(session)
-
-    def on_sessions_screen_chosen(self, event: SessionsScreen.Chosen) -> None:
-        self.show_session(event.session)
 
     # Actions: by key, from the palette, or by `/name` in the prompt.
 
@@ -433,12 +431,11 @@ class TuiHost(App[int]):
             super().action_suspend_process()
 
     def action_new(self) -> None:
-        self.to_main()
-        session = self.session
+        main, session = self.to_main(), self.session
         if session.turn:
             drafts = (draft for draft in self.host.sessions.values() if not draft.turn and draft.draft)
             session = next(drafts, None) or self.host.sessions.new()
-        self.show_session(session)
+        main.show_session(session)
 
     def action_again(self) -> None:
         """Send the last request again, if it failed; offer to leave turns out, if the conversation is too long."""

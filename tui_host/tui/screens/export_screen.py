@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -21,6 +22,7 @@ from tui_host.tui.screens.field_screen import SaveScreen
 
 if TYPE_CHECKING:
     from tui_host.answers.wires import Section
+    from tui_host.capture.exports.parts import Exported
     from tui_host.capture.ladder.row import Row
     from tui_host.capture.store.store import Store
     from tui_host.host.host import Host
@@ -29,17 +31,13 @@ if TYPE_CHECKING:
 FORMS = tuple(SESSION_EXPORTS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExportPart:
-    """What may be exported."""
-
-    words: str = "the session"  # the part in words: `turn 2`
-    turn: int | None = None
-    call: str | None = None
-    keys: frozenset[tuple[str, int]] = frozenset()
+Parts: TypeAlias = "Mapping[str, Callable[[Exported], PartOfSession]]"
+"""What may be exported, in words such as `turn 2`, and how it is taken from a session."""
+THE_SESSION = "the session"
+WHOLE: Parts = {THE_SESSION: PartOfSession}
 
 
-def parts_around(source: SessionSource, row: Row | None, section: Section | None) -> Sequence[ExportPart]:
+def parts_around(source: SessionSource, row: Row | None, section: Section | None) -> Parts:
     """Return what may be exported at a row or heading: its call, the row with its other half, the marked rows, its turn, the session."""
 
     def keys(shown: Row) -> frozenset[tuple[str, int]]:
@@ -48,14 +46,14 @@ def parts_around(source: SessionSource, row: Row | None, section: Section | None
 
     holder, numbers = row or section, (source.ladder.row_of(key) for key in source.row_marks.newest_first)
     groups = [keys(source.ladder.rows[number]) for number in numbers if number is not None]
-    marked = "the marked row" if len(groups) == 1 else f"the {len(groups)} marked rows"
-    rest = [ExportPart(words=marked, keys=frozenset[tuple[str, int]]().union(*groups))] * bool(groups)
-    if holder is not None and holder.turn:
-        rest.insert(len(rest) if row else 0, ExportPart(words=f"turn {holder.turn}", turn=holder.turn))
+    words = "the marked row" if len(groups) == 1 else f"the {len(groups)} marked rows"
+    marked: Parts = {words: partial(PartOfSession, keys=frozenset(chain(*groups)))} if groups else {}
+    numbered = (holder.turn,) if holder is not None and holder.turn else ()
+    turns: Parts = {f"turn {turn}": partial(PartOfSession, turn=turn) for turn in numbered}
     if row is None:
-        return (*rest, ExportPart())
-    calls = (ExportPart(words=f"call {line(call, 40)}", call=call) for call in sorted(row.calls))
-    return (*calls, ExportPart(words="this row", keys=keys(row)), *rest, ExportPart())
+        return {**turns, **marked, **WHOLE}
+    calls: Parts = {f"call {line(call, 40)}": partial(PartOfSession, call=call) for call in sorted(row.calls)}
+    return {**calls, "this row": partial(PartOfSession, keys=keys(row)), **marked, **turns, **WHOLE}
 
 
 class ExportScreen(SaveScreen):
@@ -70,11 +68,9 @@ class ExportScreen(SaveScreen):
         Binding("shift+tab", "choose(0, -1)"),
     ]
 
-    def __init__(
-        self, store: Store, session: str, parts: Sequence[ExportPart], saved: Callable[[Path], None], form: str
-    ) -> None:
+    def __init__(self, store: Store, session: str, parts: Parts, saved: Callable[[Path], None], form: str) -> None:
         super().__init__("", "", b"", saved)
-        self._store, self._session, self._parts = store, session, parts
+        self._store, self._session, self._parts = store, session, [*parts.items()]
         self._part, self._form = 0, FORMS.index(form)
         self._suggested = self._warned = ""
 
@@ -86,12 +82,12 @@ class ExportScreen(SaveScreen):
         self._form = (self._form + form) % len(FORMS)
         self._part = (self._part + part) % len(self._parts)
         marks = {True: ">", False: " "}
-        parts = "   ".join(f"{marks[n == self._part]} {choice.words}" for n, choice in enumerate(self._parts))
+        parts = "   ".join(f"{marks[n == self._part]} {words}" for n, (words, _) in enumerate(self._parts))
         forms = (f"{marks[n == self._form]} {name:<9} {SESSION_EXPORTS[name].words}" for n, name in enumerate(FORMS))
         self.note("\n".join((parts, "", *forms, f"A name without a folder is in {Path.cwd()}.")), place="#page-words")
         if self.field.value in {"", self._suggested}:
-            chosen = self._parts[self._part]
-            name = "" if chosen == ExportPart() else f"-{chosen.words.removeprefix('the ').removeprefix('this ')}"
+            words, _ = self._parts[self._part]
+            name = "" if words == THE_SESSION else f"-{words.removeprefix('the ').removeprefix('this ')}"
             safe = "".join(letter if letter.isalnum() or letter in "-." else "-" for letter in name)
             self._suggested = f"{self._session}{safe}{SESSION_EXPORTS[FORMS[self._form]].suffix}"
             self.field.value = self._suggested
@@ -100,9 +96,9 @@ class ExportScreen(SaveScreen):
     @override
     def content(self) -> bytes:
         """Return the export; texts that look like keys are told once, by an error, before anything is written."""
-        part, form = self._parts[self._part], SESSION_EXPORTS[FORMS[self._form]]
+        (_, part), form = self._parts[self._part], SESSION_EXPORTS[FORMS[self._form]]
         info, whole = exported_session(self._store, self._session)
-        source = PartOfSession(whole, turn=part.turn, call=part.call, keys=part.keys)
+        source = part(whole)
         words = keys_in_words(source, info.id)
         if words and words != self._warned:
             self._warned = words
@@ -110,19 +106,19 @@ class ExportScreen(SaveScreen):
         return b"".join(form.export(source, info))
 
 
-def parts_named(source: SessionSource, words: str) -> tuple[Sequence[ExportPart], str]:
+def parts_named(source: SessionSource, words: str) -> tuple[Parts, str]:
     """Return what is named for an export, and the form: `turn 5 html`, `call 1.1.2`, `lab #4 markdown`, `har`."""
     forms = [FORMS[0], *(word for word in words.split() if word in FORMS)]
     name = " ".join(word for word in words.split() if word not in FORMS)
     if not name:
-        return (ExportPart(),), forms[-1]
+        return WHOLE, forms[-1]
     if name.startswith("turn"):
         return parts_around(source, None, turn_named(source, name)), forms[-1]
     return parts_around(source, call_named(source, name), None), forms[-1]
 
 
 def ask_for_export(
-    screen: Screen[None] | Screen[object], host: Host, session: str, parts: Sequence[ExportPart], form: str = FORMS[0]
+    screen: Screen[None] | Screen[object], host: Host, session: str, parts: Parts, form: str = FORMS[0]
 ) -> None:
     """Open the screen over another one, and tell there where the file was written."""
     if host.store is None:

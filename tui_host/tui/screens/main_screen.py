@@ -13,12 +13,11 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import TextArea
 from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
 from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
-from tui_host.tui.screens.submissions import Submissions
+from tui_host.tui.screens.submissions import DRAFT_SECONDS, Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
 from tui_host.tui.widgets import status_lines as status
 from tui_host.tui.widgets.background import Covered, CoveredContainer
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from tui_host.tui.screens.server_sheet import DirectRequest
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
-    from tui_host.tui.widgets.lines.line_view import LineView
     from tui_host.tui.widgets.prompt.server_offers import Form
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -161,6 +159,7 @@ class MainScreen(Covered, Screen[None]):
         keys = (*keys_of(Transcript), *keys_of(Inspector))
         self.prompt.own_commands += tuple((key.command, key.help) for key in keys if key.command)
         transcript.show(self.submissions.session.conversation)  # another session may be shown by now
+        self.set_interval(DRAFT_SECONDS, self.submissions.keep_draft)
         self.look()
         if not self.shows_chat:
             self._focus()
@@ -196,8 +195,8 @@ class MainScreen(Covered, Screen[None]):
     def _revisions(self) -> tuple[object, ...]:
         """The values that a look depends on, quick to compare; empty where each look has something to show."""
         session = self.submissions.session
-        # A turn has a clock that runs, a question is laid out and becomes ready, and a draft is saved at times.
-        if session.busy or self.question is not None or self.submissions.is_draft_unsaved:
+        # A turn has a clock that runs, and a question is laid out and becomes ready.
+        if session.busy or self.question is not None:
             return ()
         return (
             status.header_state(self.host, session),
@@ -232,7 +231,6 @@ class MainScreen(Covered, Screen[None]):
             transcript.sync()
         overlay.show(session)
         overlay.reserve_space(transcript)
-        self.submissions.keep_draft(at_times=True)
         self._look_at_words()
         is_read = source is None or (source.is_settled and not source.is_stale)
         self._seen = seen if is_read and inspector.is_settled else ()
@@ -276,13 +274,6 @@ class MainScreen(Covered, Screen[None]):
                 words += f"{overlay.words}: ctrl+g shows it   "
             self._waiting.say(Content.styled(words, "bold") + status.waiting(host, session))
         self._keys.say(status.keys(width, kinds_at(self), here_first=self.focused is not self.prompt))
-
-    def hint(self, words: str) -> None:
-        """Show words in place of the key bar for two seconds."""
-        self._keys.hint(words)
-
-    def on_line_view_hinted(self, event: LineView.Hinted) -> None:
-        self.hint(event.words)
 
     @property
     def _empty(self) -> Offers:
@@ -340,10 +331,6 @@ class MainScreen(Covered, Screen[None]):
             self.prompt.remember(event.text)
             self.host.send(self.submissions.session, event.text)
         self.look()
-
-    def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        if event.text_area is self.prompt:
-            self.submissions.is_draft_unsaved = True
 
     def action_close(self) -> None:
         if self.question is None and self.submissions.session.busy:

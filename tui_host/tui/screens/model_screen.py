@@ -72,13 +72,11 @@ class ModelScreen(Browse):
 
     IS_OWN = True
     HEADING = "Model, tool protocol, profile"
-    FILTER = "filter, or type PROVIDER/MODEL"
+    FILTER = "filter, type PROVIDER/MODEL, or a group: tool protocol, options, keys"
     FILTER_FIRST = True
     HAS_SHEET = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "use", tooltip="use it in this session and in new ones"),
-        Binding("tab", "group(1)", "next group", tooltip="go to the next group; shift+tab: the former one"),
-        Binding("shift+tab", "group(-1)"),
     ]
 
     def __init__(self, main: MainScreen, typed: str = "") -> None:
@@ -170,17 +168,6 @@ class ModelScreen(Browse):
             if choice.words == self.typed and choice.mark != " " and choice.note != _TYPED:
                 self.choices.move_cursor(self.choices.keys.index(key))
                 break
-
-    def action_group(self, step: int) -> None:
-        """Go to the next or the former group: to its entry in use, else to its first."""
-        entries = [self._entries[key][0] for key in self.choices.keys]
-        firsts = [at for at, choice in enumerate(entries) if choice.before.strip()]
-        if firsts:
-            here = sum(at <= (self.choices.cursor or 0) for at in firsts) - 1
-            first, end = firsts[(here + step) % len(firsts)], [*firsts, len(entries)][(here + step) % len(firsts) + 1]
-            used = (at for at in range(first, end) if entries[at].mark == "●")
-            self.choices.show_line(first, top=True)
-            self.choices.move_cursor(next(used, first))
 
     @override
     def opened(self, key: str) -> None:

@@ -107,14 +107,6 @@ class PageScreen(Screen[None]):
         """Show a text above the keys, or in another place; an empty one takes no room."""
         self.query_one(place, Note).say(Content.styled(words, style))
 
-    def hint(self, words: str) -> None:
-        """Show words in place of the keys for two seconds."""
-        keys = self.query_one("#page-keys", StatusLine)
-        keys.hint(words + "\n" * (keys.size.height - 1))
-
-    def on_line_view_hinted(self, event: LineView.Hinted) -> None:
-        self.hint(event.words)
-
     def on_resize(self) -> None:
         """Lay out the keys, each beside what it does, in as many lines as they need."""
         keys = [(key.shown, key.brief) for key in keys_of(type(self)) if key.brief]

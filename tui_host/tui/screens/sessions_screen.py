@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.widgets import Input
 from typing_extensions import override
 
@@ -33,7 +32,6 @@ from tui_host.tui.widgets.pages.text_page import TextPage
 if TYPE_CHECKING:
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
-    from tui_host.chat.session import Session
     from tui_host.tui.screens.main_screen import MainScreen
 
 LOOK_AGAIN_SECONDS = 1.0  # between updates of the list while other processes change sessions
@@ -107,12 +105,6 @@ class SessionsScreen(Browse):
         &.-few .browse-sheet, &.-low .browse-sheet { display: none; }
     }
     """
-
-    @dataclass
-    class Chosen(Message):
-        """Posted when the user has chosen a session to show."""
-
-        session: Session
 
     def __init__(self, main: MainScreen) -> None:
         super().__init__()
@@ -281,9 +273,9 @@ class SessionsScreen(Browse):
 
     def action_export(self) -> None:
         if self.choices.current:
-            from tui_host.tui.screens.export_screen import ExportPart, ask_for_export
+            from tui_host.tui.screens.export_screen import WHOLE, ask_for_export
 
-            ask_for_export(self, self._host, self.choices.current, (ExportPart(),))
+            ask_for_export(self, self._host, self.choices.current, WHOLE)
 
     def _keep(self) -> None:
         """Keep the session that waits for a second `delete`."""
@@ -342,7 +334,7 @@ class SessionsScreen(Browse):
                 read = partial(sessions.foreign, info) if info.is_foreign else partial(sessions.open, info.id)
                 session = await asyncio.to_thread(read)
                 if self.is_active:  # else the person has gone on meanwhile
-                    self.post_message(self.Chosen(session))
+                    self._main.call_later(self._main.show_session, session)
                     self.action_leave()
 
         self.start(open_it, group="open", exclusive=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
-DRAFT_SECONDS = 1.0  # least time between two saves of a draft
+DRAFT_SECONDS = 1.0  # between two saves of a draft that is being written
 RECALLED = 1000  # messages of an opened session that `up` can bring back
 
 
@@ -26,10 +25,8 @@ class Submissions:
 
     def __init__(self, host: Host, begin: Callable[[], Session], prompt: Prompt) -> None:
         self.shown: Session | None = None  # the session on screen; None before there is one
-        self.is_draft_unsaved = False  # whether the prompt was edited since the draft was saved
         self._host, self._prompt = host, prompt
         self._begin = begin  # makes the first session when something is sent, or once chat and inspector exist
-        self._saved_at = 0.0
 
     @property
     def session(self) -> Session:
@@ -81,15 +78,10 @@ class Submissions:
         self.keep_draft()
         self.shown = session
         self._prompt.put(session.draft)
-        self.is_draft_unsaved = False
         self._prompt.remember(*session.conversation.said(RECALLED))
 
-    def keep_draft(self, *, at_times: bool = False) -> None:
-        """Save the prompt's text with the session, if it was edited; while it is written (`at_times`), at most once a second."""
-        if at_times and (not self.is_draft_unsaved or time.monotonic() - self._saved_at < DRAFT_SECONDS):
-            return
-        self.is_draft_unsaved = False
-        self._saved_at = time.monotonic()
+    def keep_draft(self) -> None:
+        """Save the prompt's text with the session, if it has changed."""
         draft = self._prompt.whole_text()
         draft = draft if draft.strip() else ""  # blank text is no draft
         if draft != ("" if self.shown is None else self.shown.draft):

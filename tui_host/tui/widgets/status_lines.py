@@ -60,11 +60,11 @@ class StatusLine(Static):
                 self.update(words)
 
     def hint(self, words: str) -> None:
-        """Show other words for two seconds."""
+        """Show other words for two seconds, in as many lines."""
         if self._hinting is not None:
             self._hinting.stop()
         self._hinting = self.set_timer(HINT_SECONDS, self._end_hint)
-        self.update(Content.styled(words, ALERT))
+        self.update(Content.styled(words + "\n" * (self.size.height - 1), ALERT))
 
     def _end_hint(self) -> None:
         self._hinting = None
