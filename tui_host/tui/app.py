@@ -300,15 +300,15 @@ class TuiHost(App[int]):
         places = places_of(event.key)
         if places or (back and event.is_printable):
             where = f"{event.character or event.key} works in: {', '.join(places)}" if places else ""
-            self._hint("   ".join(filter(None, (where, back))))
+            self.hint("   ".join(filter(None, (where, back))))
 
-    def on_line_view_hinted(self, event: LineView.Hinted) -> None:
-        self._hint(event.words)
-
-    def _hint(self, words: str) -> None:
-        """Show words in place of the screen's keys for two seconds."""
+    def hint(self, words: str) -> None:
+        """Show words in place of the keys for two seconds."""
         for keys in self.screen.query("#keys, #page-keys").results(StatusLine):
             keys.hint(words)
+
+    def on_line_view_hinted(self, event: LineView.Hinted) -> None:
+        self.hint(event.words)
 
     async def on_descendant_focus(self) -> None:
         early, self._early_keys = self._early_keys, None

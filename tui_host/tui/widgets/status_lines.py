@@ -60,7 +60,7 @@ class StatusLine(Static):
                 self.update(words)
 
     def hint(self, words: str) -> None:
-        """Show other words for two seconds, in as many lines."""
+        """Show other words for two seconds, in as many lines as now."""
         if self._hinting is not None:
             self._hinting.stop()
         self._hinting = self.set_timer(HINT_SECONDS, self._end_hint)
