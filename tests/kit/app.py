@@ -279,5 +279,5 @@ async def running(
     app.animation_level = "none"
     async with around(app), app.run_test(size=size, notifications=True) as pilot:
         here = Running(app, pilot)
-        await here.until(lambda: here.main.is_whole)
+        await here.until(lambda: here.main.seen)
         yield here

@@ -251,7 +251,7 @@ async def still(
     try:
         async with app.run_test(size=size, notifications=True) as pilot:
             with anyio.fail_after(PATIENCE):
-                while app.main is None or not app.main.is_whole:
+                while app.main is None or not app.main.seen:
                     await pilot.pause(0.02)
             yield Still(app, pilot, RecordedWires(host.recorder, clock))
     finally:

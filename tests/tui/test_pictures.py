@@ -150,7 +150,7 @@ def app_in(folder: Path, ui: str) -> Held:
 async def until_whole(app: Held, pilot: Pilot[int]) -> None:
     app.go.set()
     with anyio.fail_after(90):
-        while app.main is None or not app.main.is_whole:
+        while app.main is None or not app.main.seen:
             await pilot.pause(0.01)
 
 
@@ -165,7 +165,7 @@ async def test_nothing_moves_when_chat_and_inspector_take_their_places(
     app = app_in(tmp_path, ui)
     async with app.run_test(size=size) as pilot:
         assert app.main is not None
-        assert not app.main.is_whole
+        assert not app.main.seen
         first = cells(app)
         await until_whole(app, pilot)
         await pilot.pause()
@@ -176,7 +176,7 @@ async def test_what_is_done_before_all_is_there_is_done_as_soon_as_it_can_be(tmp
     app = app_in(tmp_path, "ascii = false")
     async with app.run_test(size=(140, 45)) as pilot:
         assert app.main is not None
-        assert not app.main.is_whole
+        assert not app.main.seen
         await pilot.press("h", "i", "f2", "f3")
         assert type(app.screen).__name__ == "ServersScreen"
         await until_whole(app, pilot)

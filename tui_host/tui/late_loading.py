@@ -64,7 +64,10 @@ async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.E
 async def restore_and_offer(host: Host, main: MainScreen) -> None:
     """Restore an unsent draft of an earlier run, then offer the model servers that run on this machine."""
     left = await asyncio.to_thread(host.store.sessions.left_draft) if host.store is not None else None
-    if left is not None and host.store is not None and main.submissions.put_draft(left.draft):
+    is_begun = bool(main.submissions.session.turn or main.prompt.text.strip())
+    if left is not None and host.store is not None and not is_begun:
+        main.prompt.put(left.draft)
+        main.submissions.keep_draft()
         host.store.sessions.forget_draft(left.id)
     from tui_host.llm.probe import local_servers
 

@@ -90,12 +90,11 @@ class ContentsScreen(Browse):
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-wide")]  # noqa: RUF012
     empty = "The result has no content."
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "view", "view", tooltip="draw the image; read the source of a server's page"),
+        Binding("v", "take", "view", tooltip="draw the image; read the source of a server's page"),
         Binding("enter", ""),
         Binding("s", "save", "save", tooltip="save the content to a file that you name"),
         Binding("o", "open", "open", tooltip="open the file that was saved last with the platform's program"),
         Binding("tab", "app.focus_next", "scroll", tooltip="go to the content to scroll it, and back"),
-        Binding("shift+tab", "app.focus_previous"),
     ]
     DEFAULT_CSS = """
     ContentsScreen {
@@ -124,7 +123,7 @@ class ContentsScreen(Browse):
         self.query_one(".browse-sheet").mount(PictureView())
         kinds = [content.kind for _, content in self._entries]
         self.list_again(str(next((number for number, kind in enumerate(kinds, 1) if kind != "text"), 1)))
-        self.call_after_refresh(self.action_view)
+        self.call_after_refresh(self.action_take)
 
     @override
     def items(self) -> Mapping[str, Choice]:
@@ -145,11 +144,7 @@ class ContentsScreen(Browse):
 
     @override
     def opened(self, key: str) -> None:
-        self.action_view()
-
-    def action_view(self) -> None:
-        if (entry := self.facts(self.choices.current)) is not None:
-            self.start(partial(self._view, entry), group="view", exclusive=True)
+        self.start(partial(self._view, self._entries[int(key) - 1]), group="view", exclusive=True)
 
     async def _view(self, entry: tuple[str, ContentBlock]) -> None:
         """Draw a picture, or read the source of the server's page, which is shown as text and never run."""

@@ -113,7 +113,9 @@ class MainScreen(Covered, Screen[None]):
         self._welcome = EmptyChat(self._empty)
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
         self._in_header: tuple[object, ...] = ()
-        self._seen: tuple[object, ...] = ()  # what the last look was about; empty while it left something to do
+        self.seen: tuple[
+            object, ...
+        ] = ()  # what the last look was about; empty before it, and while it left something to do
         self._draw_at = 0.0
 
     @override
@@ -136,11 +138,6 @@ class MainScreen(Covered, Screen[None]):
         """Paint the focused widget at once, so that no key waits; everything else is painted at the screen's pace."""
         if event.widget is self.focused:
             textual_private.paint_now(self, event.widget)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether chat and inspector are mounted and drawn."""
-        return bool(self._seen)
 
     async def complete(self) -> None:
         """Mount chat and inspector."""
@@ -190,7 +187,7 @@ class MainScreen(Covered, Screen[None]):
     @property
     def has_news(self) -> bool:
         """Whether there may be changes to show. Cheap: asked at the screen's rate."""
-        return self._transcript is not None and not (self._seen and self._seen == self._revisions())
+        return self._transcript is not None and not (self.seen and self.seen == self._revisions())
 
     def _revisions(self) -> tuple[object, ...]:
         """The values that a look depends on, quick to compare; empty where each look has something to show."""
@@ -233,7 +230,7 @@ class MainScreen(Covered, Screen[None]):
         overlay.reserve_space(transcript)
         self._look_at_words()
         is_read = source is None or (source.is_settled and not source.is_stale)
-        self._seen = seen if is_read and inspector.is_settled else ()
+        self.seen = seen if is_read and inspector.is_settled else ()
 
     def _look_at_words(self) -> None:
         """Show what an empty chat offers, what the prompt invites to, and what header, waiting line and key bar say."""

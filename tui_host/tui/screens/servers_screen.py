@@ -61,7 +61,6 @@ class ServersScreen(Browse):
         Binding("t", "try", "call, read", tooltip="request a tool, resource or prompt without a model; there: again"),
         Binding("slash", "filter", "filter", tooltip="filter tools, resources and prompts"),
         Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),
-        Binding("shift+tab", "app.focus_previous"),
     ]
     DEFAULT_CSS = """
     ServersScreen {

@@ -87,11 +87,3 @@ class Submissions:
         if draft != ("" if self.shown is None else self.shown.draft):
             self.session.draft = draft
             self.session.save()
-
-    def put_draft(self, draft: str) -> bool:
-        """Restore the draft of an earlier run; returns False if the prompt already contains text."""
-        if self.session.turn or self._prompt.text.strip():
-            return False
-        self._prompt.put(draft)
-        self.keep_draft()
-        return True
