@@ -185,7 +185,7 @@ async def test_keys_on_a_page_fold_show_bytes_lead_back_and_copy_what_is_marked(
         view.move_cursor(await shows("2 elements", "enter"))
         await pilot.press("enter")
         view.move_cursor(await shows('"calls"'))
-        assert view.current_source == ("messages[1].calls", TEXT[TEXT.index('[{"name"') : TEXT.index('}], "数据')])
+        assert view.current_source() == ("messages[1].calls", TEXT[TEXT.index('[{"name"') : TEXT.index('}], "数据')])
         marks = "".join(view.render_line(y).text[0] for y in range(30))
         assert marks.strip() == ">││││││"
         await drag(pilot, view, row_of(view, '"content"'), row_of(view, '"calls"'))
@@ -194,7 +194,7 @@ async def test_keys_on_a_page_fold_show_bytes_lead_back_and_copy_what_is_marked(
         await shows("text of 10", "enter")
         x, y = row_of(view, "two 中文")
         await pilot.click(view, offset=(x + 1, y), times=2)
-        assert (selected(view), view.current_source[0]) == ("two", "part of messages[0].content")
+        assert (selected(view), view.current_source()[0]) == ("two", "part of messages[0].content")
         assert await shows('"content"', "escape", "escape") == view.cursor
         view.action_bytes()
         await shows("messages[0].content: 17 bytes · r: in hex · escape: back")
@@ -250,7 +250,7 @@ async def test_a_slash_in_the_details_searches_the_page_and_n_goes_on() -> None:
         assert "description  from math  Multiply" in app.text  # what hides the place is open
         await pilot.press("2", "slash", *"math", "enter")
         await until(pilot, lambda: "1 of 2: math" in app.text)
-        assert detail.view.current_source[1] == "math"
+        assert detail.view.current_source()[1] == "math"
         await pilot.press("N")
         await until(pilot, lambda: "2 of 2" in app.text)
         await pilot.press("slash", *"nowhere", "enter")

@@ -119,7 +119,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
         end, last = row_of(view, '"n"')
         await drag(pilot, view, row_of(view, '"arguments"'), (end + 7, last))
         part = JSON_TEXT[JSON_TEXT.index('"arg') : -2]
-        assert view.current_source == ("part of request body", part)
+        assert view.current_source() == ("part of request body", part)
         assert marked(view).startswith('"arguments": {|"a": 6,|"text": "a long')
         assert marked(view).endswith('|},|"n": 1.5')
         await pilot.resize_terminal(24, 20)
@@ -128,7 +128,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
         await pilot.click(view, offset=row_of(view, "multiply"), times=2)
         assert selected(view) == "multiply"
         await pilot.press("escape")
-        assert view.current_source == ("name", '"multiply"'), "the value that is current"
+        assert view.current_source() == ("name", '"multiply"'), "the value that is current"
         await pilot.resize_terminal(40, 20)
         view.show(TextPage("body", "event: x\ndata: 中文\x1b[2J and \u202emore\n\ndata: end"))
         await until(pilot, lambda: "data: 中文" in "".join(screen(view)) and view.size.width > 24)
@@ -143,7 +143,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
         view.show(TreePage(Sheet(what="parts", lines=entries), set()))
         await until(pilot, lambda: "tools" in "".join(screen(view)))
         await drag(pilot, view, row_of(view, "model"), row_of(view, "end"))
-        assert view.current_source == ("part of parts", 'model  8\ntools\n{"x":1,"y":[2]}\nend')
+        assert view.current_source() == ("part of parts", 'model  8\ntools\n{"x":1,"y":[2]}\nend')
         await drag(pilot, view, row_of(view, '"x"'), row_of(view, '"y"'))
         assert selected(view) == '"x":1,"y":['
         view.move_cursor(row_of(view, "end")[1])

@@ -61,7 +61,7 @@ AWAY_SECONDS = 10.0
 
 
 class TuiHost(App[int]):
-    """The full-screen app of a host; `reading` stands in chat and list while the first session is read from a file.
+    """The full-screen app of a host; `reading` stands in the chat while the first session is read from a file.
 
     Attributes:
         asks: What servers ask of the person.
@@ -291,8 +291,7 @@ class TuiHost(App[int]):
 
     def on_key(self, event: events.Key) -> None:
         """Say of a key that means nothing here where it means something."""
-        screen = self.screen
-        if screen.query("QuestionPanel") or event.key in screen.active_bindings:
+        if self.screen.query("QuestionPanel") or event.key in self.screen.active_bindings:
             return
         from tui_host.tui.screens.help_screen import places_of
 

@@ -6,6 +6,7 @@ The text is sent to the terminal (OSC 52), so copying works over ssh too. Termin
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import hidden, visible
@@ -21,12 +22,10 @@ MUCH = 74_000
 def current_source(focused: Widget | None) -> tuple[str, str]:
     """Return the text of the focused view or its nearest ancestor, and what it is; two empty strings without one."""
     for node in focused.ancestors_with_self if focused is not None else ():
-        source: object = getattr(node, "current_source", None)
-        match source() if callable(source) else source:
-            case (str(what), str(text)) if text:
-                return what, text
-            case _:
-                pass
+        source: Callable[[], tuple[str, str]] | None = getattr(node, "current_source", None)
+        what, text = source() if source is not None else ("", "")
+        if text:
+            return what, text
     return "", ""
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 ARRIVING = "arriving"
 """The id of the placeholder for a session that will be read from a file. No stored session has it, and it has no source."""
-EMPTY_LIVE = "Nothing sent yet. Ask something, and every byte appears here."
 FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
 """The prompt's placeholder in a session from a file."""
 QUESTIONS = {

@@ -43,25 +43,6 @@ GROUPS, OF_SEVERAL = frozenset(("once", "no", "look")), frozenset(("all of these
 """What the keys do that begin a line: those that lead on, lead back, only look; and what means nothing for a single call."""
 
 
-class EditField(TextField):
-    """The field for other arguments."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "", "show what will be sent", tooltip="show what will be sent, which is not approved yet"),
-        Binding("escape", "", "back", tooltip="go back to the call"),
-        Binding("ctrl+j", "", "new line", tooltip="begin a new line"),
-    ]
-
-
-class ReasonField(TextField):
-    """The field for why a call is rejected."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "", "reject with this reason", tooltip="reject the call, and tell the model this"),
-        Binding("escape", "", "back", tooltip="go back to the call"),
-    ]
-
-
 class Approval(QuestionPanel):
     """Asks about the calls of a session that wait, one by one, and answers by key."""
 
@@ -106,7 +87,7 @@ class Approval(QuestionPanel):
         self._shown: tuple[object, ...] = ()  # what the arguments show
         self._whole: list[Question] = []  # those whose arguments stand whole in the list
         self._head = Rows(self._head_rows)
-        self._edit, self._reason = EditField(), ReasonField()
+        self._edit, self._reason = TextField(), TextField()
 
     @override
     def compose(self) -> ComposeResult:
@@ -270,8 +251,10 @@ class Approval(QuestionPanel):
 
     @override
     def keys(self) -> Sequence[Sequence[tuple[str, str]]]:
-        if self.first_field is not self:
-            return [[(key.shown, key.brief) for key in keys_of(type(self.first_field))]]
+        if self.first_field is self._edit:
+            return [[("enter", "show what will be sent"), ("escape", "back"), ("ctrl+j", "new line")]]
+        if self.first_field is self._reason:
+            return [[("enter", "reject with this reason"), ("escape", "back")]]
         groups: list[list[tuple[str, str]]] = []
         for key in keys_of(type(self)):
             if key.brief in GROUPS:

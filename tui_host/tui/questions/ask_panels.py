@@ -206,7 +206,6 @@ class AddressPanel(AskPanel):
             buttons.append(AskButton(label, lambda: ask.give(ElicitationAnswer(action="accept"))))
         super().__init__(ask, host, parts, buttons)
 
-    @property
     def current_source(self) -> tuple[str, str]:
         return "address", self._address.text
 

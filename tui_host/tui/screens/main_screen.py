@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 from textual import events, messages
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Container, Horizontal
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
@@ -20,8 +20,7 @@ from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
 from tui_host.tui.screens.submissions import DRAFT_SECONDS, Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
 from tui_host.tui.widgets import status_lines as status
-from tui_host.tui.widgets.background import Covered, CoveredContainer
-from tui_host.tui.widgets.placeholders import EmptyChat, FirstInspector
+from tui_host.tui.widgets.placeholders import EmptyChat
 from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
 from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
@@ -49,12 +48,19 @@ BEHIND_SECONDS = 0.5
 """Time between two redraws while earlier records are still being read."""
 
 
-class MainScreen(Covered, Screen[None]):
+class Covered(Container):
+    """A container whose children cover it."""
+
+    BLANK = True
+
+
+class MainScreen(Screen[None]):
     """Chat and inspector of one session.
 
     The first frame is light: `complete` mounts chat and inspector later, and the prompt takes every key meanwhile.
     """
 
+    BLANK = True  # its widgets cover it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "app.focus_next", tooltip="move between prompt, chat, list and details"),
         Binding("shift+tab", "app.focus_previous"),
@@ -77,7 +83,7 @@ class MainScreen(Covered, Screen[None]):
         & #paper { height: 1fr; layers: below above; }
         & #waiting { height: 1; }
         & QuestionPanel { layer: above; dock: bottom; }
-        & #wires { width: 3fr; }
+        & #wires { width: 3fr; border-left: solid $panel; }
         /* Containers that their children cover need not be drawn. (They have no size of their own then: nobody asks for it.) */
         & #body, & #paper { visibility: hidden; }
         & #chat, & #wires, & EmptyChat, & Transcript { visibility: visible; }
@@ -107,7 +113,7 @@ class MainScreen(Covered, Screen[None]):
         self._overlay: QuestionOverlay | None = None
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
-        self._reading = reading  # stands in chat and list until the first session has come from a file
+        self._reading = reading  # stands in the chat until the first session has come from a file
         self._offers = offers(host.settings)
         self._failures: Sequence[str] = ()  # each failed server with its reason
         self._welcome = EmptyChat(self._empty)
@@ -122,12 +128,12 @@ class MainScreen(Covered, Screen[None]):
     def compose(self) -> ComposeResult:
         yield self._header
         with Horizontal(id="body"):
-            with CoveredContainer(id="chat"), CoveredContainer(id="talk"):
-                with CoveredContainer(id="paper"):
+            with Covered(id="chat"), Covered(id="talk"):
+                with Covered(id="paper"):
                     yield self._welcome
                 yield self._waiting
                 yield self.prompt
-            yield FirstInspector(self._reading, id="wires")
+            yield Container(id="wires")  # the inspector comes once the first frame is painted
         yield self._keys
 
     def on_mount(self) -> None:
@@ -270,7 +276,9 @@ class MainScreen(Covered, Screen[None]):
             if overlay is not None and overlay.login is not None and self.question is None:
                 words += f"{overlay.words}: ctrl+g shows it   "
             self._waiting.say(Content.styled(words, "bold") + status.waiting(host, session))
-        self._keys.say(status.keys(width, kinds_at(self), here_first=self.focused is not self.prompt))
+        # A question says its own keys, and which of them mean something now.
+        here = (type(self),) if self.question is not None and self.question.is_here else kinds_at(self)
+        self._keys.say(status.keys(width, here, here_first=self.focused is not self.prompt))
 
     @property
     def _empty(self) -> Offers:

@@ -13,7 +13,6 @@ from typing_extensions import override
 from tui_host.answers.wires import RecordedWires, is_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.notes_of_people import RowMarks
-from tui_host.tui.suggestions import EMPTY_LIVE
 
 if TYPE_CHECKING:
     from tui_host.answers.wires import TakenRequest
@@ -58,7 +57,7 @@ class SessionSource(RecordedWires):
             return "Reading the records …"
         if not self.live:
             return "No requests or frames of this session were saved."
-        return self.empty or EMPTY_LIVE
+        return self.empty or "Nothing sent yet. Ask something, and every byte appears here."
 
     @property
     def news(self) -> object:

@@ -1,25 +1,18 @@
-"""What stands in an empty chat, and in the inspector's place in the first frame. Light: nothing heavy is imported here."""
+"""What stands in an empty chat. Light: the first frame shows it, and nothing heavy is imported here."""
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from rich.segment import Segment
 from textual import events
 from textual.content import Content
-from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.tui.suggestions import EMPTY_LIVE
-from tui_host.tui.widgets.inspector.title import legend, title_line
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 if TYPE_CHECKING:
-    from rich.style import Style as RichStyle
-
     from tui_host.tui.suggestions import Offers
 
 REPAIR = "f3 shows messages and standard error, and reconnects."
@@ -59,35 +52,3 @@ class EmptyChat(Widget):
         question = event.style.meta.get("ask")
         if isinstance(question, str):
             self.post_message(Prompt.QuickPicked(question))
-
-
-class FirstInspector(Widget):
-    """Draws an inspector without a row, until the inspector, its child, covers it. By lines: a content takes 10 ms longer."""
-
-    DEFAULT_CSS = """
-    FirstInspector {
-        border-left: solid $panel;
-        background: $surface;
-        color: $foreground;
-        & > .first-inspector--heading { background: $panel; color: $text-muted; }
-    }
-    """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"first-inspector--heading"}
-
-    def __init__(self, reading: str, *, id: str) -> None:  # noqa: A002 - Textual's word
-        super().__init__(id=id)
-        self._reading = reading
-
-    @cached_property
-    def _ink(self) -> RichStyle:
-        return self.rich_style  # computed at each access, which for each line takes longer than all else here
-
-    @override
-    def render_line(self, y: int) -> Strip:
-        width, style = self.size.width, self._ink
-        words = ["", "", *legend(self._reading or EMPTY_LIVE, width).splitlines()]
-        text = words[y] if y < len(words) else ""
-        if not y:
-            text = title_line(0, 0, ["? signs", "following", "/ filter"], width)
-            style = self.get_component_rich_style("first-inspector--heading")
-        return Strip([Segment(text, style)]).adjust_cell_length(width, style)

@@ -1,4 +1,4 @@
-"""The title line of the list, and the legend of its signs: what the first frame shows of it, so nothing heavy is imported."""
+"""The title line of the list, and the legend of its signs."""
 
 from __future__ import annotations
 

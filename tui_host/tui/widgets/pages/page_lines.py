@@ -61,9 +61,8 @@ class PageLines(LineView):
         is_looking = self._pattern is not None and not (self._places.done() and self._goal is None)
         return self._is_whole and self.view_width == self._fitted and not is_looking
 
-    @property
     def current_source(self) -> tuple[str, str]:
-        """The selection, the current item or the whole page, and what it is."""
+        """Return the selection, the current item or the whole page, and what it is."""
         return self.selected_source() or (self.page.source if self.item is None else self.item.copy())
 
     @property
