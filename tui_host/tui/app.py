@@ -24,7 +24,7 @@ from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
-from tui_host.tui.keys import ACTIONS, SCREENS, Key, keys_of, kinds_at
+from tui_host.tui.keys import ACTIONS, Key, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.readable_colours import readable
@@ -413,7 +413,7 @@ class TuiHost(App[int]):
     def action_open_screen(self, path: str, words: str = "") -> None:
         """Open a screen by its module and class, or close it if it is open, unless the session on screen has none."""
         module, _, name = path.partition(".")
-        made_for: Callable[..., PageScreen] = getattr(import_module(f"{SCREENS}{module}"), name)
+        made_for: Callable[..., PageScreen] = getattr(import_module(f"tui_host.tui.screens.{module}"), name)
         if self.main is None or (getattr(made_for, "IS_OWN", False) and not self.main.submissions.is_own()):
             return
         screen, before = made_for(self.main, words) if words else made_for(self.main), self.screen

@@ -13,7 +13,6 @@ from textual.screen import Screen
 
 from tui_host.answers.pages import PAGES
 
-SCREENS = "tui_host.tui.screens."
 _GAP = 3  # cells between two keys of a row
 
 
