@@ -164,6 +164,7 @@ class MainScreen(Screen[None]):
         transcript.show(self.submissions.session.conversation)  # another session may be shown by now
         self.set_interval(DRAFT_SECONDS, self.submissions.keep_draft)
         self.look()
+        self.prompt.refresh()  # it takes the terminal's cursor back: the mounted filter has set it, as fields of Textual do
         if not self.shows_chat:
             self._focus()
 
