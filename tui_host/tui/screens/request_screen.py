@@ -116,17 +116,18 @@ class RequestScreen(PageScreen):
         except TuiHostError as error:
             self.note(line(f"The request cannot be built: {self._host.mask(str(error))}", 1000))
             return
-        draft = drafts[0]
+        draft, heading = drafts[0], self.HEADING
         self.source = source = ComingSource(self._host, self._session, drafts, self._wires)
         if without is None:
             self._full = taken(source, source.row, "")
         elif self._full is not None:
             name, size = line(".".join(filter(None, (without.server, without.tool))), 80), len(self._full.data)
+            heading += f" without {name}"
             less = f"{size - len(draft.data):,} of {size:,} bytes less"
             self.note(f"Without {name}: {less}. Nothing is switched off. w: the next one")
             source.chosen[source.row.number] = replace(self._full, name="the same request, whole")
         url = masked((draft.head.url if draft.head is not None else "") or "", draft.redacted)
-        self.say(f"{self.HEADING}   POST {line(url, 200)}   {len(draft.data):,} bytes")
+        self.say(f"{heading}   POST {line(url, 200)}   {len(draft.data):,} bytes")
         self._detail.show(source, source.row)
         self._detail.sync(now=True)
 
