@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+import time
 from pathlib import Path
 
 import pytest
 from textual import events
 from textual._compositor import Compositor
 from textual.app import App
+from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Region
 from textual.message_pump import MessagePump
@@ -99,6 +101,18 @@ def test_a_terminals_own_answer_is_no_key_wherever_it_is_cut(answer: str) -> Non
         parser = textual_private.Parser()
         told = [event for piece in ("a", *pieces, "b\x1b[6;5~\x1b") for event in parser.feed(piece)]
         assert [event.key for event in told if isinstance(event, events.Key)] == ["a", "b", "ctrl+pagedown"]
+
+
+@pytest.mark.parametrize("typed", ["Please", "]1 first", "[?] what", "_under", ""])
+def test_what_is_typed_after_escape_stays_and_a_whole_answer_does_not(typed: str) -> None:
+    parser = textual_private.Parser()
+    told = [*parser.feed("\x1b")]
+    time.sleep(ESCAPE_DELAY * 1.5)
+    told += parser.tick()
+    for piece in (*typed, "" if typed else ANSWERS[-2].removeprefix("\x1b")):
+        told += parser.feed(piece) if piece else ()
+    keys = [event for event in told if isinstance(event, events.Key)]
+    assert (keys[0].key, "".join(key.character or "" for key in keys[1:])) == ("escape", typed)
 
 
 def test_private_modules_and_names_of_textual_are_used_in_one_place() -> None:

@@ -59,7 +59,7 @@ class _Kept:
         self.own: dict[int, str] = {}  # the reasons that rows have by themselves
         self.later: dict[int, str] = {}  # those that later rows gave them
         self.definitions: dict[tuple[str, str], JSON] = {}
-        self.offered: dict[tuple[str, str], tuple[int, int, int]] = {}  # first row, all tokens, requests
+        self.offered: dict[tuple[str, str], dict[int, int]] = {}  # tokens of each tool by the row of a request
         self.called: set[tuple[str, str]] = set()
         self.sent: dict[str, _Sent] = {}  # by call
         self.instructions: dict[str, tuple[int, tuple[bytes, ...]]] = {}  # by server, in two spellings
@@ -207,8 +207,7 @@ class Looks:
         kept, body = self._kept, body_of(self._wires, row).data
         weight = weigh(self._wires, [row])[0]
         for tool in weight.tools:
-            first, tokens, count = kept.offered.get((tool.server, tool.tool), (row.number, 0, 0))
-            kept.offered[tool.server, tool.tool] = first, tokens + tool.tokens, count + 1
+            kept.offered.setdefault((tool.server, tool.tool), {})[row.number] = tool.tokens
         kept.called.update(weight.calls)
         self._note_unused()
         for mark in marks_of(self._wires, row):
@@ -240,9 +239,9 @@ class Looks:
         kept = self._kept
         unused = [offer for tool, offer in kept.offered.items() if tool not in kept.called]
         if kept.offered:
-            first = min(number for number, *_ in kept.offered.values())
-            most = max(count for *_, count in kept.offered.values())
-            tokens = sum(tokens for _, tokens, _ in unused)
+            first = min(map(min, kept.offered.values()))
+            most = max(map(len, kept.offered.values()))
+            tokens = sum(sum(rows.values()) for rows in unused)
             words = f"{len(unused)} of {len(kept.offered)} tools of the session were never called: ~{tokens:,} tokens"
             self._later(first, words if unused and most >= _OFTEN else "")
 

@@ -298,7 +298,8 @@ class TuiHost(App[int]):
         back = "" if self.focused is not None and self.focused.id == "prompt" else "escape: back"
         places = places_of(event.key)
         if places or (back and event.is_printable):
-            where = f"{event.character or event.key} works in: {', '.join(places)}" if places else ""
+            name = event.character if event.is_printable else event.key
+            where = f"{name} works in: {', '.join(places)}" if places else ""
             self.hint("   ".join(filter(None, (where, back))))
 
     def hint(self, words: str) -> None:

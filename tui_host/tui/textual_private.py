@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual._compositor import Compositor, CompositorUpdate
 from textual._xterm_parser import XTermParser
+from textual.constants import ESCAPE_DELAY
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.geometry import Region
@@ -37,7 +38,7 @@ _TYPED = re.compile(
     # A terminal's answers: attributes, kitty's keys, sizes; colours, names and graphics. Textual reads those that end in `$y`.
     r"|(?P<answer>\x1b\[[?>=](?!\d+;\d\$y)[\d;:$]*[@-~]|\x1b\[[4689];\d+;\d+t"
     r"|\x1b(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))"
-    r"|(?P<begun>\x1b\[(?:[?>=][\d;:$]*|[4689](?:;[\d;]*)?)\Z"
+    r"|(?P<begun>\x1b\[(?:[?>=][\d;:$]*|(?:[4689]|48)(?:;[\d;]*)?)\Z"
     r"|\x1b(?:\]|P|_|(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}\x1b?)\Z)"
     r"|(?P<opened>\x1b(?:\[(?:2|20|200)?)?\Z)"
 )
@@ -64,10 +65,18 @@ class Parser(XTermParser):
         return super().feed(tame) if tame or not data else ()
 
     def _tame(self, data: str) -> str:
-        if len(self._kept) > self._passed and not self._is_pasting and time.monotonic() - self._kept_at > _LATE:
-            self._kept, self._passed = "", 0
-        text, passed, tame = self._kept + data, self._passed, ""
-        self._kept, self._passed, self._kept_at = "", 0, time.monotonic()
+        waited, text, passed, tame = time.monotonic() - self._kept_at, self._kept + data, self._passed, ""
+        if not self._kept:
+            self._kept_at = time.monotonic()  # of the beginning, however many pieces follow
+        elif not self._is_pasting and waited > (ESCAPE_DELAY if passed else _LATE):
+            # Textual has read the beginning as a key: what follows is typed, unless it completes an answer at once.
+            whole = _TYPED.match(text) if passed else None
+            text, passed, self._kept_at = (
+                text[whole.end() :] if whole and whole["answer"] else data,
+                0,
+                time.monotonic(),
+            )
+        self._kept, self._passed = "", 0
         while text:
             if self._is_pasting:
                 inside, mark, rest = text.partition(PASTED)

@@ -133,7 +133,7 @@ class ServersScreen(Browse):
         elif server.is_instructing:
             instructed = "sent where the system prompt has {server_instructions}"
         sheet = sheet_of(status, self._lists, self._mask, instructed=instructed, wanted=self.typed)
-        if requests and not self.typed:
+        if requests:
             lines = tuple(request.line(self._mask, is_newest=request is requests[0]) for request in requests)
             made = SheetLine(key="requests", label="requests by you, newest first", children=lines, style="what")
             sheet = replace(sheet, lines=[replace(made, opened=True), *sheet.lines])
@@ -221,20 +221,18 @@ class ServersScreen(Browse):
             self._tell(f"the instructions of {self.choices.current} {sent}")
 
     def action_try(self) -> None:
-        """Fill in what the current line takes, with what was sent last, and request it; make a request again."""
+        """Fill in what the current line takes, with what was sent last or then, and request it."""
         status, path = self._statuses.get(self.choices.current), self._path()[:2]
         if status is None:
             return
         offered = {(place, name_of(item)): item for place, items in offers_of(status).items() for item in items}
-        again = next((request.form for request in self._direct if path == ("requests", f"{request.first}")), None)
-        if again is not None:
-            self._request(again)
-        elif len(path) == 2 and (item := offered.get(path)):
+        form = next((request.form for request in self._direct if path == ("requests", f"{request.first}")), None)
+        if form is None and len(path) == 2 and (item := offered.get(path)):
             form = form_of(status.name, item)
             given = next((request.form.given for request in self._direct if request.form.item == item), form.given)
-            screen = FillScreen(
-                self._host, replace(form, given=given), lambda values: self._request(replace(form, given=values))
-            )
+            form = replace(form, given=given)
+        if form is not None:
+            screen = FillScreen(self._host, form, lambda values, form=form: self._request(replace(form, given=values)))
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
         else:
             self._tell("t is for a tool, a resource or a prompt in the sheet; tab goes there")
