@@ -61,15 +61,7 @@ AWAY_SECONDS = 10.0
 
 
 class TuiHost(App[int]):
-    """The full-screen app of a host; `reading` stands in the chat while the first session is read from a file.
-
-    Attributes:
-        asks: What servers ask of the person.
-        crash: The error to report after the app has ended because of a bug; None if there was none.
-        first_frame: Set once the first frame is painted.
-        complete: Set once chat and inspector are mounted; the host starts then.
-        ending: Set once the app is told to end.
-    """
+    """The full-screen app of a host; `reading` stands in the chat while the first session is read from a file."""
 
     TITLE = "tui-host"
     ENABLE_COMMAND_PALETTE = True
@@ -83,7 +75,8 @@ class TuiHost(App[int]):
         super().__init__()
         self.host = host  # the host that owns sessions, servers and the recorder
         self._begin = begin or host.sessions.new  # makes the session that is shown first
-        self.crash: TuiHostError | None = None
+        self.crash: TuiHostError | None = None  # to report after the app has ended because of a bug
+        # Set once the first frame is painted, chat and inspector are mounted (the host starts then), a key came, the app is to end.
         self.first_frame, self.complete, self.pressed, self.ending = (asyncio.Event() for _ in range(4))
         self._reading = reading
         wide = locale.getlocale()[1] not in {"UTF-8", "utf-8", "UTF8", None}
@@ -293,13 +286,13 @@ class TuiHost(App[int]):
         """Say of a key that means nothing here where it means something."""
         if self.screen.query("QuestionPanel") or event.key in self.screen.active_bindings:
             return
-        from tui_host.tui.screens.help_screen import places_of
+        from tui_host.tui.screens.help_screen import places
 
         back = "" if self.focused is not None and self.focused.id == "prompt" else "escape: back"
-        places = places_of(event.key)
-        if places or (back and event.is_printable):
+        here = [title for title, keys in places().items() if any(event.key in key.names for key in keys)]
+        if here or (back and event.is_printable):
             name = event.character if event.is_printable else event.key
-            where = f"{name} works in: {', '.join(places)}" if places else ""
+            where = f"{name} works in: {', '.join(here)}" if here else ""
             self.hint("   ".join(filter(None, (where, back))))
 
     def hint(self, words: str) -> None:

@@ -92,12 +92,9 @@ _SIGNS = {"slash": "/", "plus": "+", "minus": "-", "at": "@"}
 
 @lru_cache(100)
 def keys_of(*kinds: type, but: frozenset[type] = frozenset()) -> Sequence[Key]:
-    """Return the keys that classes and their bases bind, each once, the first class's first.
+    """Return the keys that classes and their bases, `but` not some, bind: each once, the first class's first.
 
     A binding's description is the brief, its tooltip the help. A binding without tooltip belongs to the one before it.
-
-    Args:
-        but: Bases that are left out.
     """
     bases = dict.fromkeys(base for kind in kinds for base in kind.__mro__ if base.__module__.startswith("tui_host."))
     taken: set[str] = set()

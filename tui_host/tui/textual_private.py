@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 8
 """Number of writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
-WRITER = "textual-output"
-"""The name of the thread that writes to the terminal."""
+WRITER = "textual-output"  # the name of the thread that writes to the terminal
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 _TYPED = re.compile(
     r"(?P<paste>\x1b\[200~)"
@@ -42,10 +41,8 @@ _TYPED = re.compile(
     r"|\x1b(?:\]|P|_|(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}\x1b?)\Z)"
     r"|(?P<opened>\x1b(?:\[(?:2|20|200)?)?\Z)"
 )
-_NOTHING = "\x1b[G"
-"""What Textual reads and leaves out."""
-_LATE = 2.0
-"""Seconds after which the rest of an answer comes no more."""
+_NOTHING = "\x1b[G"  # what Textual reads and leaves out
+_LATE = 2.0  # seconds after which the rest of an answer comes no more
 
 
 class Parser(XTermParser):
@@ -80,7 +77,8 @@ class Parser(XTermParser):
         while text:
             if self._is_pasting:
                 inside, mark, rest = text.partition(PASTED)
-                self._kept = "" if mark else _beginning(inside, PASTED)
+                begun = (PASTED[:size] for size in range(len(PASTED) - 1, 0, -1))  # the end's mark may be cut
+                self._kept = "" if mark else next(filter(inside.endswith, begun), "")
                 tame += inside.removesuffix(self._kept).replace("\x1b", "␛") + mark
                 self._is_pasting, text = not mark, rest
                 continue
@@ -97,11 +95,6 @@ class Parser(XTermParser):
                 self._kept, self._passed = match[0], len(match["opened"] or "")
             self._is_pasting, text, passed = match["paste"] is not None, text[match.end() :], 0
         return tame
-
-
-def _beginning(text: str, mark: str) -> str:
-    """Return the beginning of `mark` at the end of a text."""
-    return next((mark[:size] for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size])), "")
 
 
 def keep_pastes_text() -> None:

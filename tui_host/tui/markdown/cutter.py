@@ -42,11 +42,9 @@ class Cutter:
         return pieces
 
     def step(self, source: str, *, final: bool) -> Sequence[SourcePiece] | None:
-        """Cut a little more; None where nothing more can be cut before the source grows.
+        """Cut a little more of the whole source; None where nothing more can be cut before it grows, unless it is final.
 
-        Args:
-            source: The whole source, with no other line ends than newlines; what was cut of it must not change.
-            final: It will not grow any more.
+        Its line ends are newlines alone, and what was cut of it must not change.
         """
         if self.position >= len(source):
             return None

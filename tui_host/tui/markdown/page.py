@@ -59,17 +59,13 @@ def plain(segments: Sequence[Segment]) -> str:
 
 
 class MarkdownPage:
-    """Draws texts as lines of `width` cells behind an edge.
-
-    Attributes:
-        rows: The texts so far, up to hard line breaks.
-    """
+    """Draws texts as lines of `width` cells behind an edge."""
 
     def __init__(self, width: int, inks: Inks, edge: Segment | None = None) -> None:
         self.width = width
         self.inks = inks
         self.lines: list[DrawnLine] = []
-        self.rows: list[str] = []
+        self.rows: list[str] = []  # the texts so far, up to hard line breaks
         self._rest: list[Segment] = [] if edge is None else [edge]  # before each line
         self._first: list[Segment] | None = None  # before the next line, where it differs
         self._place = 0  # of the next text's first character in the text of the block

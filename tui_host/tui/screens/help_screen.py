@@ -100,11 +100,6 @@ def places() -> dict[str, Sequence[Key]]:
     return {title: keys_of(kind, but=every - {kind}) for title, kind in classes.items()}
 
 
-def places_of(name: str) -> list[str]:
-    """Return where a key works, by textual's name of the key."""
-    return [title for title, keys in places().items() if any(name in key.names for key in keys)]
-
-
 def help_text(here: Sequence[type] = ()) -> str:
     """Return the help as Markdown, beginning with the keys of the classes where the user was, the innermost first."""
     tables: list[tuple[str, Iterable[tuple[str, str]]]] = [

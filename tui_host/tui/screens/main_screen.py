@@ -75,8 +75,7 @@ class MainScreen(Screen[None]):
     DEFAULT_CSS = """
     MainScreen {
         overflow: hidden;
-        & > #header { background: $panel; }
-        & > #keys { background: $panel; }
+        & > #header, & > #keys { background: $panel; }
         & #body { height: 1fr; }
         & #chat { width: 2fr; layers: below above; }
         & #talk { layer: below; height: 1fr; }

@@ -87,11 +87,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     ]
     DEFAULT_CSS = """
     LineView {
-        background: $surface;
-        color: $foreground;
-        overflow-x: hidden;
-        overflow-y: scroll;
-        scrollbar-size: 1 1;
+        background: $surface; color: $foreground; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1;
         & > .line-view--cursor { background: $primary 12%; }
         &:focus > .line-view--cursor { background: $primary 30%; }
         & > .piece--muted { color: $text-muted; }

@@ -88,15 +88,9 @@ class Prompt(KeysInOrder, TextArea):
     ]
     DEFAULT_CSS = """
     Prompt {
-        height: auto;
-        min-height: 3;
-        max-height: 10;
-        padding: 0 1;
-        border: round $foreground 25%;
-        background: $surface;
-        scrollbar-size: 1 1;
+        height: auto; min-height: 3; max-height: 10; padding: 0 1; background: $surface; scrollbar-size: 1 1;
+        border: round $foreground 25%; border-subtitle-color: $foreground 60%;
         &:focus { border: round $border; }
-        border-subtitle-color: $foreground 60%;
     }
     """
 

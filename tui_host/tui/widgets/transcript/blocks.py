@@ -103,18 +103,12 @@ class ItemPart:
 
 
 class Blocks:
-    """A Markdown text as blocks; a subclass may have several items, of other parts.
-
-    Attributes:
-        blocks: All blocks in order; an item that was not seen yet is one of them.
-        anchor: The key of a block and a line of it, which stays where it is whatever becomes of the others.
-        width: The cells of a line; 0 until it is known.
-    """
+    """A Markdown text as blocks; a subclass may have several items, of other parts."""
 
     def __init__(self, text: str = "") -> None:
-        self.blocks: list[Block] = []
-        self.anchor = (0, 0, 0), 0
-        self.width = 0
+        self.blocks: list[Block] = []  # in order; an item that was not seen yet is one of them
+        self.anchor = (0, 0, 0), 0  # the key of a block and a line of it, which stays whatever becomes of the others
+        self.width = 0  # of a line in cells; 0 until it is known
         self.inks = NO_INKS
         self._text = text
         self._starts = [0]  # the first lines of blocks, as far as they are counted since the last change
