@@ -250,6 +250,7 @@ async def test_the_calls_stay_where_they_are_and_the_mark_moves(app: Running) ->
 async def test_what_was_jumped_over_is_counted_and_the_end_counts_as_seen(app: Running) -> None:
     for key in ("y", "end"):
         async with asking(app, question(arguments=LONG)) as ask:
+            await ask.until_said("more lines")
             more = re.search(r"(\d+) more lines: pagedown, end", ask.text)
             await app.press_at_once(key, "y")
             assert ask.verdicts == [""]
