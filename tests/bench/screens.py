@@ -29,7 +29,7 @@ BARE = (sys.executable, str(HERE / "bare_app.py"))
 PLACEHOLDER = "sk anything"  # the cursor may stand on its first letter
 READY = "● orders"
 """What the header says of the last of the bundled servers once it is connected: the SDK is loaded then."""
-KEY, F3, ESCAPE, END, HOME, BACKSPACE = "§", "\x1bOR", "\x1b", "\x1b[F", "\x1b[H", "\x7f"
+KEY, F3, ESCAPE, BACKSPACE = "§", "\x1bOR", "\x1b", "\x7f"
 ANSWER = "The **{turn}th** answer says what was asked for, with `code` and a list:\n\n- first,\n- second, 中文.\n\nIt ends.\n"
 
 
@@ -113,7 +113,7 @@ ANNOUNCED = 10_000
 SCHEMA = {"type": "object", "properties": {f"argument_{place}": {"type": "string"} for place in "abcdef"}}
 DESCRIPTION = "Does what this tool does, and says so in a sentence of usual length."
 TOOLS = [tool(f"tool_{number:03}", description=DESCRIPTION, inputSchema=SCHEMA) for number in range(500)]
-_RECEIVED = re.compile(r"out, ([\d,]+) in")
+_RECEIVED = re.compile(r"── ([\d,]+) MCP")
 
 
 def many_tools(folder: Path, *, is_loud: bool) -> str:
@@ -174,11 +174,7 @@ def catalogs(table: Table) -> None:
         with servers_screen(Path(name), is_loud=True) as program:
             times = filtered(program, 8)
             told_keys(table, "the slowest key while they come", times, max(times), at_most(0.100))
-            program.type(ESCAPE)
-            program.settle(0.3)
-            program.type(END)
-            program.settle(0.3)
-            program.type(HOME)  # where the frames are counted
+            program.type(ESCAPE)  # to the list of the main view, whose title counts the messages
             table.figure("messages counted", received(program), "", at_least(ANNOUNCED))
 
 
