@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -63,30 +63,22 @@ def call_of(fold: Fold, events: Iterable[ModelEvent], link: Link) -> tuple[int |
     return next(same, calls[0]) if calls else (None, "")
 
 
-def asked_pieces(
-    data: bytes, ranges: Sequence[Range], events: Sequence[ModelEvent], number: int | None
+def _said_pieces(
+    part: str, data: bytes, ranges: Sequence[Range], events: Sequence[ModelEvent], number: int | None = None
 ) -> list[StepPiece]:
-    """Return what became a call, by its number in the response; without one the text that a tool protocol read."""
-    if number is None:
-        return text_pieces("text", data, ranges, events)
+    """Return what became a call, by its number in the response; without a number the text in some bytes of it."""
     pieces: list[StepPiece] = []
     for event in events:
         if isinstance(event, CallStarted) and event.index == number and event.name:
             pieces += _characters("name", data, (event.start, event.end), event.name)
         elif isinstance(event, CallArguments) and event.index == number and event.text:
             pieces += _characters("arguments", data, (event.start, event.end), event.text)
+        elif isinstance(event, TextDelta) and number is None:
+            for start, end in ranges:
+                if event.start < end and start < event.end:
+                    place = max(event.start, start), min(event.end, end)
+                    pieces += _characters(part, data, place, event.text)
     return pieces
-
-
-def text_pieces(part: str, data: bytes, ranges: Iterable[Range], events: Sequence[ModelEvent]) -> list[StepPiece]:
-    """Return the text in some bytes of a response."""
-    return [
-        piece
-        for start, end in ranges
-        for event in events
-        if isinstance(event, TextDelta) and event.start < end and start < event.end
-        for piece in _characters(part, data, (max(event.start, start), min(event.end, end)), event.text)
-    ]
 
 
 def _characters(part: str, data: bytes, place: Range, text: str) -> Sequence[StepPiece]:
@@ -196,25 +188,25 @@ def chain_of(wires: Wires, call: str) -> CallChain | None:
     return _Chain(wires, call, rows).made() if rows else None
 
 
+@dataclass(slots=True)
 class _Chain:
     """Reads the rows of a call in their order, so that each step is compared with what came before."""
 
-    def __init__(self, wires: Wires, call: str, rows: Sequence[Row]) -> None:
-        self._wires = wires
-        self._call = call
-        self._rows = rows
-        self._start: int | None = None  # when the turn began
-        self._link: Link | None = None  # where the model asked
-        self._written = ""  # the arguments as the model wrote them
-        self._arguments: JSON = None
-        self._edited: JSON = None  # the arguments that were decided on; None for those of the model
-        self._verdict = ""
-        self._sent: Row | None = None
-        self._answer: Row | None = None
-        self._result: Sequence[Content] = ()
-        self._placed_rows: dict[tuple[str, int], Row] = {}  # by their targets
-        self._logs = 0
-        self._refused = 0  # the status with which a request that told the result was refused
+    _wires: Wires
+    _call: str
+    _rows: Sequence[Row]
+    _start: int | None = None  # when the turn began
+    _link: Link | None = None  # where the model asked
+    _written: str = ""  # the arguments as the model wrote them
+    _arguments: JSON = None
+    _edited: JSON = None  # the arguments that were decided on; None for those of the model
+    _verdict: str = ""
+    _sent: Row | None = None
+    _answer: Row | None = None
+    _result: Sequence[Content] = ()
+    _placed_rows: dict[tuple[str, int], Row] = field(default_factory=dict[tuple[str, int], Row])  # by their targets
+    _logs: int = 0
+    _refused: int = 0  # the status with which a request that told the result was refused
 
     def made(self) -> CallChain:
         ladder, first, happened = self._wires.ladder, self._rows[0], list[CallStep]()
@@ -222,7 +214,18 @@ class _Chain:
         begun = (ladder.rows[number] for number in (*starts, ladder.sections.homes[first.number]))
         start = next((row for row in begun if row.clock == first.clock), first)
         self._start = first.mono_ns if start.mono_ns is None else start.mono_ns
-        for row in self._with_during():
+        frames, rows = [row for row in self._rows if row.kind == "frame"], self._rows
+        if frames:  # the server's own messages between the call and its answer are steps too
+            sent, until = frames[0], min(frames[-1].number, frames[0].number + _DURING)
+            during = (
+                row
+                for row in map(ladder.rows.__getitem__, range(sent.number + 1, until))
+                if row.kind in {"frame", "line"}
+                and not row.calls
+                and (row.capture, row.connection) == (sent.capture, sent.connection)
+            )
+            rows = sorted([*rows, *islice(during, _MOST_DURING)], key=lambda row: row.number)
+        for row in rows:
             step = self._step(row)
             happened += [self._placed(step, row)] if step is not None else []
             answer = ladder.partner_of(row) if step is not None and step.happened == "told" else None
@@ -263,22 +266,6 @@ class _Chain:
                 named = ", ".join(short(origin.value, 60) for origin in origins if origin.words == words)
                 yield f"{self._wires.hide(named)} {words}"
 
-    def _with_during(self) -> Sequence[Row]:
-        """Return the call's rows, and the server's own messages between the call and its answer."""
-        frames = [row for row in self._rows if row.kind == "frame"]
-        if not frames:
-            return self._rows
-        first, rows = frames[0], self._wires.ladder.rows
-        between = (rows[at] for at in range(first.number + 1, min(frames[-1].number, first.number + _DURING)))
-        during = (
-            row
-            for row in between
-            if row.kind in {"frame", "line"}
-            and not row.calls
-            and (row.capture, row.connection) == (first.capture, first.connection)
-        )
-        return sorted([*self._rows, *islice(during, _MOST_DURING)], key=lambda row: row.number)
-
     def _step(self, row: Row) -> CallStep | None:
         match row.kind:
             case "response":
@@ -292,7 +279,14 @@ class _Chain:
             case "frame" if row.answer and not row.outward and self._sent and row.rpc_id == self._sent.rpc_id:
                 return self._answered(row)
             case "frame" | "line" | "fault":
-                return self._during(row)
+                data = first_data(self._wires, row)
+                what = "stderr" if row.kind == "line" else row.method.removeprefix("notifications/") or row.kind
+                if row.method == "notifications/message":
+                    what = "log"
+                    self._logs += 1
+                words = f"{'answer to ' * row.answer}{what}" + (f": {row.words}" if row.words else "")
+                words += f" ({row.events:,} times)" if row.events > 1 else ""
+                return CallStep(happened="during", value=words, pieces=self._pieces(data, [(0, len(data))]))
             case _:
                 return None
 
@@ -317,11 +311,8 @@ class _Chain:
         more = len(data) - _SHOWN
         return f"{text}\n… {more:,} more bytes" if more > 0 else text
 
-    def _links(self, row: Row, relation: str) -> list[Link]:
-        return [link for link in marks_of(self._wires, row) if link.call == self._call and link.relation == relation]
-
     def _asked(self, row: Row) -> CallStep | None:
-        links = self._links(row, "asked")
+        links = [link for link in marks_of(self._wires, row) if (link.call, link.relation) == (self._call, "asked")]
         if not links:  # an answer of the model for the server
             words = row.words or "the model's answer"
             return CallStep(happened="during", value=words) if self._sent is not None else None
@@ -335,9 +326,9 @@ class _Chain:
             events: list[ModelEvent] = []
             fold = folded(self._wires, row, body, dialect, events)
             number, self._written = call_of(fold, events, link)
-            read = asked_pieces(body.data, ranges, events, number)
+            read = _said_pieces("text", body.data, ranges, events, number)
             marks = [mark for mark in marks_of(self._wires, row) if mark.relation == "cut"]
-            cut = text_pieces("cut", body.data, _ranges(marks, body.data), events)
+            cut = _said_pieces("cut", body.data, _ranges(marks, body.data), events)
             behind = "".join(piece.text for piece in cut)
             begins = behind.find(marks[0].words[:12]) if marks else 0  # the call may end in an event
             if left_out := len(behind[max(0, begins) :].strip()):
@@ -410,18 +401,8 @@ class _Chain:
         pieces = self._pieces(data, [span or (0, len(data))])
         return CallStep(happened="answered", value=words, state=took, pieces=pieces)
 
-    def _during(self, row: Row) -> CallStep:
-        data = first_data(self._wires, row)
-        what = "stderr" if row.kind == "line" else row.method.removeprefix("notifications/") or row.kind
-        if row.method == "notifications/message":
-            what = "log"
-            self._logs += 1
-        words = f"{'answer to ' * row.answer}{what}" + (f": {row.words}" if row.words else "")
-        words += f" ({row.events:,} times)" if row.events > 1 else ""
-        return CallStep(happened="during", value=words, pieces=self._pieces(data, [(0, len(data))]))
-
     def _told(self, row: Row) -> CallStep | None:
-        links = self._links(row, "told")
+        links = [link for link in marks_of(self._wires, row) if (link.call, link.relation) == (self._call, "told")]
         if not links:
             return CallStep(happened="during", value="the server asks the model") if self._sent is not None else None
         body = body_of(self._wires, row)

@@ -192,7 +192,8 @@ def changes_of(wires: Wires, row: Row, earlier: Row | TakenRequest) -> Changes |
     if isinstance(now, str) or isinstance(before, str):
         return now if isinstance(now, str) else str(before)
     redacted = *before[0].redacted, *now[0].redacted
-    return _Comparing(before[1], now[1], redacted, wires.names(row)).result()
+    comparison = Comparison(before[1], now[1])
+    return _Comparing(before[1], now[1], redacted, wires.names(row), comparison).result()
 
 
 def answered_before(wires: Wires, row: Row) -> Row | None:
@@ -241,12 +242,13 @@ def path_of(key: str) -> str:
     return line("".join([first, *(f"[{name}]" if name.isdecimal() else f".{name}" for name in rest)]), 120)
 
 
+@dataclass(frozen=True, slots=True)
 class _Comparing:
-    def __init__(
-        self, before: Outline, now: Outline, redacted: Sequence[Redaction], names: Mapping[str, tuple[str, str]]
-    ) -> None:
-        self._before, self._now, self._redacted, self._names = before, now, redacted, names
-        self._comparison = Comparison(before, now)
+    _before: Outline
+    _now: Outline
+    _redacted: Sequence[Redaction]
+    _names: Mapping[str, tuple[str, str]]
+    _comparison: Comparison
 
     def result(self) -> Changes:
         """Return all changes, moved parts once, with the place where the common beginning ends."""
@@ -260,7 +262,11 @@ class _Comparing:
                 changes.append(self._change("new", part))
             else:
                 changes.append(self._change("changed", part, self._comparison.earlier[part.key]))
-        changes += self._moved_tools()
+        old, new = ({part.key: part for part in _items(outline, "tools")} for outline in (before, now))
+        keys, new_keys = [key for key in old if key in new], [key for key in new if key in old]
+        for tag, *_, first, last in SequenceMatcher(None, keys, new_keys, autojunk=False).get_opcodes():
+            if tag in {"insert", "replace"}:
+                changes += [self._change("moved", new[key], old[key]) for key in new_keys[first:last]]
         still_gone = (part for part in self._comparison.removed if gone.get(before.bytes_of(part)) is part)
         changes += [self._change("gone", part) for part in still_gone]
         changes.sort(key=lambda change: change.start)
@@ -298,13 +304,6 @@ class _Comparing:
                 yield from inner
             elif mark == "+" or (mark == "~" and not is_list):
                 yield part
-
-    def _moved_tools(self) -> Iterator[Change]:
-        old, new = ({part.key: part for part in _items(outline, "tools")} for outline in (self._before, self._now))
-        keys, new_keys = [key for key in old if key in new], [key for key in new if key in old]
-        for tag, *_, first, last in SequenceMatcher(None, keys, new_keys, autojunk=False).get_opcodes():
-            if tag in {"insert", "replace"}:
-                yield from (self._change("moved", new[key], old[key]) for key in new_keys[first:last])
 
     def _change(self, kind: ChangeKind, part: Part, before: Part | None = None) -> Change:
         outline = self._before if kind == "gone" else self._now

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from weakref import WeakKeyDictionary
 
@@ -137,20 +137,18 @@ def not_told(contents: Iterable[Content], words: str, body: bytes) -> Sequence[C
         if content.kind in {"image", "audio"} or (content.kind == "resource" and not isinstance(value, str)):
             is_told = isinstance(value, str) and bool(value) and value[:64].encode() in body
         else:
-            is_told = all(text in words or plain(text) in told or _begins(text, words) for text in leaves(value))
+            texts = ((text, text[:_BEGINNING] if len(text) > _LONG else text) for text in leaves(value))
+            is_told = all(beginning in words or plain(text) in told for text, beginning in texts)
         left += [] if is_told else [content]
     return left
 
 
 def told_in_part(contents: Iterable[Content], words: str) -> str:
     """Return how much of long texts is in the words of a result: `50,041 of 118,000 characters`; empty if all of them is."""
-    cut = [text for content in contents for text in leaves(content.value) if text not in words and _begins(text, words)]
+    texts = (text for content in contents for text in leaves(content.value) if len(text) > _LONG)
+    cut = [text for text in texts if text not in words and text[:_BEGINNING] in words]
     size = sum(map(len, cut))
     return f"{min(len(words), size):,} of {size:,} characters" if cut else ""
-
-
-def _begins(text: str, words: str) -> bool:
-    return len(text) > _LONG and text[:_BEGINNING] in words
 
 
 def words_in(pieces: Iterable[bytes]) -> str:
@@ -173,15 +171,15 @@ _VALUE = re.compile(r"[^\W_](?:[\w.:/@+-]*[^\W_])?")
 _NUMBER = re.compile(r"\d{2,}|\d+\.\d+")
 
 
+@dataclass(eq=False, slots=True)
 class _Index:
     """The rows of one ladder that hold a value, in the order of the list."""
 
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.revision = -1
-        self.results: dict[str, dict[int, None]] = {}
-        self.uses: dict[str, dict[int, None]] = {}  # in arguments and answers
-        self.typed: dict[int, str] = {}  # what the person wrote, by the row of its request
+    lock: Lock = field(default_factory=Lock)
+    revision: int = -1
+    results: dict[str, dict[int, None]] = field(default_factory=dict[str, dict[int, None]])
+    uses: dict[str, dict[int, None]] = field(default_factory=dict[str, dict[int, None]])  # in arguments and answers
+    typed: dict[int, str] = field(default_factory=dict[int, str])  # what the person wrote, by the row of its request
 
 
 _INDEXES: WeakKeyDictionary[Ladder, _Index] = WeakKeyDictionary()
@@ -233,7 +231,7 @@ class Values:
         """Return in words which values of arguments stand in a result above a row, and not in what the person wrote."""
         lines: list[tuple[str, str]] = []
         for value, shown in values_of(arguments).items():
-            if (result_row := self._untyped_before(value, row.number)) is not None:
+            if (result_row := self._result_before(value, row.number, even_typed=False)) is not None:
                 lines.append((shown, f"came from {self._source(result_row)}"))
         return self._lines(lines)
 
@@ -242,9 +240,10 @@ class Values:
         given = values_of(arguments)
         lines: list[tuple[str, str]] = []
         for value, shown in values_of(list(result)).items():
-            uses = [number for number in self._index.uses.get(value, ()) if number > row.number]
-            if uses and value not in given and not self._is_typed(value, uses[0]):
-                use = self._wires.ladder.rows[uses[0]]
+            first = next((number for number in self._index.uses.get(value, ()) if number > row.number), None)
+            typed = list(self._index.typed.items())
+            if first is not None and value not in given and not any(value in text for at, text in typed if at < first):
+                use = self._wires.ladder.rows[first]
                 where = f"{use.peer}.{use.tool} (turn {use.turn})"
                 where = f"the answer {self._wires.called(use)}" if use.lane == "llm" else where
                 lines.append((shown, f"comes again in {where}"))
@@ -281,25 +280,25 @@ class Values:
                 notes |= self.notes_on(element, f"{path}[{number}]")
         elif arguments is not None and not isinstance(arguments, bool):
             value = plain(next(leaves(arguments), ""))
-            if (result_row := self._untyped_before(value, last)) is not None:
+            if (result_row := self._result_before(value, last, even_typed=False)) is not None:
                 row = self._wires.ladder.rows[result_row]
                 notes[path] = f"text from {line(self._source(result_row), 80)}, step {row.step}"
         return notes
 
     def _take(self, row: Row) -> None:
+        kept, value = self._index.uses, list[JSON]()
         if row.kind == "frame" and row.method in _CALLS and row.size <= _BYTES and row.answer != row.outward:
             message = mapping(parsed(first_data(self._wires, row)))
-            kept = self._index.results if row.answer else self._index.uses
-            result = [content.value for content in contents_of(message.get("result"))]
-            self._put(kept, result if row.answer else mapping(message.get("params")), row)
+            if row.answer:
+                kept, value = self._index.results, [content.value for content in contents_of(message.get("result"))]
+            else:
+                value = [mapping(message.get("params"))]
         elif row.lane == "llm" and row.kind == "response" and row.status < 400 and row.size <= 4 * _BYTES:
             dialect = self._wires.dialect(row)
             if dialect is not None and row.state != "open":
-                self._put(self._index.uses, folded(self._wires, row, body_of(self._wires, row), dialect).text, row)
+                value = [folded(self._wires, row, body_of(self._wires, row), dialect).text]
         elif row.lane == "llm" and row.kind == "request" and row.step <= 1 and row.size <= MOST and not row.missing:
             self._index.typed[row.number] = plain(self._typed_in(row))
-
-    def _put(self, kept: dict[str, dict[int, None]], value: JSON, row: Row) -> None:
         for text in values_of(value):
             kept.setdefault(text, {})[row.number] = None
 
@@ -321,14 +320,11 @@ class Values:
             pieces += [data[at : part.end]] if part.kind == "message" and part.origin == USER else []
         return words_in(pieces)
 
-    def _untyped_before(self, value: str, before: int) -> int | None:
-        return None if self._is_typed(value, before) else self._result_before(value, before)
-
-    def _is_typed(self, value: str, before: int) -> bool:
-        return any(value in typed for number, typed in list(self._index.typed.items()) if number < before)
-
-    def _result_before(self, value: str, before: int) -> int | None:
+    def _result_before(self, value: str, before: int, *, even_typed: bool = True) -> int | None:
         """Return the last result above a row that holds a value, which its own call did not hold."""
+        typed = () if even_typed else list(self._index.typed.items())
+        if any(value in text for number, text in typed if number < before):
+            return None
         for number in reversed([number for number in list(self._index.results.get(value, ())) if number < before]):
             call = self._wires.ladder.partner(number)
             if call is None or call not in self._index.uses.get(value, ()):
