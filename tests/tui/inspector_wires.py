@@ -10,7 +10,6 @@ from textual.app import App, ComposeResult
 from typing_extensions import override
 
 from tests.kit.peer import rpc
-from tui_host.answers.masks import Mask
 from tui_host.answers.wires import RecordedWires
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason
@@ -91,9 +90,6 @@ class Wires(SessionSource):
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
         tools = ("multiply", "add") if row.lane == "llm" else ()
         return {f"math__{tool}": ("math", tool) for tool in tools}
-
-    def hide_with(self, mask: Mask) -> None:
-        self._mask = mask
 
     def append(self, draft: Record, at: float) -> Record:
         seq, passed_ns = len(self.records) + 1, round(at * 1e9)

@@ -99,7 +99,7 @@ def test_tokens_leave_their_room_to_other_words_and_what_was_said_to_how_it_went
         assert text.endswith("… ✗ cut")
         assert cell_len(text) <= width
     wires = asked_at_once()
-    wires.hide_with(Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])))
+    wires.hide = Mask(lambda: Redactor([("KEY", "hunter2-hunter2")]))
     row = replace(ROW, kind="line", words="token ⟨secret:KEY⟩", redacted=True)
     assert drawn(row, wires=wires).endswith("stderr  token ••• KEY (15) •••")
     assert drawn(replace(row, redacted=False), wires=wires).endswith("stderr  token ⟨secret:KEY⟩")

@@ -126,7 +126,7 @@ def a_turn_with_a_call(wires: Wires) -> Mapping[str, Row | Section]:
 
 @scene
 def a_secret_that_is_spelled_over_two_events(wires: Wires) -> Mapping[str, Row | Section]:
-    wires.hide_with(Mask(lambda: Redactor([("KEY", "hunter2-hunter2")])))
+    wires.hide = Mask(lambda: Redactor([("KEY", "hunter2-hunter2")]))
     row = answering(wires, *events_of({"content": "x" * 195 + "hunter2"}, {"content": "-hunter2"}))
     return {"Parts with its mask": wires.end(row, 1.3)}
 

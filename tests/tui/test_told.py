@@ -76,8 +76,8 @@ def test_a_value_and_a_mark_of_a_known_secret_are_masked_and_an_unknown_mark_sta
     assert mask.marks(f"a {KEY} b {MARK}") == f"a {KEY} b {HIDDEN}"
     assert mask.found(f"{KEY} {MARK} {KEY}") == [HIDDEN]
     assert Mask()(f"{KEY} {MARK}") == f"{KEY} {MARK}"
-    named = Mask(lambda: Redactor([("my key", KEY)]), "***")  # no mark can hold this name
-    assert named(f"{KEY} ⟨secret:my_key⟩") == "*** my_key (15) *** my_key (15)"
+    named = Mask(lambda: Redactor([("my key", KEY)]))  # no mark can hold this name
+    assert named(f"{KEY} ⟨secret:my_key⟩") == "••• my_key (15) ••• my_key (15)"
     assert masked("⟨secret:my_key⟩", [Redaction(where="data", name="my key", length=15)]) == "••• my_key (15)"
 
 

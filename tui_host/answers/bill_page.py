@@ -140,24 +140,23 @@ def _summed(parts: Iterable[_Share]) -> Sequence[_Share]:
 
 def _messages(wires: Wires, row: Row, outline: Outline) -> Iterator[_Share]:
     """Yield what messages consist of: roles, thinking, images, calls and the results of each tool by themselves."""
-    told, names = told_until(wires, row), wires.names(row)
+    names, instead = wires.names(row), f"{HOST} in place of results"
+    told = {at: instead if who == HOST else f"result of {who}" for at, who in told_until(wires, row).items()}
     spans = sorted((mark.span.start, mark.span.end or 0) for mark in marks_of(wires, row) if mark.words == FRAMES)
-
-    def label_of(who: str) -> str:
-        return f"{HOST} in place of results" if who == HOST else f"result of {who}"
 
     def shares(part: Part, role: str) -> Iterator[_Share]:
         label = _KINDS.get(part.kind, _LABELS.get(role, role))
         if part.kind == "result":
-            who = next((who for at, who in told.items() if part.start <= at < part.end), "")
-            label = label_of(who if who == HOST else ".".join(filter(None, names.get(part.name, ("", part.name)))))
+            label = next((words for at, words in told.items() if part.start <= at < part.end), "")
+            if label != instead:
+                label = f"result of {'.'.join(filter(None, names.get(part.name, ('', part.name))))}"
         inner = [child for child in part.children if part.kind == "message" or child.kind == "image"]
         size = part.size - sum(child.size for child in inner)
         tokens = part.tokens - sum(child.tokens for child in inner)
         frames = [span for span in spans if part.start <= span[0] < part.end] if not inner else []
         for (_, start), (end, _) in pairwise([*frames, (part.end, 0)]):  # results in a text
             estimate = estimate_tokens(outline.body[start:end])
-            yield _Share(label_of(told.get(start, "the tools")), end - start, estimate)
+            yield _Share(told.get(start, "result of the tools"), end - start, estimate)
             size, tokens = size - (end - start), tokens - estimate
         # What holds the pieces together counts for the role, or where there is no text for the first piece.
         is_plain = any(child.kind in {"text", "message"} for child in inner) or not inner
@@ -197,9 +196,11 @@ def _put_in_line(part: _Share, tools: Sequence[_Share], by_server: Sequence[Shee
 
 def usage_words(weight: RequestWeight) -> str:
     """Say what the provider counted, and what the estimate is: `provider 12,004 · estimate 11,404 (-5 %) · cached 8,064`."""
-    usage = weight.usage
+    usage, off_by = weight.usage, ""
+    if usage.input_total:  # how far the estimate is from the provider's count
+        off_by = f" ({round(100 * (weight.estimate - usage.input_total) / usage.input_total):+d} %)"
     words = [
-        f"estimate {weight.estimate:,}{f' ({weight.off_by})' if weight.off_by else ''}",
+        f"estimate {weight.estimate:,}{off_by}",
         f"cached {usage.input_cached:,}" if usage.input_cached is not None else "",
         f"written to the cache {usage.cache_written:,}" if usage.cache_written else "",
         f"out {usage.output_total:,}" if usage.output_total is not None else "",

@@ -7,6 +7,7 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -48,21 +49,25 @@ class _Sent(NamedTuple):
     requests: set[int]  # the rows of the requests that have them
 
 
+@dataclass(eq=False, slots=True)
 class _Kept:
     """What was found in the rows of one ladder, for the list, its heading and the page alike."""
 
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.revision = -1
-        self.pending: list[int] = []  # the first row last
-        self.numbers: list[int] = []  # the rows with reasons, in order
-        self.own: dict[int, str] = {}  # the reasons that rows have by themselves
-        self.later: dict[int, str] = {}  # those that later rows gave them
-        self.definitions: dict[tuple[str, str], JSON] = {}
-        self.offered: dict[tuple[str, str], dict[int, int]] = {}  # tokens of each tool by the row of a request
-        self.called: set[tuple[str, str]] = set()
-        self.sent: dict[str, _Sent] = {}  # by call
-        self.instructions: dict[str, tuple[int, tuple[bytes, ...]]] = {}  # by server, in two spellings
+    lock: Lock = field(default_factory=Lock)
+    revision: int = -1
+    pending: list[int] = field(default_factory=list[int])  # the first row last
+    numbers: list[int] = field(default_factory=list[int])  # the rows with reasons, in order
+    own: dict[int, str] = field(default_factory=dict[int, str])  # the reasons that rows have by themselves
+    later: dict[int, str] = field(default_factory=dict[int, str])  # those that later rows gave them
+    definitions: dict[tuple[str, str], JSON] = field(default_factory=dict[tuple[str, str], JSON])
+    # The tokens of each tool by the row of a request.
+    offered: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict[tuple[str, str], dict[int, int]])
+    called: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    sent: dict[str, _Sent] = field(default_factory=dict[str, _Sent])  # by call
+    # By server, in two spellings, with the row that introduced it.
+    instructions: dict[str, tuple[int, tuple[bytes, ...]]] = field(
+        default_factory=dict[str, tuple[int, tuple[bytes, ...]]]
+    )
 
 
 _KEPT: WeakKeyDictionary[Ladder, _Kept] = WeakKeyDictionary()
@@ -74,11 +79,7 @@ class Looks:
     def __init__(self, wires: Wires) -> None:
         self._wires = wires
         self._kept = _KEPT.setdefault(wires.ladder, _Kept())
-
-    @property
-    def numbers(self) -> list[int]:
-        """The rows to look at, in the order of the list."""
-        return self._kept.numbers
+        self.numbers = self._kept.numbers  # the rows to look at, in the order of the list
 
     @property
     def is_behind(self) -> bool:
@@ -124,9 +125,21 @@ class Looks:
 
     def _reason(self, row: Row) -> str:
         if row.lane == "llm" and row.kind == "response":
-            return self._made_up(row) or self._unread(row)
+            made_up = [mark for mark in marks_of(self._wires, row) if mark.relation == "cut"] if row.calls else []
+            if not made_up:
+                return self._unread(row)
+            size = sum(mark.span.size for mark in made_up)
+            words = line(" ".join(mark.words for mark in made_up), 60)
+            return f"the model made up what follows its call, which was left out ({size:,} bytes): {words}"
         if row.lane == "llm" and row.kind == "request" and row.method != "GET":
-            return self._sent_again(row)
+            before, reasons = self._wires.before(row), [setup_change(self._wires, row)]
+            if row.turn and before is not None and (before.turn, before.step) == (row.turn, row.step):
+                response, name = self._wires.ladder.partner_of(before), self._wires.called(before)
+                if response is None or response.status >= 400 or response.state in {"cut", "failed"}:
+                    reasons.append(f"the request was sent again after {name} had failed")
+            elif row.size <= MOST and (breaks := breaks_of(self._wires, [row])):
+                reasons.append(line(f"the cached beginning breaks: {breaks[0].cause}", 240))
+            return "; ".join(filter(None, reasons))
         if row.answer and row.method == "tools/list":
             return self._definition(row)
         if row.kind == "decision":
@@ -135,23 +148,6 @@ class Looks:
                 return f"the call was not run: {line(row.words, 120)}"
             return line(f"the call was {row.words}", 120) if row.words.startswith("edited") else ""
         return ""
-
-    def _sent_again(self, row: Row) -> str:
-        before = self._wires.before(row)
-        reasons: list[str] = [setup_change(self._wires, row)]
-        if row.turn and before is not None and (before.turn, before.step) == (row.turn, row.step):
-            response = self._wires.ladder.partner_of(before)
-            if response is None or response.status >= 400 or response.state in {"cut", "failed"}:
-                reasons.append(f"the request was sent again after {self._wires.ladder.numbers.name(before)} had failed")
-        elif row.size <= MOST and (breaks := breaks_of(self._wires, [row])):
-            reasons.append(line(f"the cached beginning breaks: {breaks[0].cause}", 240))
-        return "; ".join(filter(None, reasons))
-
-    def _made_up(self, row: Row) -> str:
-        marks = [mark for mark in marks_of(self._wires, row) if mark.relation == "cut"] if row.calls else []
-        size = sum(mark.span.size for mark in marks)
-        words = line(" ".join(mark.words for mark in marks), 60)
-        return f"the model made up what follows its call, which was left out ({size:,} bytes): {words}" if marks else ""
 
     def _unread(self, row: Row) -> str:
         """Return in which form a response holds a call that nobody read; empty where text may be the agreed form."""
@@ -284,7 +280,7 @@ def setup_change(wires: Wires, request: Row) -> str:
 
 
 def _setup(wires: Wires, request: Row) -> Mapping[str, str]:
-    facts, weight = wires.recorded.request(request), weigh(wires, [request])[0]
+    facts, weight = wires.recorded.requests.get((request.capture, request.exchange)), weigh(wires, [request])[0]
     in_text = any(tool.in_text for tool in weight.tools)
     taught = sum(size for words, size in weight.put_in.items() if words == _TEACHES)
     protocol = f"in the prompt, {taught:,} bytes" if in_text or taught else "native" * bool(weight.tools)

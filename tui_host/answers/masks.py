@@ -6,7 +6,8 @@ Copies and exports contain the mark itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.settings.sensitivity import VENDOR_KEY, pieces
@@ -20,37 +21,32 @@ _START = "⟨secret:"
 _MARK = re.compile(r"⟨secret:([\w.\-]+)⟩")
 
 
-def masked(text: str, redacted: Sequence[Redaction], hide: str = HIDDEN) -> str:
+def masked(text: str, redacted: Sequence[Redaction]) -> str:
     """Replace the marks of removed secrets by masks; marks written by people stay."""
+    lengths: Mapping[str, int] = {}
     if redacted and _START in text:
         from tui_host.capture.redact.redaction import name_in_mark
 
-        text = _without_marks(text, {name_in_mark(secret.name): secret.length for secret in redacted}, hide)
-    return _masked_pieces(_with_vendor_keys(text), hide)
+        lengths = {name_in_mark(secret.name): secret.length for secret in redacted}
+    return _hidden(text, lengths)
 
 
-def _with_vendor_keys(text: str) -> list[tuple[str, str]]:
-    return [(piece, VENDOR_KEY if is_key else "") for piece, is_key in pieces(text)]
+def _hidden(text: str, lengths: Mapping[str, int]) -> str:
+    """Mask vendors' keys, and the marks of the secrets whose lengths are known."""
 
-
-def _masked_pieces(pieces: Iterable[tuple[str, str]], hide: str) -> str:
-    return "".join(f"{hide} {name} ({len(piece)})" if name else piece for piece, name in pieces)
-
-
-def _without_marks(text: str, lengths: Mapping[str, int], hide: str) -> str:
     def show(match: re.Match[str]) -> str:
         name = match[1]
-        return f"{hide} {name} ({lengths[name]})" if name in lengths else match[0]
+        return f"{HIDDEN} {name} ({lengths[name]})" if name in lengths else match[0]
 
-    return _MARK.sub(show, text)
+    text = _MARK.sub(show, text) if lengths else text
+    return "".join(f"{HIDDEN} {VENDOR_KEY} ({len(piece)})" if is_key else piece for piece, is_key in pieces(text))
 
 
+@dataclass(frozen=True, slots=True)
 class Mask:
     """Hides the secrets that a redactor knows; without one nothing but vendors' keys."""
 
-    def __init__(self, redactor: Callable[[], Redactor] | None = None, hide: str = HIDDEN) -> None:
-        self._redactor = redactor
-        self._hide = hide
+    redactor: Callable[[], Redactor] | None = None
 
     def __call__(self, text: str) -> str:
         """Mask values and marks in a text."""
@@ -58,12 +54,16 @@ class Mask:
 
     def pieces(self, text: str) -> Sequence[tuple[str, str]]:
         """Cut a text at secret values: pieces with the secret's name, or an empty name."""
-        known = [(text, "")] if self._redactor is None else self._redactor().pieces(text)
-        return [part for piece, name in known for part in ([(piece, name)] if name else _with_vendor_keys(piece))]
+        known = [(text, "")] if self.redactor is None else self.redactor().pieces(text)
+        cut: list[tuple[str, str]] = []
+        for piece, name in known:
+            keys = () if name else pieces(piece)
+            cut += [(piece, name)] if name else [(part, VENDOR_KEY if is_key else "") for part, is_key in keys]
+        return cut
 
     def values(self, text: str) -> str:
         """Hide only values: a mark that the user typed is sent and shown unchanged."""
-        return _masked_pieces(self.pieces(text), self._hide)
+        return "".join(f"{HIDDEN} {name} ({len(piece)})" if name else piece for piece, name in self.pieces(text))
 
     def found(self, text: str) -> list[str]:
         """Return the mask of each secret in a text, in order, without repeats."""
@@ -71,6 +71,5 @@ class Mask:
 
     def marks(self, text: str) -> str:
         """Mask the marks and the vendors' keys in a saved text; marks of unknown secrets stay."""
-        if self._redactor is not None and _START in text:
-            text = _without_marks(text, self._redactor().lengths, self._hide)
-        return _masked_pieces(_with_vendor_keys(text), self._hide)
+        lengths: Mapping[str, int] = self.redactor().lengths if self.redactor is not None and _START in text else {}
+        return _hidden(text, lengths)

@@ -69,8 +69,11 @@ def call_named(wires: Wires, name: str) -> Row:
     rows, answer = ladder.rows, None
     if (number := None if key.isdecimal() else _number(key, "llm")) is not None:
         answer = ladder.partner(request_named(wires, f"{number}").number)
-    places = (
-        row.number for row in rows if row.kind == "response" and any(_is_at(key, row, call) for call in row.calls)
+    places = (  # of another host's calls, which have keys of their own: turn, step and place in an answer
+        row.number
+        for row in rows
+        for place in (call.rpartition(".")[2] for call in row.calls if row.kind == "response")
+        if place.isdecimal() and key == f"{row.turn}.{row.step}.{int(place) + 1}"
     )
     tools = (
         at for at in reversed(range(len(rows))) if rows.calls[at] and rows.text("tool", at) == key.rpartition(".")[2]
@@ -122,12 +125,6 @@ def subject_named(
             return call_named(wires, names[0] if names else next(reversed(wires.ladder.calls), "1.1.1"))
         case _:
             return Section(is_session=True)
-
-
-def _is_at(place: str, row: Row, call: str) -> bool:
-    """Whether another host's call, which has a key of its own, stands at a turn, step and place of an answer: `1.1.2`."""
-    number = call.rpartition(".")[2]
-    return number.isdecimal() and place == f"{row.turn}.{row.step}.{int(number) + 1}"
 
 
 def _rows_called(wires: Wires, name: str) -> Iterator[Row]:

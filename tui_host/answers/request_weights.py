@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import body_of, unescaped
 from tui_host.answers.outlines import MOST, folded, marks_of
-from tui_host.answers.wires import Section, Wires, cost_of, facts_of
+from tui_host.answers.wires import Section, Wires, facts_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
@@ -21,6 +21,7 @@ from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import estimate_tokens
 
+_MILLION = 1_000_000  # tokens that a price is for
 LISTS = "lists the tools"  # the purpose of the text that is such a list, in the words of the links that tell it
 _LINE = rb"(?:^|\\n|<tools>)\s*"
 _ENTRY = re.compile(
@@ -68,21 +69,18 @@ class RequestWeight:
     def tools_size(self) -> int:
         return sum(tool.size for tool in self.tools)
 
-    @property
-    def off_by(self) -> str:
-        """How far the estimate is from the provider's count: `-5 %`; empty without one."""
-        reported = self.usage.input_total
-        return f"{round(100 * (self.estimate - reported) / reported):+d} %" if reported else ""
+
+_Lists: TypeAlias = dict[tuple[str, str, bytes], tuple[ToolWeight, ...]]
 
 
+@dataclass(eq=False, slots=True)
 class _Weighed:
     """What was read once, of the rows of one ladder: equal lists of tools, which most requests repeat, are taken apart once."""
 
-    def __init__(self) -> None:
-        self.requests: dict[tuple[str, int], RequestWeight] = {}
-        self.lists: dict[tuple[str, str, bytes], tuple[ToolWeight, ...]] = {}
-        self.calls = Counter[tuple[str, str]]()
-        self.counted = -1  # the revision of the rows in which the session's calls were counted
+    requests: dict[tuple[str, int], RequestWeight] = field(default_factory=dict[tuple[str, int], RequestWeight])
+    lists: _Lists = field(default_factory=_Lists)
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    counted: int = -1  # the revision of the rows in which the session's calls were counted
 
 
 _WEIGHED: WeakKeyDictionary[Ladder, _Weighed] = WeakKeyDictionary()
@@ -138,7 +136,7 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
     dialect, name, key = wires.dialect(row), wires.called(row), (row.capture, row.seq)
     if row.missing or row.size > MOST:
         return RequestWeight(request=name, row=key, size=row.size)
-    facts = wires.recorded.request(row) or facts_of(body_of(wires, row).data)
+    facts = wires.recorded.requests.get((row.capture, row.exchange)) or facts_of(body_of(wires, row).data)
     marks = marks_of(wires, row)
     tools = _tools(wires, row, facts.tools, marks, weighed)
     response = wires.ladder.partner_of(row)
@@ -150,7 +148,11 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
     for mark in marks:
         if mark.relation == "injected":
             put_in[mark.words] += mark.span.size
-    input_cost, cost = cost_of(usage, wires.price(row, facts.model))
+    price, input_cost, cost = wires.price(row, facts.model), None, None
+    if price is not None and usage.input_total is not None:
+        cached, written = usage.input_cached or 0, usage.cache_written or 0
+        input_cost = price.of_input(max(usage.input_total - cached - written, 0), cached, written) / _MILLION
+        cost = input_cost + (usage.output_total or 0) * price.output / _MILLION
     return RequestWeight(
         request=name,
         row=key,
@@ -168,7 +170,7 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
 
 def _usage(wires: Wires, response: Row, dialect: Dialect) -> Usage:
     """Return the tokens that a response reports: from the events that have them, else from all of it."""
-    if known := wires.recorded.usage(response):
+    if known := wires.recorded.usage.get((response.capture, response.exchange)):
         fold, decoder = Fold(provider="", model="", call_id=str), dialect.decoder("")
         for event in (*decoder.feed(known), *decoder.finish()):
             fold.add(event)

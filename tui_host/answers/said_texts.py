@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from tui_host.answers.bodies import body_of, unescaped
@@ -63,20 +63,19 @@ class RowText:
     pieces: tuple[SaidPiece, ...]
 
 
+@dataclass(slots=True)
 class RowTexts:
     """Takes the rows of a session apart, in order."""
 
-    def __init__(self, wires: Wires) -> None:
-        self._wires = wires
-        self._numbers = wires.ladder.numbers
-        self._seen: dict[bytes, tuple[str, int]] = {}
-        self._lists: dict[str, tuple[str, list[bytes], int]] = {}
-        self._count = 0
+    _wires: Wires
+    _seen: dict[bytes, tuple[str, int]] = field(default_factory=dict[bytes, tuple[str, int]])
+    _lists: dict[str, tuple[str, list[bytes], int]] = field(default_factory=dict[str, tuple[str, list[bytes], int]])
+    _count: int = 0
 
     def all(self) -> Iterator[RowText]:
         """Yield all rows."""
         for row in self._wires.ladder.rows:
-            name = self._numbers.name(row)
+            name = self._wires.called(row)
             if row.lane == "llm" and row.kind == "request" and not row.missing:
                 yield self._request(row, name)
             elif row.lane == "llm" and row.kind == "response" and not row.missing:
@@ -117,12 +116,8 @@ class RowTexts:
                 label = f"message {number}, {child.label}" if part.kind == "messages" else label
                 label += f", from {hosts[child.key]}" if child.key in hosts else ""
                 whole = keyless(decode(outline.bytes_of(child)))
-                first = self._first(whole)
-                if first is not None:
-                    passages = [Passage(same_as=first[0], at=first[1])]
-                elif child.kind == "tool":
-                    passages = [Passage(text=whole)]
-                else:
+                passages = [self._passage("", whole)]
+                if not passages[0].same_as and child.kind != "tool":
                     passages = list(self._said(outline, child, marks))
                 yield self._made(f"{label} of {name}", label, child.size, passages, whole)
         if options:
@@ -154,7 +149,7 @@ class RowTexts:
             for by, begin, stop in _cut(marks, start, end, is_result=leaf.kind == "result"):
                 text = outline.body[begin:stop]
                 whole = unescaped(text) if is_text else decode(text)
-                yield from self._passages(" · ".join(filter(None, (head, by))), keyless(whole))
+                yield self._passage(" · ".join(filter(None, (head, by))), keyless(whole))
 
     def _response(self, row: Row, name: str) -> RowText:
         body = body_of(self._wires, row)
@@ -179,9 +174,8 @@ class RowTexts:
         return RowText(row=row, name=name, words=f"{row.status} · {words}", pieces=tuple(pieces))
 
     def _piece(self, name: str, label: str, text: str) -> SaidPiece:
-        return self._made(
-            f"{label} of {name}", label, len(text.encode("utf-8", "replace")), self._passages("", text), text
-        )
+        size, passages = len(text.encode("utf-8", "replace")), [self._passage("", text)]
+        return self._made(f"{label} of {name}", label, size, passages, text)
 
     def _made(self, words: str, label: str, size: int, passages: Iterable[Passage], whole: str) -> SaidPiece:
         texts = tuple(passages)  # before the piece is known: it is no repeat of itself
@@ -192,12 +186,9 @@ class RowTexts:
                 self._seen.setdefault(_digest(passage.text), (words, self._count))
         return SaidPiece(number=self._count, label=label, size=size, passages=texts)
 
-    def _passages(self, by: str, text: str) -> Iterator[Passage]:
-        first = self._first(text)
-        yield Passage(by=by, text=text) if first is None else Passage(by=by, same_as=first[0], at=first[1])
-
-    def _first(self, text: str) -> tuple[str, int] | None:
-        return self._seen.get(_digest(text)) if len(text) >= _REFERRED_FROM else None
+    def _passage(self, by: str, text: str) -> Passage:
+        first = self._seen.get(_digest(text)) if len(text) >= _REFERRED_FROM else None
+        return Passage(by=by, text=text) if first is None else Passage(by=by, same_as=first[0], at=first[1])
 
 
 def _digest(text: str | bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tui_host.answers.bodies import body_of
@@ -46,12 +47,14 @@ def servers_page(wires: Wires, section: Section) -> Sheet:  # noqa: ARG001 - as 
     return Sheet(what="servers of the session, as they were then", lines=lines, empty=EMPTY)
 
 
+@dataclass(slots=True)
 class _Server:
-    def __init__(self) -> None:
-        self.introduced = self.protocol = self.era = ""
-        self.tools: dict[str, int] = {}  # tokens by tool
-        self.calls = 0
-        self.connections: dict[tuple[str, str], list[Row]] = {}
+    introduced: str = ""
+    protocol: str = ""
+    era: str = ""
+    tools: dict[str, int] = field(default_factory=dict[str, int])  # tokens by tool
+    calls: int = 0
+    connections: dict[tuple[str, str], list[Row]] = field(default_factory=dict[tuple[str, str], list[Row]])
 
 
 def _servers(wires: Wires) -> dict[str, _Server]:

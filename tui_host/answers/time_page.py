@@ -52,10 +52,6 @@ class TurnTime:
     spent: Mapping[Spender, int]  # of each spender, while nobody before it in the order was waited for
     intervals: tuple[Interval, ...]  # what was waited for, in order of their beginnings; these may overlap
 
-    @property
-    def milliseconds(self) -> float:
-        return self.nanoseconds / 1e6
-
 
 def time_of(wires: Wires, section: Section) -> TurnTime | None:
     """Compute where the time of a turn, or of all turns, went; None without times."""
@@ -110,7 +106,7 @@ def time_page(wires: Wires, section: Section) -> Sheet:
         steps = tuple(_step(number, name, list(intervals)) for number, (name, intervals) in enumerate(stations))
         lines.append(SheetLine(key="path", label="critical path", style="what", opened=True, children=steps))
     notes = [_SINCE] if time.spent.get("you") else []
-    return Sheet(what=f"time of {section.words}: {short_time(time.milliseconds)}", notes=notes, lines=lines)
+    return Sheet(what=f"time of {section.words}: {short_time(time.nanoseconds / 1e6)}", notes=notes, lines=lines)
 
 
 def _step(number: int, name: str, intervals: Sequence[Interval]) -> SheetLine:

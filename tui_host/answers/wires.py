@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record, Redaction
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.llm.dialects.dialect import Dialect
-    from tui_host.llm.messages import Usage
     from tui_host.settings.schema import Price, Provider
 
 
@@ -85,20 +84,37 @@ def facts_of(body: bytes) -> RequestFacts:
     )
 
 
+@dataclass(eq=False, slots=True)
 class RecordedTools:
     """Collects the tools of each capture from its frames, the facts of requests, and the events that report tokens."""
 
-    def __init__(self) -> None:
-        self._tools: dict[str, dict[Known, None]] = {}
-        self._requests: dict[tuple[str, str | None], RequestFacts] = {}
-        self._offered: dict[bytes, bytes] = {}
-        self._usage: dict[tuple[str, str | None], bytes | None] = {}
-        self._names: dict[tuple[str, NameRule], tuple[int, Mapping[str, Known]]] = {}
+    # The facts of requests, but of those whose body was encoded or is very large, by capture and exchange.
+    requests: dict[tuple[str, str | None], RequestFacts] = field(
+        default_factory=dict[tuple[str, str | None], RequestFacts]
+    )
+    # The events of responses that report tokens; None where the chunks do not consist of whole events.
+    usage: dict[tuple[str, str | None], bytes | None] = field(
+        default_factory=dict[tuple[str, str | None], bytes | None]
+    )
+    _tools: dict[str, dict[Known, None]] = field(default_factory=dict[str, dict[Known, None]])
+    _offered: dict[bytes, bytes] = field(default_factory=dict[bytes, bytes])
+    _names: dict[tuple[str, NameRule], tuple[int, Mapping[str, Known]]] = field(
+        default_factory=dict[tuple[str, NameRule], tuple[int, Mapping[str, Known]]]
+    )
 
     def feed(self, record: Record) -> None:
         """Take in the next record."""
-        if record.wire == "llm":
-            self._feed_exchange((record.capture, record.exchange), record)
+        key = record.capture, record.exchange
+        if record.kind == "request" and record.encoding is None and len(record.data) <= MOST and record.wire == "llm":
+            facts = facts_of(record.data)
+            # Most requests repeat the list of the one before.
+            self.requests[key] = replace(facts, tools=self._offered.setdefault(facts.tools, facts.tools))
+        elif record.kind == "chunk" and record.wire == "llm":
+            before = self.usage.get(key, b"")
+            if record.encoding is not None or not record.data.endswith(b"\n"):
+                self.usage[key] = None
+            elif before is not None and any(word in record.data for word in _USAGE):
+                self.usage[key] = before + record.data
         if record.kind != "frame" or record.direction != "in" or len(record.data) > MOST:
             return
         tools = self._tools.setdefault(record.capture, {})
@@ -109,26 +125,6 @@ class RecordedTools:
         if b'"serverInfo"' in record.data:
             tools[record.peer, READ] = None
 
-    def _feed_exchange(self, key: tuple[str, str | None], record: Record) -> None:
-        if record.kind == "request" and record.encoding is None and len(record.data) <= MOST:
-            facts = facts_of(record.data)
-            # Most requests repeat the list of the one before.
-            self._requests[key] = replace(facts, tools=self._offered.setdefault(facts.tools, facts.tools))
-        elif record.kind == "chunk":
-            before = self._usage.get(key, b"")
-            if record.encoding is not None or not record.data.endswith(b"\n"):
-                self._usage[key] = None
-            elif before is not None and any(word in record.data for word in _USAGE):
-                self._usage[key] = before + record.data
-
-    def request(self, row: Row) -> RequestFacts | None:
-        """Return the facts of a request; None if its body was encoded, or is very large."""
-        return self._requests.get((row.capture, row.exchange))
-
-    def usage(self, row: Row) -> bytes:
-        """Return the events of a response that report tokens; empty if its chunks do not consist of whole events."""
-        return self._usage.get((row.capture, row.exchange)) or b""
-
     def names(self, capture: str, rule: NameRule) -> Mapping[str, Known]:
         """Return server and tool for each name under a vendor's rule and in text; of all captures if this one has no frames."""
         tools = self._tools.get(capture) or {tool: None for listed in self._tools.values() for tool in listed}
@@ -137,18 +133,6 @@ class RecordedTools:
             names = {**NameTable.make(tools, TEXT_NAMES).known, **NameTable.make(tools, rule).known}
             self._names[capture, rule] = len(tools), names
         return names
-
-
-_MILLION = 1_000_000
-
-
-def cost_of(usage: Usage, price: Price | None) -> tuple[float | None, float | None]:
-    """Return what the input of an exchange cost, and all of it; None without a price or a count."""
-    if price is None or usage.input_total is None:
-        return None, None
-    cached, written = usage.input_cached or 0, usage.cache_written or 0
-    given = price.of_input(max(usage.input_total - cached - written, 0), cached, written)
-    return given / _MILLION, (given + (usage.output_total or 0) * price.output) / _MILLION
 
 
 LOOK_BACK = 200  # number of requests above a request among which the request before is looked for
@@ -191,7 +175,8 @@ class RecordedWires:
         self.ladder, self.recorded, self.user = Ladder(), RecordedTools(), user
         # What a person chose to compare requests with, by the numbers of their rows.
         self.chosen: dict[int, Row | TakenRequest] = {}
-        self._providers, self._mask = providers or {}, mask or Mask()
+        self._providers = providers or {}
+        self.hide = mask or Mask()  # what a page shows goes through it
         self._records: dict[tuple[str, int], Record] = {}
         self._exchanges: dict[tuple[str, str], list[Record]] = {}
         for record in records:
@@ -217,9 +202,6 @@ class RecordedWires:
         numbers = range(row.seq, row.last_seq + 1)
         records = (self._records.get((row.capture, number)) for number in numbers)
         yield [record for record in records if record is not None and is_of(record, row)]
-
-    def hide(self, text: str) -> str:
-        return self._mask(text)
 
     def dialect(self, row: Row) -> Dialect | None:
         """Return the dialect of a row's exchange: by its URL, else by its provider; None if unknown."""

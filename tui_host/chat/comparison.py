@@ -105,7 +105,7 @@ def figures_of(wires: Wires) -> Figures:
     if rows:
         waits = time.intervals if time is not None else ()
         model_seconds = sum(wait.milliseconds for wait in waits if wait.spender in _SPENT_ON_MODEL) / 1000
-        seconds = time.milliseconds / 1000 if time is not None else None
+        seconds = time.nanoseconds / 1e9 if time is not None else None
     return Figures(
         bill=total_counted(weights)[0],
         requests=len(rows),

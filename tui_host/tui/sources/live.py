@@ -160,4 +160,4 @@ class SessionSource(RecordedWires):
 
     def marks(self, text: str) -> str:
         """Replace the marks of removed secrets by masks."""
-        return self._mask.marks(text)
+        return self.hide.marks(text)
