@@ -37,6 +37,10 @@ class Said:
     text: str = ""
     part: int = 0
 
+    def continues(self, before: Said) -> bool:
+        """Whether the piece belongs behind the piece before."""
+        return bool(self.kind) and (self.kind, self.part) == (before.kind, before.part)
+
 
 class EventReader:
     """Reads the events of one answer in their order, as the dialect's own reader does."""

@@ -57,8 +57,10 @@ class Mask:
         known = [(text, "")] if self.redactor is None else self.redactor().pieces(text)
         cut: list[tuple[str, str]] = []
         for piece, name in known:
-            keys = () if name else pieces(piece)
-            cut += [(piece, name)] if name else [(part, VENDOR_KEY if is_key else "") for part, is_key in keys]
+            if name:
+                cut.append((piece, name))
+            else:
+                cut += [(part, VENDOR_KEY * is_key) for part, is_key in pieces(piece)]
         return cut
 
     def values(self, text: str) -> str:

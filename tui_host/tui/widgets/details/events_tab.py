@@ -39,11 +39,7 @@ def events_sheet(source: SessionSource, row: Row) -> Sheet:
     runs: list[list[_Event]] = []
     for event in _events(records, None if dialect is None else EventReader(dialect)):
         last = runs[-1][-1].said if runs else None
-        said = event.said
-        is_more = (
-            said is not None and last is not None and said.kind and (said.kind, said.part) == (last.kind, last.part)
-        )
-        if not is_more or len(runs[-1]) == _LONGEST_RUN:
+        if last is None or event.said is None or not event.said.continues(last) or len(runs[-1]) == _LONGEST_RUN:
             runs.append([])
         runs[-1].append(event)
     heads = [record.head for record in records if record.kind == "response" and record.head is not None]
