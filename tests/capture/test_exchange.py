@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from tests.capture.codings import coded
+from tests.capture.wires import coded
 from tui_host.capture.content_codings import CodingError, Decoder, encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason, read_ending
 

@@ -9,8 +9,7 @@ from hashlib import sha256
 
 import pytest
 
-from tests.capture.codings import coded
-from tests.capture.wires import Kept
+from tests.capture.wires import Kept, coded
 from tui_host.capture.content_codings import Decoder
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE, Head, Record

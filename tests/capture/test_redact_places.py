@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.capture.codings import coded
-from tests.capture.wires import Kept
+from tests.capture.wires import Kept, coded
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import NOWHERE, Head
 from tui_host.capture.redact.places import Learn, is_login, without_keys, without_tokens

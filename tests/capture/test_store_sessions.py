@@ -9,7 +9,7 @@ import pytest
 
 from tests.capture.drafts import SESSION, FixedClock, everything_in, frame
 from tests.capture.stores import FIRST, SECOND, THIRD, keep_session, kept, other_process, record, save, settle
-from tests.capture.test_store_forms import fill
+from tests.capture.test_store import fill
 from tui_host.capture.link import offered_link
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder

@@ -1,13 +1,17 @@
-"""A recorder that keeps everything in a list."""
+"""A recorder that keeps everything in a list, and bodies in a content coding, as servers send them."""
 
 from __future__ import annotations
 
+import importlib
+import zlib
 from dataclasses import replace
+from typing import Literal
 
 from typing_extensions import override
 
 from tests.kit.peer import rpc
-from tui_host.capture.http.exchange_end import Ending, read_ending
+from tui_host.capture.content_codings import codings_of, compress, decode_records
+from tui_host.capture.http.exchange_end import Ending, Exchange, read_ending
 from tui_host.capture.record import Kind, Record
 from tui_host.capture.recording import Recording, Slot
 from tui_host.capture.redact.redaction import Redactor
@@ -54,3 +58,27 @@ class Kept(Recording):
             replace(draft, capture="c", seq=seq, time_ns=seq * 1_000_000, mono_ns=seq * 1_000_000)
             for seq, draft in enumerate(self.drafts, 1)
         ]
+
+
+# Bodies in a content coding, as servers send them.
+
+
+def coded(data: bytes, encoding: str) -> bytes:
+    """Bytes in the codings that a `Content-Encoding` names."""
+    for coding in codings_of(encoding):
+        match coding:
+            case "gzip":
+                data = zlib.compress(data, wbits=31)
+            case "deflate":
+                data = zlib.compress(data)
+            case "br":
+                data = importlib.import_module("brotli").compress(data, quality=5)
+            case _:
+                assert coding == "zstd"
+                data = compress(data)
+    return data
+
+
+def undone(exchange: Exchange, side: Literal["request", "response"]) -> bytes:
+    records = exchange.chunks if side == "response" else [record for record in (exchange.request,) if record]
+    return decode_records(record for record in records)[0]

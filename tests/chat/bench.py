@@ -14,7 +14,7 @@ from typing import TypeVar
 import anyio
 from typing_extensions import override
 
-from tests.capture.codings import undone
+from tests.capture.wires import undone
 from tests.kit import bodies
 from tests.kit.bodies import Call
 from tests.kit.peer import PATIENCE, head

@@ -1,17 +1,23 @@
-"""Taps in the texts of other hosts' configurations: put in, taken out, and nothing else touched."""
+"""Taps in the configurations of other hosts: put in, taken out, and nothing else touched, in their texts and on the disk."""
 
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.tap.host_files import CLAUDE_CODE, SAMPLES
-from tui_host.errors import JSON
+from tests.tap.host_files import CLAUDE_CODE, CURSOR, SAMPLES, SECRETS, VSCODE
+from tui_host.cli.arguments import read_arguments
+from tui_host.cli.commands.tap_install import own_command
+from tui_host.cli.commands.tap_install import run as tap_install
+from tui_host.errors import JSON, SettingsError
+from tui_host.settings.credential_places import hide
 from tui_host.settings.hosts.host_entries import servers_in
 from tui_host.settings.hosts.jsonc import PlacedValue, parse
-from tui_host.settings.hosts.known_hosts import KnownHost, known_host
+from tui_host.settings.hosts.known_hosts import KnownHost, files_of, known_host
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 from tui_host.tap.tap_insertion import differences, install, uninstall
 
@@ -132,3 +138,193 @@ def test_taps_that_were_written_by_hand_are_taken_out_too() -> None:
 def test_a_file_without_servers_has_nothing_to_tap(text: str) -> None:
     outcome = install(text, servers_in(text, known_host("cursor"), ""), (), PROGRAM)
     assert (outcome.text, outcome.skipped) == (text, ())
+
+
+# On the disk: which file, what is shown, what is written, and what is left behind.
+
+
+def never() -> bool:
+    raise AssertionError("nothing was to be asked")
+
+
+class Desk:
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = {"HOME": str(home)}
+
+    def place(self, name: str) -> Path:
+        return files_of(known_host(name), self.environment)[0]
+
+    def put(self, name: str, text: str) -> Path:
+        path = self.place(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        path.chmod(0o640)
+        return path
+
+    def run(self, action: str, *words: str, agreed: Callable[[], bool] = never) -> int:
+        return tap_install(read_arguments(["tap", action, *words])[1], self.environment, agreed)
+
+    def files(self) -> dict[str, bytes]:
+        return {str(path.relative_to(self.home)): path.read_bytes() for path in self.home.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    home, project = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    project.mkdir()
+    monkeypatch.chdir(project)
+    return Desk(home)
+
+
+@pytest.mark.parametrize(("name", "sample"), SAMPLES, ids=[name for name, _ in SAMPLES])
+def test_what_is_installed_is_shown_asked_kept_and_undone_to_the_byte(
+    desk: Desk, capsys: pytest.CaptureFixture[str], name: str, sample: str
+) -> None:
+    path = desk.put(name, sample)
+    before = desk.files()
+    assert desk.run("install", name, agreed=lambda: True) == 0
+    told = capsys.readouterr()
+    copies = [each for each in path.parent.iterdir() if each.name == f"{path.name}.before-tap"]
+    assert [copy.read_bytes() for copy in copies] == [sample.encode()]
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (*copies, path)] == [0o600, 0o640]
+    assert path.read_bytes() != sample.encode()
+    assert f"--- {path}\n+++ {path}\n@@ " in told.out
+    assert '"tap", "stdio", ' in told.out
+    assert str(copies[0]) in told.err
+    line = "tui-host tap http sse --upstream https://mcp.example/sse --port 8322"  # to be typed for one behind a URL
+    assert (line in told.err) == (name == "cline")
+    assert not [secret for secret in SECRETS if secret in told.out + told.err]
+    assert desk.run("install", name) == 0, "there is nothing to ask about any more"
+    assert desk.run("uninstall", name, agreed=lambda: True) == 0
+    assert desk.files() == before
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_nothing_is_written_without_a_yes_which_has_to_be_typed_where_nobody_can_be_asked(desk: Desk) -> None:
+    desk.put("cursor", CURSOR)
+    before = desk.files()
+    cases = ((("--dry-run",), never, 0), ((), lambda: False, 3), (("linear",), never, 1))
+    for words, agreed, code in cases:
+        assert desk.run("install", "cursor", *words, agreed=agreed) == code
+    with pytest.raises(SettingsError, match="add --yes"):
+        tap_install(read_arguments(["tap", "install", "cursor"])[1], desk.environment)
+    assert desk.files() == before
+    assert desk.run("install", "cursor", "--yes") == 0
+    assert desk.files() != before
+
+
+def test_a_machine_is_told_what_was_written_and_what_was_not(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    path = desk.put("cursor", CURSOR)
+
+    def told(*words: str) -> dict[str, JSON]:
+        desk.run(*words, "--json", agreed=lambda: True)
+        found = capsys.readouterr()
+        assert ("--- " in found.err) == (words[-1] == "cursor")  # nobody agrees to what was not shown
+        assert not [secret for secret in SECRETS if secret in found.out]
+        value: dict[str, list[dict[str, JSON]]] = json.loads(found.out)
+        return value["files"][0]
+
+    dry, done, undone = told("install", "cursor", "--dry-run"), told("install", "cursor"), told("uninstall", "cursor")
+    assert (dry["path"], dry["written"], dry["copy"]) == (str(path), False, None)
+    assert dry["left"] == [{"server": "mcpServers.linear", "why": "behind a URL"}]
+    assert done["changes"] == dry["changes"] != []
+    assert str(done["copy"]).startswith(str(path))
+    assert (undone["written"], undone["copy"], path.read_text()) == (True, None, CURSOR)
+
+
+def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_was(
+    desk: Desk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = desk.put("vscode", VSCODE)
+    desk.run("install", "vscode", "fetch", "--yes")
+    path.write_text(path.read_text().replace("/* the first one */", "/* number one */"))
+    desk.run("install", "vscode", "perplexity", "just", "--yes")
+    changed = path.read_text()
+    desk.run("uninstall", "vscode", "--yes")
+    assert path.read_text() == VSCODE.replace("/* the first one */", "/* number one */")
+    (backup,) = [each for each in path.parent.iterdir() if each != path]
+    assert backup.read_text() == changed
+    told = capsys.readouterr().err
+    assert f"{path} is written; its former content is kept as {backup}, with all its keys" in told
+
+
+def test_a_file_that_changes_while_the_person_looks_is_not_written(desk: Desk) -> None:
+    path = desk.put("cursor", CURSOR)
+    with pytest.raises(SettingsError, match="changed while you looked"):
+        desk.run("install", "cursor", agreed=lambda: path.write_text(CURSOR + "\n") > 0)
+    assert list(desk.files().values()) == [CURSOR.encode() + b"\n"]
+
+
+def test_a_link_stays_a_link_and_the_copy_lies_beside_the_file(desk: Desk) -> None:
+    link, real = desk.place("cursor"), desk.home / "dotfiles" / "cursor.json"
+    for folder in (link.parent, real.parent):
+        folder.mkdir()
+    real.write_text(CURSOR)
+    real.chmod(0o640)
+    link.symlink_to(real)
+    desk.run("install", "cursor", "--yes")
+    assert link.is_symlink()
+    assert "tap" in real.read_text()
+    assert (real.stat().st_mode & 0o777, len(list(real.parent.iterdir()))) == (0o640, 2)
+    desk.run("uninstall", "cursor", "--yes")
+    assert link.is_symlink()
+    assert (real.read_text(), list(link.parent.iterdir())) == (CURSOR, [link])
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b'{"mcpServers": {', r"mcp.json: line 1, column 17: not JSON: Expecting property name"),
+        (b'{"a": "\xff"}', "not UTF-8: byte 0xff"),
+    ],
+)
+def test_a_broken_file_is_told_and_no_other_is_written(desk: Desk, data: bytes, what: str) -> None:
+    good = desk.put("vscode", VSCODE)
+    broken = good.parent / "profiles" / "5a1" / "mcp.json"
+    broken.parent.mkdir(parents=True)
+    broken.write_bytes(data)
+    with pytest.raises(SettingsError, match=what):
+        desk.run("install", "vscode", "--yes")
+    assert (good.read_text(), broken.read_bytes()) == (VSCODE, data)
+
+
+def test_what_is_not_there_is_told_with_what_is(desk: Desk) -> None:
+    where = f"{desk.home}/.claude.json: no configuration of Claude Code found \\(give its file with --file FILE\\)"
+    with pytest.raises(SettingsError, match=where):
+        desk.run("install", "Claude Code")
+    desk.put("cursor", CURSOR)
+    with pytest.raises(SettingsError, match=r"Cursor has no server x \(choose from linear, postgres\)"):
+        desk.run("install", "cursor", "postgres", "x", "--yes")
+    with pytest.raises(SettingsError, match=r"did you mean cursor\?"):
+        known_host("curser")
+    with pytest.raises(SettingsError, match=r"choose from claude-desktop, .* by hand"):
+        known_host("zed")
+
+
+def test_what_looks_like_a_secret_is_not_shown() -> None:
+    for words, shown in (
+        ("x --api-key abc --port 80", "x --api-key ••• --port 80"),
+        ("x --token ${TOKEN} --key=$KEY", "x --token ${TOKEN} --key=$KEY"),
+        ("x --passphrase abc --pat abc -e DB_PASS=abc", "x --passphrase ••• --pat ••• -e DB_PASS=•••"),
+        ("x sk-proj-0123456789abcdef ghp_0123456789abcdef", "x ••• •••"),
+        ("x 0123456789abcdef0123456789abcdef", "x •••"),
+    ):
+        assert " ".join(hide(words.split(" "))) == shown
+    assert [*hide(["Authorization: Bearer a.b.c", "X-Team: a"])] == ["Authorization: •••", "X-Team: a"]
+
+
+def test_a_host_gets_a_command_that_needs_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    linked, scripts = tmp_path / "bin", tmp_path / "venv"
+    for folder in (linked, scripts):
+        folder.mkdir()
+    interpreter = scripts / "python3"
+    assert own_command(Path("__main__.py"), interpreter) == (str(interpreter), "-P", "-m", "tui_host")
+    script = scripts / "tui-host"
+    script.touch(0o755)
+    (linked / "tui-host").symlink_to(script)
+    assert own_command(Path("__main__.py"), interpreter) == (str(script),)
+    assert own_command(linked / "tui-host", interpreter) == (str(linked / "tui-host"),)
+    monkeypatch.chdir(tmp_path)
+    assert own_command(Path("bin/tui-host"), interpreter) == (str(linked / "tui-host"),)

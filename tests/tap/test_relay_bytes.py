@@ -1,17 +1,26 @@
-"""A relay passes on what it gets, at once and to the byte, and records the same."""
+"""A relay passes on what it gets, at once and to the byte, and records the same; it ends as either side does."""
 
 from __future__ import annotations
 
+import json
+import socket
+import struct
 from itertools import count
 
 import anyio
 import pytest
-from anyio.abc import SocketStream
+from anyio.abc import SocketAttribute, SocketStream
 
 from tests.cases import first_values
 from tests.interop.rawhttp import exchanges_in
 from tests.kit.peer import Link, peer
-from tests.tap.relaying import answer, relaying, request, rest_of, says, until_has
+from tests.tap.relaying import PLACE, answer, relaying, request, rest_of, says, until, until_has
+from tui_host.capture.http.exchange_end import read_ending
+from tui_host.capture.redact.redaction import Redactor
+from tui_host.tap.exchanges import Connections, TappedExchanges
+from tui_host.tap.relay import ASKED, CHUNK, GAP, REQUEST, RESPONSE, SENT
+from tui_host.tap.ring import Item
+from tui_host.tap.session import TapRecorder
 
 BODY = b'{"model":"m","text":"\xe4\xb8\xad\xe6\x96\x87 \\u2028 \xff not utf-8","messages":[]}'
 ANSWER = b'data: {"choices":[{"delta":{"content":"\xe4\xb8\xad"}}]}\r\n\r\ndata: [DONE]\n\n\x00\xff'
@@ -185,3 +194,174 @@ async def test_what_one_side_does_not_take_is_not_read_from_the_other() -> None:
         got = len(await client.receive())
         while got < SIZE:
             got += len(await client.receive(1 << 20))
+
+
+# However one side ends, the other ends the same way; what the relay itself has to say is plainly its own.
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+WAYS = {"closed": anyio.EndOfStream, "reset": anyio.BrokenResourceError}  # what the other side gets
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_client_that_goes_takes_the_upstreams_connection_with_it_in_the_same_way(way: str) -> None:
+    async def script(stream: Link) -> None:
+        await stream.head()
+        await stream.send(CHUNKED)
+        with pytest.raises(WAYS["reset"] if way == "reset" else (*WAYS.values(),)):
+            await stream.receive()
+
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
+        async with await relay.client() as client:
+            await client.send(request(relay.host))
+            await until_has(client, b"hello")
+            if way == "reset":
+                raw = client.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        await until(lambda: up.ended == 1 and len(relay.records()) == 4)
+    assert relay.body() == b"hello"
+    assert relay.ending().reason == "closed by host"
+
+
+@pytest.mark.parametrize(
+    "wrong", [b"\r\nzz\r\nx", b"\r\nXX\r\n", b"\r\n0\r\nA: 1\r\nno trailer\r\n", b"3\r\nabc\r\n0\r\n\r\n"]
+)
+@pytest.mark.parametrize("size", [1, 1000])
+async def test_what_an_upstream_frames_wrongly_passes_as_it_is_for_the_client_to_judge(wrong: bytes, size: int) -> None:
+    said = CHUNKED[:-2] + wrong + b"and more"
+    script = says(*(said[at : at + size] for at in range(0, len(said), size)))
+    async with peer(connection=script) as up, relaying(up.origin) as relay:
+        assert await relay.ask(request(relay.host)) == said
+    assert relay.body() == b"hello"
+    assert relay.ending().reason == "cut by peer"
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"HTTP/1.1 20",
+        b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Le",
+        CHUNKED,
+        HEAD + b"Content-Length: 9\r\n\r\nhello",
+    ],
+)
+async def test_an_upstream_that_ends_in_the_middle_ends_the_client_in_the_same_way(said: bytes, way: str) -> None:
+    taken = anyio.Event()
+
+    async def script(stream: Link) -> None:
+        await stream.head()
+        await stream.send(said)
+        await taken.wait()
+        if way == "reset":
+            stream.reset()
+
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host))
+        got = b""
+        if b"\r\n\r\n" in said:
+            got = await until_has(client, said[: said.index(b"\r\n\r\n") + 4])
+        taken.set()
+        with anyio.fail_after(90):
+            while got != said:
+                got += await client.receive()
+            with pytest.raises(WAYS[way]):
+                await client.receive()
+    assert (relay.ending().reason, relay.ending().size) == ("cut by peer", 5 * said.endswith((b"hello", CHUNKED)))
+
+
+@pytest.mark.parametrize("missing", [0, 5], ids=["all", "half"])
+async def test_a_client_may_end_its_side_and_still_hears_the_answer(missing: int) -> None:
+    async def script(stream: Link) -> None:
+        await rest_of(stream)
+        await stream.send(CHUNKED + b"0\r\n\r\n")
+
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        asking = request(relay.host, body=b"0123456789")
+        await client.send(asking[: len(asking) - missing])
+        await client.send_eof()
+        assert (await rest_of(client)).endswith(b"hello\r\n0\r\n\r\n")
+    assert relay.ending().reason == "complete"
+
+
+async def test_an_answer_may_come_before_the_request_is_complete_and_a_refused_client_can_read_it() -> None:
+    async def script(stream: Link) -> None:
+        await stream.head()
+        await stream.send(answer(b"too large", status=b"413 Content Too Large"))
+        await says(until=b"rest")(stream)
+
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host, body=b"the rest")[:-4])
+        await until_has(client, b"too large")
+        await client.send(b"rest")
+        await rest_of(client)
+    records = relay.records()
+    assert [record.kind for record in records] == ["request", "response", "chunk", "end"]
+    assert (records[0].data, records[0].malformed) == (b"the ", "the body is kept up to 4 of its 8 bytes")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
+        pytest.param(b"HTTP/1.1 200 OK\r\nX-A:" + b" \t" * 100_000 + b"\rb\r\n\r\n", id="blanks in a header"),
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+        pytest.param(b"", id="nobody is there"),
+    ],
+)
+async def test_what_the_upstream_says_that_is_no_answer_is_told_as_the_taps_own_words(said: bytes) -> None:
+    async with (
+        peer(connection=says(said, waits=True)) as up,
+        relaying(up.origin if said else "http://127.0.0.1:1") as relay,
+        await relay.client() as client,
+    ):
+        await client.send(request(relay.host))
+        answered = await until_has(client, b"}\n")
+        assert relay.ending().reason == "not connected"
+    top, _, body = answered.partition(b"\r\n\r\n")
+    assert top.startswith(b"HTTP/1.1 502 Bad Gateway\r\nServer: tui-host tap\r\nX-Tui-Host-Tap: ")
+    assert json.loads(body)["error"]["message"].startswith("tui-host tap: ")
+
+
+@pytest.mark.parametrize("unasked", [b"", answer(b"poison")], ids=["ends", "says more"])
+async def test_an_upstream_that_ends_or_speaks_between_requests_closes_the_clients_connection(unasked: bytes) -> None:
+    script = says(answer() + unasked, waits=bool(unasked))
+    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
+        await client.send(request(relay.host).replace(b"Connection: close\r\n", b""))
+        assert (await rest_of(client)).endswith(b"{}")
+
+
+async def test_the_end_of_the_tap_cuts_what_is_on_its_way() -> None:
+    script = says(HEAD + b"\r\nhello", waits=True)  # a body that ends with the connection
+    async with peer(connection=script) as up:
+        async with relaying(up.origin) as relay:
+            client = await relay.client()
+            await client.send(request(relay.host))
+            await until_has(client, b"hello")
+        async with client:
+            with pytest.raises(anyio.BrokenResourceError):
+                await rest_of(client)
+        await until(lambda: up.ended == 1)
+    assert relay.ending().error == "the tap was ended"
+
+
+def test_what_a_gap_or_the_end_cuts_says_so_and_what_follows_a_gap_of_the_same_exchange_is_not_kept() -> None:
+    recorder = TapRecorder(None, Redactor(), capture="c", kind="tap")
+    exchanges = TappedExchanges(recorder, Connections(recorder, "peer", is_mcp=False), PLACE)
+    head = b"http://127.0.0.1:1\nPOST /v1 HTTP/1.1\r\nHost: a\r\nContent-Length: 8\r\n\r\n"
+    items = [(REQUEST, 3, head), (SENT, 3, b"ab"), (ASKED, 3, b""), (RESPONSE, 3, HEAD + b"\r\n"), (CHUNK, 3, b"one")]
+    items += [(GAP, 0, b"5000"), (CHUNK, 3, b"two"), (REQUEST, 4, head)]
+    for at, (kind, number, data) in enumerate(items):
+        exchanges.take(Item(kind, number, 1000 + at, data))
+    exchanges.finish()
+    records = recorder.since(0)
+    assert [record.data for record in records if record.kind in {"request", "chunk"}] == [b"ab", b"one", b""]
+    assert records[0].malformed == "the body is kept up to 2 of its 8 bytes"
+    assert [read_ending(record.data).error for record in records if record.kind == "error"] == [
+        "not recorded to its end: 5,000 bytes of the traffic came too fast",
+        "the tap was ended",
+    ]
+    assert [record.mono_ns for record in records][:3] == [1002, 1003, 1004]

@@ -13,7 +13,7 @@ import pytest
 from anyio.streams.tls import TLSStream
 
 from tests.kit.peer import Link, peer
-from tests.llm.test_model_reach import certificate
+from tests.llm.test_model import certificate
 from tests.ports import unused_port
 from tests.tap.relaying import answer, relaying, request, says
 from tui_host.errors import SettingsError, TuiHostError
