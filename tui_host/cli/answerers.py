@@ -8,7 +8,7 @@ import termios
 import webbrowser
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -76,11 +76,11 @@ async def read_line() -> str | None:
     return data.decode(errors="replace").strip() if data else None
 
 
+@dataclass(frozen=True, slots=True)
 class TerminalApprover:
     """Asks on standard error to approve calls. `redacted` removes secrets from shown text."""
 
-    def __init__(self, redacted: Callable[[str], str]) -> None:
-        self._redacted = redacted
+    redacted: Callable[[str], str]
 
     async def decide(self, questions: Sequence[Question]) -> None:
         """Ask the questions one after the other. At the end of the input, open questions stay undecided."""
@@ -105,10 +105,10 @@ class TerminalApprover:
 
     def _show(self, request: CallRequest, count: str) -> None:
         tool = request.tool
-        arguments = visible(self._redacted(pretty(read_arguments(request.arguments.decode()))))
+        arguments = visible(self.redacted(pretty(read_arguments(request.arguments.decode()))))
         asides = {
             "does not fit the tool's schema": "; ".join(request.misfits or ()),
-            "described by the server": self._redacted(tool.description),
+            "described by the server": self.redacted(tool.description),
             "server claims": claims_of(tool),
         }
         rows = [f"Approve {tool_name(tool.server, tool.name)}?{count}"]

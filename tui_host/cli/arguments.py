@@ -46,9 +46,17 @@ def read_arguments(words: Sequence[str]) -> tuple[CommandRow, argparse.Namespace
     command, parser = APP, top
     _read_with(parser, command, head, args)  # also for its errors, when a command follows
     while rest:
-        command, rest = _command_named(rest[0], command, parser), rest[1:]
+        rows = _rows_of(command)
+        if rest[0] not in rows:
+            names = ", ".join(repr(name) for name, row in rows.items() if row.summary)
+            kind = "ACTION" if command.name else "COMMAND"
+            parser.error(f"argument {kind}: invalid choice: {rest[0]!r} (choose from {names})")
+        command, rest = rows[rest[0]], rest[1:]
         args.command = command.name
-        parser = _parser_of(command)
+        parser = CommandParser(prog=f"tui-host {command.name}", add_help=not command.has_own_grammar)
+        if command.module:
+            import_module(f"tui_host.cli.commands.{command.module}").add(parser)
+        parser.description = parser.description or f"{command.summary[:1].upper()}{command.summary[1:]}."
         place = _first_word(rest) if command.is_group else len(rest)
         if command.runs_command and "--" in rest:
             place = rest.index("--")
@@ -59,14 +67,6 @@ def read_arguments(words: Sequence[str]) -> tuple[CommandRow, argparse.Namespace
     if command.is_group:
         parser.error("the following arguments are required: ACTION")
     return command, args
-
-
-def _parser_of(command: CommandRow) -> CommandParser:
-    parser = CommandParser(prog=f"tui-host {command.name}", add_help=not command.has_own_grammar)
-    if command.module:
-        import_module(f"tui_host.cli.commands.{command.module}").add(parser)
-    parser.description = parser.description or f"{command.summary[:1].upper()}{command.summary[1:]}."
-    return parser
 
 
 def _first_word(words: Sequence[str]) -> int:
@@ -81,15 +81,6 @@ def _rows_of(group: CommandRow) -> dict[str, CommandRow]:
     start = f"{group.name} ".lstrip()
     names = ((row.name.removeprefix(start), row) for row in COMMANDS if row.name.startswith(start))
     return {name: row for name, row in names if " " not in name}
-
-
-def _command_named(word: str, group: CommandRow, parser: CommandParser) -> CommandRow:
-    rows = _rows_of(group)
-    if word in rows:
-        return rows[word]
-    names = ", ".join(repr(name) for name, row in rows.items() if row.summary)
-    kind = "ACTION" if group.name else "COMMAND"
-    return parser.error(f"argument {kind}: invalid choice: {word!r} (choose from {names})")
 
 
 def _read_with(parser: CommandParser, command: CommandRow, words: Sequence[str], args: argparse.Namespace) -> None:

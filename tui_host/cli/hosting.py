@@ -7,7 +7,7 @@ import math
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import tool_name
@@ -38,12 +38,12 @@ _LOOK_SECONDS, _SILENCE_SECONDS = 0.02, 30.0  # between two looks at a turn, and
 _LARGEST_QUESTION_BYTES = 64 << 20  # on standard input: the question is sent with every step
 
 
+@dataclass(slots=True)
 class Interruption:
     """The first signal that asks the program to exit. `code` is its exit code, None before a signal arrives."""
 
-    def __init__(self) -> None:
-        self.code: int | None = None
-        self._act: Callable[[], object] | None = None
+    code: int | None = None
+    _act: Callable[[], object] | None = None
 
     def then(self, act: Callable[[], object]) -> None:
         """Set what a signal does; calls `act` at once if a signal has already arrived."""

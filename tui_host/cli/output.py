@@ -95,13 +95,10 @@ def _write(pieces: Iterable[bytes]) -> None:
 
 def cells(text: str) -> int:
     """Return the width of a line in cells; combining marks and joiners take none. Source: Unicode 15, UAX #11."""
-    return len(text) if text.isascii() else sum(map(_cells_of, text))
-
-
-def _cells_of(character: str) -> int:
-    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    if text.isascii():
+        return len(text)
+    seen = (character for character in text if unicodedata.category(character) not in {"Mn", "Me", "Cf"})
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in seen)
 
 
 def padded(text: str, width: int) -> str:

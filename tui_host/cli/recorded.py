@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -70,24 +70,10 @@ class ListedSession:
     story: TapStory | None = None
     counts: Mapping[str, Counter[str]] = field(default_factory=dict[str, Counter[str]])
 
-    @property
-    def halves(self) -> Sequence[ListedSession]:
-        """Each tap of a story of several, by itself."""
-        halves = () if self.story is None else self.story.halves
-        return [ListedSession(info=half, story=half, counts=self.counts) for half in halves]
-
-    @property
-    def length(self) -> str:
-        """The number of turns; for taps, the number of requests and frames."""
-        if self.story is None:
-            return counted(self.info.turns, "turn")
-        passed = self._passed(self.story)
-        counts = ((passed["exchanges"], "request"), (passed["frames"], "frame"))
-        nothing = "nothing yet" if self.info.live else "nothing"
-        return ", ".join(counted(*count) for count in counts if count[0]) or nothing
-
-    def _passed(self, story: TapStory) -> Counter[str]:
-        return sum((self.counts.get(tap.id, Counter()) for tap in story.taps), Counter[str]())
+    def passed(self) -> Counter[str]:
+        """Count what passed the taps of a story."""
+        taps = () if self.story is None else self.story.taps
+        return sum((self.counts.get(tap.id, Counter()) for tap in taps), Counter[str]())
 
     def to_json(self) -> dict[str, JSON]:
         """Return the entry of `sessions list --json`."""
@@ -105,7 +91,7 @@ class ListedSession:
             "profile": info.profile,
         }
         if self.story is not None:
-            passed = self._passed(self.story)
+            passed = self.passed()
             counts = {"exchanges": passed["exchanges"], "frames": passed["frames"]}
             value |= {"hosts": [*self.story.hosts], **counts, "taps": [tap.id for tap in self.story.taps]}
         return value
@@ -162,12 +148,20 @@ def source_of(match: Found) -> str:
 def list_text(listed: Sequence[ListedSession]) -> str:
     """Return a list of sessions as a table, each tap of a story of several below it; empty for none."""
     rows: list[tuple[str, ...]] = []
-    entries = (entry for line in listed for entry in (("", line), *(("  ", half) for half in line.halves)))
+    entries: list[tuple[str, ListedSession]] = []
+    for entry in listed:
+        halves = () if entry.story is None else entry.story.halves
+        entries += [("", entry), *(("  ", replace(entry, info=half, story=half)) for half in halves)]
     for indent, entry in entries:
-        info = entry.info
+        info, passed = entry.info, entry.passed()
+        length = counted(info.turns, "turn")
+        if entry.story is not None:
+            counts = ((passed["exchanges"], "request"), (passed["frames"], "frame"))
+            nothing = "nothing yet" if info.live else "nothing"
+            length = ", ".join(counted(*count) for count in counts if count[0]) or nothing
         source = f"{info.listed_source}{', live' if info.live else ''}"
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.updated_ns / 1_000_000_000))
-        rows.append((f"{indent}{info.id}", when, entry.length, source, *info.asked, info.title))
+        rows.append((f"{indent}{info.id}", when, length, source, *info.asked, info.title))
     heads = ("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE")
     return output.table([heads, *rows]) if rows else ""
 

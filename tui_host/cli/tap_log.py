@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -28,13 +29,13 @@ _SEARCHED_CHARACTERS = 16 << 10  # for secrets, before the beginning of a text i
 _KEPT_ROWS = 100_000
 
 
+@dataclass(eq=False)
 class PlainLines(LogForm):
     """Words the records of a tap: a line for each row, for begin and end; skips what is already on standard error."""
 
-    def __init__(self) -> None:
-        self._peer = ""
-        self._hide: Callable[[str], str] = str
-        self._ladder = Ladder()
+    _peer: str = ""
+    _hide: Callable[[str], str] = str
+    _ladder: Ladder = field(default_factory=Ladder)
 
     @override
     def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
@@ -63,7 +64,7 @@ class PlainLines(LogForm):
         for number in self._ladder.changed_since(before):
             row = self._ladder.rows[number]
             if _is_due(row, record):
-                words = (*self._row_words(row), *self._asked_words(row, record))
+                words = self._row_words(row, record)
                 yield self._columns(row, record, " ".join(" · ".join(filter(None, words)).split()))
 
     def _columns(self, row: Row, record: Record, words: str) -> str:
@@ -80,7 +81,7 @@ class PlainLines(LogForm):
         name = padded(clipped(self._ladder.numbers.name(row), _NAME_CELLS), _NAME_CELLS)
         return f"{arrow} {name} {short_size(row.size):>{_SIZE_CELLS}} {took:>{_TIME_CELLS}} {words}"
 
-    def _row_words(self, row: Row) -> Iterator[str]:
+    def _row_words(self, row: Row, record: Record) -> Iterator[str]:
         said = self._quoted(row.words)
         if row.kind == "frame" and row.answer:
             what = f"{row.method} {row.tool}".strip() or "answer"
@@ -94,10 +95,7 @@ class PlainLines(LogForm):
             yield " ".join(filter(None, (failed, str(row.status or ""), row.method, path, said)))
         if row.malformed:
             yield f"{ERROR} {row.malformed}" if row.kind == "fault" else row.malformed
-
-    def _asked_words(self, row: Row, record: Record) -> Iterator[str]:
-        """Word what a request asks of a model: the model, the tools, the messages."""
-        if row.lane == "llm" and row.kind == "request" and row.method == "POST":
+        if row.lane == "llm" and row.kind == "request" and row.method == "POST":  # what it asks of a model
             # Imported late, since they load all dialects: the frames of a stdio server need none.
             from tui_host.infer.conversations.host_names import model_asked
             from tui_host.llm.exchange_summary import request_words

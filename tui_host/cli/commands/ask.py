@@ -68,12 +68,23 @@ class _AskRun:
         return code
 
     async def _take_turn(self, text: str, attached: Sequence[Attached], interruption: hosting.Interruption) -> int:
-        session = self._session()
-        marked = with_marks(text, attached)
-        result = await hosting.take_turn(self._host, session, marked, interruption, attached)
+        host, session = self._host, self._session()
+        result = await hosting.take_turn(host, session, with_marks(text, attached), interruption, attached)
         if result is None:
             return diagnostics.FAILED
-        self._tell(session, result)
+        proposed = session.conversation.proposed()
+        if self._args.json:
+            self.print_json(result, session.id, proposed)
+        elif result.answer is not None:
+            output.text(host.redactor.text(result.answer))
+        if proposed:
+            goes_on = "" if self._args.no_record else f" (reply with: tui-host ask --session {session.id} …)"
+            hosting.say(host, f"the model asks, with proposed answers: {' · '.join(proposed)}{goes_on}")
+        for words in self._answerer.unknown():
+            hosting.say(host, words)
+        hosting.say_asides(host, [result])
+        if result.error is not None:
+            hosting.say(host, str(result.error))
         return hosting.exit_code([result], interruption)
 
     def _session(self) -> Session:
@@ -92,21 +103,6 @@ class _AskRun:
         session_protocol(session, settings)
         apply_profile(settings.profiles.get(session.profile), settings.environment, now=local_time(), servers=())
         return session
-
-    def _tell(self, session: Session, result: TurnResult) -> None:
-        host, proposed = self._host, session.conversation.proposed()
-        if self._args.json:
-            self.print_json(result, session.id, proposed)
-        elif result.answer is not None:
-            output.text(host.redactor.text(result.answer))
-        if proposed:
-            goes_on = "" if self._args.no_record else f" (reply with: tui-host ask --session {session.id} …)"
-            hosting.say(host, f"the model asks, with proposed answers: {' · '.join(proposed)}{goes_on}")
-        for words in self._answerer.unknown():
-            hosting.say(host, words)
-        hosting.say_asides(host, [result])
-        if result.error is not None:
-            hosting.say(host, str(result.error))
 
     def print_json(self, result: TurnResult, session: str | None = None, proposed: Sequence[str] = ()) -> None:
         """Print the object of `--json`, without a session for a turn that never began, unless one is already printed."""

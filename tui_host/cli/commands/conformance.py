@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection
@@ -56,7 +56,8 @@ def run(args: Namespace, settings: Settings) -> int:
     given = {key: Template(text=text, literal=True) for key, text in texts.items() if text}
     spec = replace(spec, enabled=True, sampling=True, client_metadata_url=_METADATA_URL, **given)
     host = host_of(replace(settings, model=None), {name: spec})  # the demo model answers what servers ask of a model
-    host.answerer, host.logins = Consents(partial(say, host)), LoginStore()  # each scenario begins without logins
+    consent = Namespace(elicit=(), confirm=True, sampling=True)
+    host.answerer, host.logins = Consents(consent, partial(say, host)), LoginStore()  # each scenario begins logged out
     return run_host(host, lambda _: _use(host, context))
 
 
@@ -122,9 +123,6 @@ def sample(schema: JSON, *, optional: bool = False) -> JSON:
 
 class Consents(FlagAnswerer):
     """Answers in the person's place: yes to every question, with defaults."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__(Namespace(elicit=(), confirm=True, sampling=True), say)
 
     @override
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:

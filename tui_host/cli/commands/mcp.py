@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.answers.bodies import body_of, heads_text
@@ -44,16 +45,6 @@ class Recordings:
 
     settings: Settings
     only: frozenset[str] = frozenset()
-
-    @staticmethod
-    def of(settings: Settings, names: Sequence[str]) -> Recordings:
-        """Return the named sessions, and the taps of stories among them; raises TuiHostError if one does not exist."""
-        if not names:
-            return Recordings(settings)
-        with recorded(settings) as store:
-            lines = [Stories(store).find(name) for name in names]
-        taps = [tap.id for line in lines if isinstance(line, TapStory) for tap in line.taps]
-        return Recordings(settings, frozenset((*(line.id for line in lines), *taps)))
 
     def answer(self, name: str, given: _Given) -> str:
         """Return a tool's answer, cut where it is too long; raises TuiHostError if an argument is wrong. Blocks on the disk."""
@@ -123,14 +114,9 @@ def _show_turn(recordings: Recordings, store: Store, given: _Given) -> str:
     return "\n".join((*rows, "", sheet_text(pages[0]), "", sheet_text(pages[1])))
 
 
-def _page_of(shown: AnswerPage) -> Callable[[Recordings, Store, _Given], str]:
-    """Return what answers with a page of the inspector about what the arguments name."""
-
-    def answer(recordings: Recordings, store: Store, given: _Given) -> str:
-        text = " ".join(word for argument in _TAKEN[shown.takes] if (word := _word(given, argument)))
-        return sheet_text(page(lambda typed: recordings.wires(store, typed), _word(given, "session"), shown, text))
-
-    return answer
+def _show_page(shown: AnswerPage, recordings: Recordings, store: Store, given: _Given) -> str:
+    text = " ".join(word for argument in _TAKEN[shown.takes] if (word := _word(given, argument)))
+    return sheet_text(page(lambda typed: recordings.wires(store, typed), _word(given, "session"), shown, text))
 
 
 def _search(recordings: Recordings, store: Store, given: _Given) -> str:
@@ -206,7 +192,7 @@ TOOLS = (
     *(
         RecordingTool(
             _TOOLS.get(shown.name, shown.command),
-            _page_of(shown),
+            partial(_show_page, shown),
             f"Show {shown.help}.",
             {**_SESSION, **_TAKEN[shown.takes]},
             tuple(set(_TAKEN[shown.takes]) & {"call", *["request"] * (shown.takes == "REQUESTS")}),
@@ -257,7 +243,12 @@ def run(args: Namespace, settings: Settings) -> int:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)  # nothing is open for writing
     diagnostics.tell_all(settings.notices)
-    recordings = Recordings.of(settings, args.words)
+    recordings = Recordings(settings)
+    if args.words:
+        with recorded(settings) as store:
+            lines = [Stories(store).find(name) for name in args.words]
+        taps = [tap.id for line in lines if isinstance(line, TapStory) for tap in line.taps]
+        recordings = Recordings(settings, frozenset((*(line.id for line in lines), *taps)))
 
     async def list_tools(*_: object) -> types.ListToolsResult:
         reads = types.ToolAnnotations(

@@ -56,7 +56,13 @@ def run(args: Namespace, settings: Settings) -> int:
     if not 1 <= len(words) <= _MOST_WORDS[args.command]:
         remedy = f"write tui-host {args.command} SERVER {_WORDS[args.command]}"
         raise SettingsError("wrong number of arguments", args.command, remedy)
-    return _Request(args, settings).run()
+    request = _Request(args, settings)
+    try:
+        return run_host(request.host, request.send)
+    except TuiHostError as error:
+        if args.json and not isinstance(error, SettingsError):
+            print_value(request.host, {**request.value, "error": error.to_json()})
+        raise
 
 
 class _Request:
@@ -65,13 +71,17 @@ class _Request:
     def __init__(self, args: Namespace, settings: Settings) -> None:
         self._args = args
         self._server, self._name, *self._more = args.words
-        self._sent = self._arguments()
+        self._sent: dict[str, JSON] = {"uri": self._name}
+        if args.command == "prompt":
+            self._sent = {**options.pairs(self._more, "prompt", "KEY=VALUE")}
+        elif args.command == "call":
+            self._sent = given_arguments(given_text("".join(self._more), "call", 4 * LIMIT), "call JSON")
         only = {self._server: replace(settings.servers[self._server], enabled=True)}
         settings = with_flags(replace(settings, servers=only), args)
-        self._host = Host(settings, source="ask", record=not args.no_record)
-        self._say = partial(say, self._host)
-        self._answerer = self._host.answerer = FlagAnswerer(args, self._say)
-        self._value: dict[str, JSON] = {
+        self.host = Host(settings, source="ask", record=not args.no_record)
+        self._say = partial(say, self.host)
+        self._answerer = self.host.answerer = FlagAnswerer(args, self._say)
+        self.value: dict[str, JSON] = {
             "session": None,
             "server": self._server,
             _MEMBERS[args.command]: self._name,
@@ -79,51 +89,36 @@ class _Request:
             **dict.fromkeys(("result", "is_error", "output_errors", "ms", "error")),
         }
 
-    def _arguments(self) -> dict[str, JSON]:
-        if self._args.command == "read":
-            return {"uri": self._name}
-        if self._args.command == "prompt":
-            return {**options.pairs(self._more, "prompt", "KEY=VALUE")}
-        return given_arguments(given_text("".join(self._more), "call", 4 * LIMIT), "call JSON")
-
-    def run(self) -> int:
-        """Connect, send and print; returns the exit code."""
-        try:
-            return run_host(self._host, self._send)
-        except TuiHostError as error:
-            if self._args.json and not isinstance(error, SettingsError):
-                print_value(self._host, {**self._value, "error": error.to_json()})
-            raise
-
-    async def _send(self, _: Interruption) -> int:
-        status = await only_server(self._host)
-        session = self._host.sessions.new()
+    async def send(self, _: Interruption) -> int:
+        """Send the request and print the answer; returns the exit code."""
+        status = await only_server(self.host)
+        session = self.host.sessions.new()
         session.is_direct = True  # no model: its title is the call
-        self._value["session"] = None if self._args.no_record else session.id
+        self.value["session"] = None if self._args.no_record else session.id
         await (self._fill_in(session) if self._args.command == "prompt" else self._call(session, status))
         mistakes = list(self._answerer.unknown())
         for words in mistakes:
             self._say(words)
-        return diagnostics.FAILED if self._value["is_error"] or mistakes else diagnostics.DONE
+        return diagnostics.FAILED if self.value["is_error"] or mistakes else diagnostics.DONE
 
     async def _call(self, session: Session, status: ServerStatus) -> None:
         from tui_host.chat.calls import call_directly  # brings anyio, which the first frame need not wait for
 
-        (pool, recorder), tool = opened(self._host), self._tool(status)
+        (pool, recorder), tool = opened(self.host), self._tool(status)
         # Sent all the same: the schema may be wrong, and what the server says then is worth seeing.
-        for misfit in await self._host.misfits(tool.schema, self._sent) or ():
+        for misfit in await self.host.misfits(tool.schema, self._sent) or ():
             self._say(f"the arguments do not fit the schema of {tool.name}: {misfit}")
         sent, began = canonical(self._sent), time.perf_counter()
         try:
             result = await call_directly(pool, recorder, session, tool, sent, on_progress=self._progressed)
         finally:
-            self._value["ms"] = round((time.perf_counter() - began) * 1000, 1)
+            self.value["ms"] = round((time.perf_counter() - began) * 1000, 1)
             self._tell_asides(tool, status, pool.statuses()[0])
-        self._value |= {"result": result.raw, "is_error": result.is_error}
+        self.value |= {"result": result.raw, "is_error": result.is_error}
         warnings = [result.warning]
         if tool.output_schema is not None and not result.is_error:
-            faults = await output_faults(tool, result, self._host.misfits)
-            self._value["output_errors"] = [*faults]
+            faults = await output_faults(tool, result, self.host.misfits)
+            self.value["output_errors"] = [*faults]
             warnings += faults
         self._print(result.content, warnings)
 
@@ -132,14 +127,14 @@ class _Request:
         place = session.place(step=1, call=f"direct_{session.turn}")
         values = options.pairs(self._more, "prompt", "KEY=VALUE")
         began = time.perf_counter()
-        filled = await opened(self._host)[0].get_prompt(self._server, self._name, values, place=place)
-        self._value |= {"result": filled.raw, "is_error": False, "ms": round((time.perf_counter() - began) * 1000, 1)}
+        filled = await opened(self.host)[0].get_prompt(self._server, self._name, values, place=place)
+        self.value |= {"result": filled.raw, "is_error": False, "ms": round((time.perf_counter() - began) * 1000, 1)}
         blocks = [replace(sent.content, text=f"{sent.role}: {sent.content.text}") for sent in filled.messages]
         self._print(blocks, [filled.warning])
 
     def _tool(self, status: ServerStatus) -> Tool:
         name = READ if self._args.command == "read" else self._name
-        tool = next((tool for tool in (*opened(self._host)[0].tools(), *status.tools) if tool.name == name), None)
+        tool = next((tool for tool in (*opened(self.host)[0].tools(), *status.tools) if tool.name == name), None)
         if tool is not None and not tool.problem:
             return tool
         if name == READ:
@@ -166,17 +161,17 @@ class _Request:
 
     def _print(self, content: Sequence[ContentBlock], warnings: Sequence[str]) -> None:
         if self._args.json:
-            print_value(self._host, self._value)
+            print_value(self.host, self.value)
         else:
             for block in content:
                 self._print_block(block)
         for words in filter(None, warnings):
             self._say(words)
-        if self._value["is_error"]:
+        if self.value["is_error"]:
             self._say(f"{self._name} reports an error")
 
     def _print_block(self, block: ContentBlock) -> None:
-        redacted = self._host.redactor.text
+        redacted = self.host.redactor.text
         if self._args.command != "read":
             address = f" {block.uri}" if block.kind == "resource_link" and block.uri not in block.text else ""
             output.text(redacted(block.text + address))

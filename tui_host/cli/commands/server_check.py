@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Misfits: TypeAlias = Callable[[JSON, JSON], Awaitable[Sequence[str] | None]]
 """Returns the schema errors of a value; None if the schema is unusable."""
-_NOISE_LINES, _STDERR_LINES = 5, 5
+_NOISE_LINES, _STDERR_LINES, _NAMES = 5, 5, 10
 _INSTRUCTIONS_CHARACTERS = 600
 
 
@@ -52,16 +52,9 @@ class CheckedServer:
     noise: Sequence[str] = ()
     findings: list[Finding] = field(default_factory=list[Finding])
 
-    @property
-    def is_right(self) -> bool:
-        """Whether the server is ready and has no mistake."""
-        return self.status.state == "ready" and not any(finding.kind == "mistake" for finding in self.findings)
-
-    def mistake(self, words: str, tool: str = "") -> None:
-        self.findings.append(Finding("mistake", words, tool))
-
-    def advise(self, words: str, tool: str = "") -> None:
-        self.findings.append(Finding("advice", words, tool))
+    def note(self, kind: Literal["mistake", "advice"], words: str, tool: str = "") -> None:
+        """Add a finding."""
+        self.findings.append(Finding(kind, words, tool))
 
 
 def add(parser: options.CommandParser) -> None:
@@ -105,7 +98,9 @@ def run(args: Namespace, settings: Settings) -> int:
             output.text(visible(host.redactor.text(row), newlines=False))
         if not checked:
             diagnostics.tell("no server is enabled")
-        return diagnostics.DONE if all(server.is_right for server in checked) else diagnostics.FAILED
+        kinds = {finding.kind for server in checked for finding in server.findings}
+        is_right = "mistake" not in kinds and all(server.status.state == "ready" for server in checked)
+        return diagnostics.DONE if is_right else diagnostics.FAILED
 
     return run_host(host, check)
 
@@ -114,7 +109,7 @@ async def _call(host: Host, checked: CheckedServer, name: str, sent: bytes) -> N
     pool, _ = opened(host)
     tool = next((tool for tool in checked.status.tools if tool.name == name and tool.problem is None), None)
     if tool is None:
-        checked.mistake("there is no such tool to call", name)
+        checked.note("mistake", "there is no such tool to call", name)
         return
     place = Place(session="", call=f"check_{name}")
     try:
@@ -122,10 +117,10 @@ async def _call(host: Host, checked: CheckedServer, name: str, sent: bytes) -> N
             tool.server, name, sent, place=place, fingerprint=tool.fingerprint, on_progress=lambda _: None
         )
     except ServerError as error:
-        checked.mistake(f"the call failed: {error}", name)
+        checked.note("mistake", f"the call failed: {error}", name)
         return
     for words in filter(None, (result.warning, *await output_faults(tool, result, host.misfits))):
-        checked.mistake(words, name)
+        checked.note("mistake", words, name)
 
 
 def _to_json(checked: CheckedServer) -> dict[str, JSON]:
@@ -187,7 +182,7 @@ async def check_server(status: ServerStatus, recorder: Recorder, misfits: Misfit
     checked = CheckedServer(status=status, noise=noise)
     if status.malformed:
         first = noise[0] if noise else ""
-        checked.mistake(f"{status.malformed:,} lines on standard output are no JSON-RPC: «{first}»")
+        checked.note("mistake", f"{status.malformed:,} lines on standard output are no JSON-RPC: «{first}»")
     if status.state == "ready":
         _check_lists(checked)
         for tool in status.tools:
@@ -218,45 +213,42 @@ def _check_lists(checked: CheckedServer) -> None:
     status = checked.status
     unlisted = [notice for notice in status.notices if "cannot be listed" in notice or ": page " in notice]
     for notice in unlisted:
-        checked.mistake(notice)
+        checked.note("mistake", notice)
     resources = (*status.resources, *status.templates)
     for name, listed in (("tools", status.tools), ("resources", resources), ("prompts", status.prompts)):
         is_told = any(notice.startswith(name) for notice in unlisted)
         if name in mapping(status.capabilities) and not listed and not is_told:
-            checked.advise(f"it declares {name} and has none")
+            checked.note("advice", f"it declares {name} and has none")
         # Tools without a description are named one by one: a model needs theirs most.
         if name != "tools":
-            bare = (item.name or "?" for item in listed if not item.description)
-            _advise_names(checked, f"{name} without a description", bare)
+            bare = [item.name or "?" for item in listed if not item.description]
+            if bare:
+                checked.note("advice", f"{name} without a description: {', '.join(bare[:_NAMES])}")
 
 
 async def _check_tool(checked: CheckedServer, tool: Tool, misfits: Misfits) -> None:
     if tool.problem == NEEDS_TASKS:
-        checked.advise(f"not offered to models: {tool.problem}", tool.name)
+        checked.note("advice", f"not offered to models: {tool.problem}", tool.name)
     elif tool.problem is not None:
-        checked.mistake(f"not offered to models: {tool.problem}", tool.name)
+        checked.note("mistake", f"not offered to models: {tool.problem}", tool.name)
     else:
         for name, schema in (("input", tool.schema), ("output", tool.output_schema)):
             if schema is not None and await misfits(schema, {}) is None:  # any value shows whether a schema is usable
                 words = f"its {name} schema is no valid JSON Schema, or takes too long to check"
-                checked.mistake(words, tool.name)
+                checked.note("mistake", words, tool.name)
         refusing: dict[str, list[str]] = {}
         for name, dialect in DIALECTS.items():
             for change in adapt(tool.schema, dialect.schema_rules).changes:
                 refusing.setdefault(change, []).append(name)
         for change, names in refusing.items():
             words = "would refuse the input schema as it is; what is sent is adapted"
-            checked.advise(f"{', '.join(names)} {words}: {change}", tool.name)
+            checked.note("advice", f"{', '.join(names)} {words}: {change}", tool.name)
     if not tool.description:
-        checked.advise("no description: a model sees only its name and arguments", tool.name)
+        checked.note("advice", "no description: a model sees only its name and arguments", tool.name)
     properties = mapping(mapping(tool.schema).get("properties"))
-    bare = (name for name, inner in properties.items() if not mapping(inner).get("description"))
-    _advise_names(checked, "arguments without a description", bare, tool.name)
-
-
-def _advise_names(checked: CheckedServer, words: str, names: Iterable[str], tool: str = "") -> None:
-    if first := [*islice(names, 10)]:
-        checked.advise(f"{words}: {', '.join(first)}", tool)
+    bare = [name for name, inner in properties.items() if not mapping(inner).get("description")]
+    if bare:
+        checked.note("advice", f"arguments without a description: {', '.join(bare[:_NAMES])}", tool.name)
 
 
 def _check_names(checked: CheckedServer) -> None:
@@ -269,4 +261,4 @@ def _check_names(checked: CheckedServer) -> None:
             if name != f"{server}__{tool}":
                 changed.setdefault((tool, name), []).append(dialect.name)
     for (tool, name), dialects in changed.items():
-        checked.advise(f"a model sees it as {name} ({', '.join(dialects)})", tool)
+        checked.note("advice", f"a model sees it as {name} ({', '.join(dialects)})", tool)

@@ -59,7 +59,7 @@ def run(args: Namespace, settings: Settings) -> int:
             _export(settings, chosen_servers(settings.servers, args.words or tuple(settings.servers)))
         case "servers add":
             name, *words = args.words  # what stands behind `--` is in `server`
-            _add(settings, name, _typed_entry((*words, *args.server), args.env, args.header))
+            _add(settings, name, (*words, *args.server), args)
         case "servers login" | "servers logout":
             return _log_in_or_out(settings, args.words, is_in=args.command == "servers login")
         case _:
@@ -94,7 +94,17 @@ def _remove_or_switch(settings: Settings, names: Sequence[str], action: str) -> 
             diagnostics.tell(f"it runs: {describe(spec)}")
 
 
-def _add(settings: Settings, name: str, table: dict[str, object]) -> None:
+def _add(settings: Settings, name: str, words: Sequence[str], args: Namespace) -> None:
+    """Add a server typed as a URL, or as a command with its arguments; SettingsError if neither is there."""
+    if not words:
+        raise SettingsError("no command and no URL", "servers add", "write tui-host servers add NAME -- COMMAND…")
+    table: dict[str, object] = {"command": words[0], "args": list(words[1:])}
+    if len(words) == 1 and "://" in words[0]:
+        table = {"url": words[0]}
+    if args.env:
+        table["env"] = options.pairs(args.env, "servers add --env", "NAME=VALUE")
+    if args.header:
+        table["headers"] = options.pairs(args.header, "servers add --header", "NAME:VALUE")
     path = add_entry(settings, name, table)
     spec, notices = read_entry(name, table)
     diagnostics.tell(f"{name} is written to {shown_path(path)}")
@@ -102,20 +112,6 @@ def _add(settings: Settings, name: str, table: dict[str, object]) -> None:
     diagnostics.tell_all(notices)
     if settings.default_servers:
         diagnostics.tell("the bundled servers stop: they run only while no server is configured")
-
-
-def _typed_entry(words: Sequence[str], env: Sequence[str], headers: Sequence[str]) -> dict[str, object]:
-    """Return the table of a server typed as a URL, or as a command with its arguments; SettingsError if neither is there."""
-    if not words:
-        raise SettingsError("no command and no URL", "servers add", "write tui-host servers add NAME -- COMMAND…")
-    table: dict[str, object] = {"command": words[0], "args": list(words[1:])}
-    if len(words) == 1 and "://" in words[0]:
-        table = {"url": words[0]}
-    if env:
-        table["env"] = options.pairs(env, "servers add --env", "NAME=VALUE")
-    if headers:
-        table["headers"] = options.pairs(headers, "servers add --header", "NAME:VALUE")
-    return table
 
 
 def _export(settings: Settings, names: Sequence[str]) -> None:

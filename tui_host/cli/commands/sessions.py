@@ -6,7 +6,7 @@ import json
 import os
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -211,17 +211,13 @@ def _export(store: Store, args: Namespace) -> None:
     elif store.owns(path):
         raise StoreError("cannot be written: this is the database itself", str(path), _ELSEWHERE)
     else:
-        _write(path, pieces)
-
-
-def _write(path: Path, pieces: Iterable[bytes]) -> None:
-    try:
-        # Only the owner may read a conversation; an existing file keeps its mode.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
-            file.writelines(pieces)
-    except OSError as error:
-        raise StoreError(f"cannot be written: {error.strerror}", str(path), _ELSEWHERE) from error
+        try:
+            # Only the owner may read a conversation; an existing file keeps its mode.
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor, not a path
+                file.writelines(pieces)
+        except OSError as error:
+            raise StoreError(f"cannot be written: {error.strerror}", str(path), _ELSEWHERE) from error
 
 
 def _import(args: Namespace, settings: Settings) -> int:
