@@ -211,6 +211,7 @@ def found_in(
         for told in joined.results:
             wanted = (words or {}).get((key, told.capture, told.exchange), "").strip()
             is_own = wanted in told.text or json.dumps(wanted, ensure_ascii=False)[1:-1] in told.text
-            if joined.result_known(told) in known:
+            degree = "maybe" if joined.is_by_order else "value"
+            if ("id" if told.by_id else degree) in known:
                 found.add(("told", key, (told.capture, told.exchange if is_own else f"{told.exchange}: {told.text}")))
     return found

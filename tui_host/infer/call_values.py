@@ -139,19 +139,17 @@ def _loose(value: JSON) -> JSON:
 
 def block_texts(result: JSON) -> list[str]:
     """Return the texts in a result's blocks."""
-    return [text for block in items(_content(result)) if isinstance(text := mapping(block).get("text"), str)]
+    members = mapping(result)
+    blocks = items(members.get("content", members.get("contents")))
+    return [text for block in blocks if isinstance(text := mapping(block).get("text"), str)]
 
 
 def result_texts(result: JSON) -> tuple[str, ...]:
     """Return the forms in which a host may repeat a result verbatim: texts joined, or JSON; none if it holds more than text."""
-    structured, content, texts = mapping(result).get("structuredContent"), _content(result), block_texts(result)
+    members, texts = mapping(result), block_texts(result)
+    structured, content = members.get("structuredContent"), members.get("content", members.get("contents"))
     if len(texts) != len(items(content)) or (structured is None and not isinstance(content, list)):
         return ()
     ways = [joint.join(texts) for joint in ("\n\n", "\n", "") if texts]
     ways += [] if structured is None else [canonical(structured)]
     return tuple(dict.fromkeys((*(ways or [""]), canonical(content), canonical(result))))
-
-
-def _content(result: JSON) -> JSON:
-    members = mapping(result)
-    return members["content"] if "content" in members else members.get("contents")

@@ -72,11 +72,11 @@ def story_of(taps: Sequence[SessionInfo], name: str = "") -> TapStory:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Stories:
     """The stories in a store. All methods block on the disk; a name that is nothing's, or several', raises `TuiHostError`."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    _store: Store
 
     def listed(self) -> Sequence[SessionInfo]:
         """List sessions and stories, the last changed first."""

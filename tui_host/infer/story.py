@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tui_host.capture.http.exchange_end import Ending
@@ -33,26 +34,27 @@ class FoundLink(NamedTuple):
         return replace(bare, capture=self.capture, seq=seq, time_ns=time_ns, mono_ns=mono_ns)
 
 
+@dataclass(slots=True, eq=False)
 class Story:
     """Takes in the records of several captures in the order of time, and links calls, frames and results.
 
     `revision` grows with everything that may change a link; `unasked` counts answers without a captured request.
     """
 
-    def __init__(self, session: str = "") -> None:
-        self.clock = WallClock()
-        self.conversations = Conversations()
-        self.frames = TappedFrames()
-        self.revision = self.unasked = 0
-        self._unasked: set[ExchangeKey] = set()
-        self._last_ns = 0
-        self._session = session
-        self._places: dict[tuple[int, int], Place] = {}
-        self._requests = RequestReader()
-        self._additions: list[FoundLink] = []
-        self._joined: tuple[int, Sequence[JoinedCall]] = (-1, ())
-        self._choices: Choices = {}
-        self._hosts: tuple[int, Mapping[Speaker, str]] = (-1, {})
+    _session: str = ""
+    clock: WallClock = field(default_factory=WallClock)
+    conversations: Conversations = field(default_factory=Conversations)
+    frames: TappedFrames = field(default_factory=TappedFrames)
+    revision: int = 0
+    unasked: int = 0
+    _unasked: set[ExchangeKey] = field(default_factory=set[ExchangeKey])
+    _last_ns: int = 0
+    _places: dict[tuple[int, int], Place] = field(default_factory=dict[tuple[int, int], Place])
+    _requests: RequestReader = field(default_factory=RequestReader)
+    _additions: list[FoundLink] = field(default_factory=list[FoundLink])
+    _joined: tuple[int, Sequence[JoinedCall]] = (-1, ())
+    _choices: Choices = field(default_factory=dict[tuple[str, str, int], bool])
+    _hosts: tuple[int, Mapping[Speaker, str]] = (-1, MappingProxyType({}))
 
     # Records.
 
@@ -150,7 +152,8 @@ class Story:
                 span = Span(exchange=result.exchange, side="request", start=result.start, end=result.end)
                 words = f"{REPORTED_DIFFERENTLY}: {result.text}" if joined.is_reported_differently else result.text
                 link = replace(bare, relation="told", span=span, words=line(words, _WORDS))
-                yield FoundLink(result.capture, place, replace(link, known=joined.result_known(result)))
+                by = "maybe" if joined.is_by_order else "value"
+                yield FoundLink(result.capture, place, replace(link, known="id" if result.by_id else by))
 
     # Hosts.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tui_host.capture.http.exchange_end import EMPTY, kept_in_words, missing_in_words
@@ -25,19 +25,19 @@ _BY_ORDER = "maybe: by order"
 _DEGREES: Mapping[str, str] = {"value": "inferred", "maybe": "maybe", "hand": "joined by hand"}
 
 
+@dataclass(slots=True, eq=False)
 class StoryChat:
     """Keeps a chat up to date with a story."""
 
-    def __init__(self, story: Story, chat: Conversation) -> None:
-        self.names_hosts = False  # notes name the host at each change, where the story has several
-        self._story = story
-        self._chat = chat
-        self._numbers: dict[tuple[str, ...], int] = {}
-        self._opened: dict[ExchangeKey, bool] = {}  # whether as a side request
-        self._last: ModelExchange | None = None
-        self._last_turn = 0  # the turn shown last, side requests apart
-        self._failure: NoteItem | None = None  # which the chat ends with, so often
-        self._failures = 0
+    _story: Story
+    _chat: Conversation
+    names_hosts: bool = False  # notes name the host at each change, where the story has several
+    _numbers: dict[tuple[str, ...], int] = field(default_factory=dict[tuple[str, ...], int])
+    _opened: dict[ExchangeKey, bool] = field(default_factory=dict[ExchangeKey, bool])  # whether as a side request
+    _last: ModelExchange | None = None
+    _last_turn: int = 0  # the turn shown last, side requests apart
+    _failure: NoteItem | None = None  # which the chat ends with, so often
+    _failures: int = 0
 
     def tell(self) -> None:
         """Add what is new in the story."""
@@ -80,13 +80,10 @@ class StoryChat:
             self._last_turn = exchange.turn
         host_of = self._story.host_of
         if self.names_hosts and (last is None or host_of(last) != host_of(exchange)):
-            asks = " asks" if is_asking else ""
-            words = f"{self._name(exchange)}, {words}" if words else f"{self._name(exchange)}{asks}"
+            name, asks = line(host_of(exchange), _NAME) or "a host without a name", " asks" if is_asking else ""
+            words = f"{name}, {words}" if words else f"{name}{asks}"
         if words:
             self._chat.add(_note(exchange, f"{words}:"))
-
-    def _name(self, exchange: ModelExchange) -> str:
-        return line(self._story.host_of(exchange), _NAME) or "a host without a name"
 
 
 def _side(exchange: ModelExchange) -> int | ExchangeKey:

@@ -36,15 +36,16 @@ AHEAD = 40  # the most updates in the queue; reading stops until some are taken
 _LINKS_FROM = 1 << 48  # the first number of the links' records: no capture has as many records
 
 
+@dataclass(slots=True, eq=False)
 class CaptureReader:
     """Reads a capture once, without links."""
 
-    def __init__(self, store: Store, name: str, *, is_live: bool) -> None:
-        self.name, self.is_live = name, is_live
-        self.last: Record | None = None  # that was read
-        self.has_more = True  # more may have been written since all was read
-        self._store = store
-        self._reading: Iterator[Record] | None = None
+    _store: Store
+    name: str
+    is_live: bool
+    last: Record | None = None  # that was read
+    has_more: bool = True  # more may have been written since all was read
+    _reading: Iterator[Record] | None = None
 
     def records(self, until: int | None = None) -> Iterator[Record]:
         """Give the records behind the last that was read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tui_host.capture.frames.frame_heads import frame_head, introduced
@@ -21,16 +21,18 @@ _Key: TypeAlias = tuple[str, str, str]
 """Capture, connection or HTTP exchange, and id of a request."""
 
 
+@dataclass(slots=True, eq=False)
 class TappedFrames:
     """Reads the frames of each connection in order. `revision` grows with each change that matters for joining."""
 
-    def __init__(self) -> None:
-        self.sent: dict[FrameKey, CallFrame] = {}  # the calls, in order
-        self.tools: dict[tuple[str, str], Mapping[str, str]] = {}  # listed or called: with the defaults of arguments
-        self.peers: dict[Line, str] = {}  # the server of each connection
-        self.clients: dict[Line, str] = {}  # the client's name on each connection: hosts may share a tap
-        self.revision = 0
-        self._calls: dict[_Key, FrameKey | None] = {}  # None where several wait under one id
+    sent: dict[FrameKey, CallFrame] = field(default_factory=dict[FrameKey, CallFrame])  # the calls, in order
+    # Listed or called: with the defaults of arguments.
+    tools: dict[tuple[str, str], Mapping[str, str]] = field(default_factory=dict[tuple[str, str], Mapping[str, str]])
+    peers: dict[Line, str] = field(default_factory=dict[Line, str])  # the server of each connection
+    clients: dict[Line, str] = field(default_factory=dict[Line, str])  # the client's name: hosts may share a tap
+    revision: int = 0
+    # None where several wait under one id.
+    _calls: dict[_Key, FrameKey | None] = field(default_factory=dict[_Key, FrameKey | None])
 
     def feed(self, record: Record, at_ns: int) -> None:
         """Take in the next frame."""

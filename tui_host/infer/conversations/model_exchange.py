@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tui_host.capture.content_codings import PlainBody, decode_records
@@ -151,11 +151,6 @@ class ModelExchange:
         """Whether the answer ended incomplete and no request continues from it."""
         return self.is_over and not self.is_answered and not self.children
 
-    @property
-    def is_taken(self) -> bool:
-        """Whether a request surely continues from it."""
-        return any(child.is_certain and not child.has_failed for child in self.children)
-
     def calls(self) -> Sequence[Call]:
         """Return the complete calls of the answer, without what other requests tell of them."""
         if self._calls is not None:
@@ -222,16 +217,16 @@ class ModelExchange:
         return results, False
 
 
+@dataclass(slots=True, eq=False)
 class Conversations:
     """Sorts exchanges into conversations in order of time."""
 
-    def __init__(self) -> None:
-        self.exchanges: dict[ExchangeKey, ModelExchange] = {}  # in order
-        self.turns = 0  # so far
-        self._captures: set[str] = set()
-        self._newest: ModelExchange | None = None  # which began the newest turn
-        self._last: ModelExchange | None = None  # of the newest turn, side requests apart
-        self._by_mark: dict[int, list[ModelExchange]] = {}
+    exchanges: dict[ExchangeKey, ModelExchange] = field(default_factory=dict[ExchangeKey, ModelExchange])  # in order
+    turns: int = 0  # so far
+    _captures: set[str] = field(default_factory=set[str])
+    _newest: ModelExchange | None = None  # which began the newest turn
+    _last: ModelExchange | None = None  # of the newest turn, side requests apart
+    _by_mark: dict[int, list[ModelExchange]] = field(default_factory=dict[int, list[ModelExchange]])
 
     def add(self, exchange: ModelExchange) -> None:
         """Add the next exchange as soon as its request is read, and set its place in a conversation."""
@@ -278,7 +273,12 @@ class Conversations:
             # A retry brought it whole.
             possible = [answer for answer in repeated if answer.is_answered] or repeated or answers
             # A request that may continue several answers takes none of them from later ones.
-            chosen = [answer for answer in possible if not answer.is_taken] or possible
+            sure = {
+                answer.key
+                for answer in possible
+                if any(child.is_certain and not child.has_failed for child in answer.children)
+            }
+            chosen = [answer for answer in possible if answer.key not in sure] or possible
             if chosen:
                 exchange.answer_place = place if repeated else place - 1
                 exchange.parent = next((answer for answer in chosen if not answer.children), chosen[0])

@@ -128,11 +128,6 @@ class RequestMessage:
         """Return the parts of one kind."""
         return tuple(part for part in self.parts if part.kind == kind)
 
-    def moved(self, by: int) -> RequestMessage:
-        """Return the message with its parts so many bytes further behind."""
-        parts = (replace(part, start=part.start + by, end=part.end + by) for part in self.parts)
-        return replace(self, parts=tuple(parts))
-
 
 def message_of(body: bytes, part: Part) -> RequestMessage:
     """Read a message of a body, or a call or result that stands alone; system messages get the role `host`."""
@@ -239,7 +234,11 @@ class RequestReader:
                 names = [tool.name for tool in part.children if tool.kind == "tool"]
             start = len(before)
         if start != node.start:
-            messages = [message.moved(node.start - start) for message in messages]
+            by, moved = node.start - start, list[RequestMessage]()
+            for message in messages:
+                parts = (replace(part, start=part.start + by, end=part.end + by) for part in message.parts)
+                moved.append(replace(message, parts=tuple(parts)))
+            messages = moved
             self._contents[name, data] = node.start, messages, names
         return messages, names
 

@@ -46,12 +46,6 @@ class JoinedCall:
     is_reported_differently: bool = False  # than the server answered
     rivals: tuple[CallFrame, ...] = ()  # other frames that may have carried the call
 
-    def result_known(self, result: Result) -> Known:
-        """Return how a place of the result is known."""
-        if result.by_id:
-            return "id"
-        return "maybe" if self.is_by_order else "value"
-
 
 def match(calls: Sequence[Call], tapped: TappedFrames, choices: Choices | None = None) -> Sequence[JoinedCall]:
     """Return the calls in order, each with its frames and results. A person's choices beat all that is inferred."""
@@ -95,7 +89,8 @@ class _Matching:
     def _find_possible(self, tapped: TappedFrames) -> None:
         alike: dict[_Kind, list[CallFrame]] = defaultdict(list)
         for frame in self._frames.values():
-            alike[self._kind((frame.server, frame.tool), frame.arguments)].append(frame)
+            lean_arguments = lean(frame.arguments, self._tools.get((frame.server, frame.tool), {}))
+            alike[frame.server, frame.tool, lean_arguments].append(frame)
         tools: dict[tuple[str, tuple[str, ...]], frozenset[Tool]] = {}
         clients, at_ns = {key: host_named(name) for key, name in tapped.clients.items()}, attrgetter("at_ns")
         for call in self._calls.values():
@@ -103,20 +98,15 @@ class _Matching:
             if (name, call.offered) not in tools:
                 tools[name, call.offered] = tools_named(name, self._tools, call.offered)
             self._named[call.key] = tools[name, call.offered]
-            if arguments is None:
-                continue
             until_ns = call.at_ns + _PATIENCE_NS if call.until_ns is None else call.until_ns
-            for tool in self._named[call.key]:
-                frames = alike.get(self._kind(tool, arguments), [])
+            for tool in self._named[call.key] if arguments is not None else ():
+                frames = alike.get((*tool, lean(arguments or "", self._tools.get(tool, {}))), [])
                 first = bisect_left(frames, call.at_ns - _SURE_NS, key=at_ns)
                 for frame in frames[first : bisect_right(frames, until_ns + _SURE_NS, key=at_ns)]:
                     client = clients.get(frame.line, "")
                     if client == call.host or not (is_host(client) and is_host(call.host)):
                         self._calls_of[frame.key].append(call.key)
                         self._frames_of[call.key].append(frame.key)
-
-    def _kind(self, tool: Tool, arguments: str) -> _Kind:
-        return *tool, lean(arguments, self._tools.get(tool, {}))
 
     def _repeats(self, key: FrameKey, call: str) -> bool | None:
         """Return whether a call's result repeats a frame's answer; None if nothing speaks for or against it."""
@@ -160,14 +150,16 @@ class _Matching:
         possible = self._open_pairs()
         counts = Counter(call for calls in possible.values() for call in calls)
         pairs = [(key, call) for key, calls in possible.items() if (call := self._told(key, calls))]
-        pairs = pairs or [
-            (key, calls[0])
-            for key, calls in possible.items()
-            if len(calls) == 1
-            and counts[calls[0]] == 1
-            # Where nobody else can have sent the frame, it is enough that the result does not differ.
-            and (self._repeats(key, calls[0]) or (self._repeats(key, calls[0]) is None and self._is_own(key, calls[0])))
-        ]
+        for key, calls in possible.items() if not pairs else ():
+            if len(calls) != 1 or counts[calls[0]] != 1:
+                continue
+            # Where nobody else can have sent the frame, it is enough that the result does not differ. One that comes long
+            # after a call that nothing follows may be anybody's.
+            frame, asked, is_told = self._frames[key], self._calls[calls[0]], self._repeats(key, calls[0])
+            is_late = asked.until_ns is None and frame.at_ns > asked.at_ns + _NEAR_NS
+            is_own = not is_late and (self._lines[frame.server] == 1 or (asked.agent, frame.line) in self._used)
+            if is_told or (is_told is None and is_own):
+                pairs.append((key, calls[0]))
         for key, call in pairs:
             self._take(key, call, "value")
         return bool(pairs)
@@ -182,13 +174,6 @@ class _Matching:
         is_distinctive = answer is not None and len(next(iter(answer.texts), "")) >= DISTINCTIVE
         is_own = not rest or (is_distinctive and all(self._repeats(key, call) is False for call in rest))
         return telling[0] if is_own and all(self._repeats(rival, telling[0]) is False for rival in rivals) else ""
-
-    def _is_own(self, key: FrameKey, call: str) -> bool:
-        """Return whether no other host can have sent a frame; one long after a call that nothing follows may be anybody's."""
-        frame, asked = self._frames[key], self._calls[call]
-        if asked.until_ns is None and frame.at_ns > asked.at_ns + _NEAR_NS:
-            return False
-        return self._lines[frame.server] == 1 or (asked.agent, frame.line) in self._used
 
     # Maybe.
 

@@ -67,7 +67,7 @@ def names_server(name: str, server: str, tool: str) -> bool:
 
 def _rest(name: str, tool: str) -> str | None:
     """Return what stands in a name beside the tool's own name; None if the tool's name does not begin or end it."""
-    own, whole = _cleaned(tool), _cleaned(name)
+    own, whole = (_NO_WORD.sub("_", text).strip("_").lower() for text in (tool, name))
     if not own:
         return None
     if own in whole:
@@ -101,10 +101,6 @@ def _shortened(name: str, tools: Iterable[Tool]) -> frozenset[Tool]:
             shared[tool] = max(shared.get(tool, 0), length * (front >= _ALIKE))
     most = max(shared.values(), default=0)
     return frozenset(tool for tool, length in shared.items() if length == most >= _ALIKE)
-
-
-def _cleaned(name: str) -> str:
-    return _NO_WORD.sub("_", name).strip("_").lower()
 
 
 def _squeezed(name: str) -> str:
