@@ -107,8 +107,8 @@ class Asking:
 
     @property
     def said(self) -> str:
-        """Its words, without lines."""
-        return " ".join(self.text.replace("│", " ").split())
+        """Its words and its keys, without lines."""
+        return " ".join(f"{self.text}\n{self.app.text_in(self.app.main.query_one('#keys'))}".replace("│", " ").split())
 
     @property
     def verdicts(self) -> list[str]:
@@ -213,7 +213,7 @@ async def test_escape_asks_once_and_goes_back_one_level_and_a_reason_is_told(app
         await ask.decide("r")
         await app.press(*"nay")
         await app.until_shown("enter reject with this reason   escape back")
-        assert app.lines[-1].startswith(" f1 help"), "the key bar does not say it again"
+        assert app.lines[-1].startswith(" enter reject with this reason   escape back   f1 help"), "in the key bar"
         await app.press("enter")  # letters in a reason decide nothing
         assert ask.verdicts == ["rejected", ""]
         assert (ask.decided.reason, ask.decided.stop) == ("nay", False)

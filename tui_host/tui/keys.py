@@ -71,8 +71,8 @@ ACTIONS = (
     Action("quit", "quit", "Quit, and end the servers", "ctrl+q"),
 )
 
-IN_BAR = ("help", "inspector", "servers", "model", "sessions", "palette", "quit")
-"""The actions that the key bar shows, in this order."""
+IN_BAR = [(a.shown, a.name) for a in ACTIONS if a.shown in {"f1", "f2", "f3", "f4", "f5", "ctrl+p", "ctrl+q"}]
+"""The keys that work everywhere and stand in the key bar."""
 
 
 class Key(NamedTuple):

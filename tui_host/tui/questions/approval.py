@@ -39,8 +39,8 @@ ROW_CHARACTERS, ARGUMENT_CELLS = 500, 8  # most characters and least room for ar
 SMALLEST_CELLS = 30  # width of the chat below which a tool's name and arguments are not readable
 LOW_LINES, TINY_LINES = 22, 9
 """Heights of the chat below which calls and description give way to the arguments, and below which nothing is asked."""
-GROUPS, OF_SEVERAL = frozenset(("once", "no", "look")), frozenset(("all of these", "other calls"))
-"""What the keys do that begin a line: those that lead on, lead back, only look; and what means nothing for a single call."""
+REJECTING, OF_SEVERAL = frozenset(("no", "no, because…", "stop the turn")), frozenset(("all of these", "other calls"))
+"""What the keys do that are left where nothing can be seen, and those that mean nothing for a single call."""
 
 
 class Approval(QuestionPanel):
@@ -101,7 +101,9 @@ class Approval(QuestionPanel):
     @override
     def look(self) -> None:
         """Leave parts out on low screens; where the arguments have no line, nothing can be seen, nor approved."""
-        room = self.parent.size if isinstance(self.parent, Widget) else Size(0, 0)
+        # Without header and one line of keys: with the lines that the keys take, these would come and go by themselves.
+        width = self.parent.size.width if isinstance(self.parent, Widget) else 0
+        room = Size(width, max(0, self.screen.size.height - 2))
         left = self._session.open_questions()
         if (left, room) != (self._left, self._room):
             self._left, self._room = left, room
@@ -250,20 +252,16 @@ class Approval(QuestionPanel):
         return f"{words}; and {further} more" if further > 0 else words
 
     @override
-    def keys(self) -> Sequence[Sequence[tuple[str, str]]]:
+    def keys(self) -> Sequence[tuple[str, str]]:
         if self.first_field is self._edit:
-            return [[("enter", "show what will be sent"), ("escape", "back"), ("ctrl+j", "new line")]]
+            return [("enter", "show what will be sent"), ("escape", "back"), ("ctrl+j", "new line")]
         if self.first_field is self._reason:
-            return [[("enter", "reject with this reason"), ("escape", "back")]]
-        groups: list[list[tuple[str, str]]] = []
-        for key in keys_of(type(self)):
-            if key.brief in GROUPS:
-                groups.append([])
-            # Without the inspector on the screen, the panel alone can have the focus.
-            shown = "f2" if key.brief == "look" and len(self.screen.focus_chain) == 1 else key.shown
-            if key.brief and (len(self._left) > 1 or key.brief not in OF_SEVERAL):
-                groups[-1].append((shown, key.brief))
-        return groups[1:2] if self.has_class("-tiny") else groups
+            return [("enter", "reject with this reason"), ("escape", "back")]
+        hidden_keys = OF_SEVERAL if len(self._left) == 1 else frozenset[str]()
+        keys = [(key.shown, key.brief) for key in keys_of(type(self)) if key.brief and key.brief not in hidden_keys]
+        if len(self.screen.focus_chain) == 1:  # without the inspector on the screen the panel alone can have the focus
+            keys = [("f2" if brief == "look" else shown, brief) for shown, brief in keys]
+        return [(shown, brief) for shown, brief in keys if brief in REJECTING or not self.has_class("-tiny")]
 
     # Looking.
 

@@ -23,7 +23,7 @@ from tui_host.host.host import Host
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
 from tui_host.tui.questions.addresses import address_of, open_in_browser
 from tui_host.tui.questions.asks import OpenAsk
-from tui_host.tui.questions.form import FieldRow, Finished, FormView, TextField
+from tui_host.tui.questions.form import FieldRow, Finished, FormView, PickField, TextField
 from tui_host.tui.questions.panel import AskButton, QuestionPanel
 
 TEXT_CHARACTERS = 20_000  # of a server's text that are shown
@@ -80,10 +80,11 @@ class AskPanel(QuestionPanel):
         return f"{count}{super().corner}"  # a server's questions come one by one
 
     @override
-    def keys(self) -> Sequence[Sequence[tuple[str, str]]]:
+    def keys(self) -> Sequence[tuple[str, str]]:
         if self.ask.answer.cancelled():
-            return [[("escape", "closes"), ("ctrl+c", "copies")]]
-        return [[*self.KEYS, ("ctrl+d", "declines"), ("escape", "cancels")]]
+            return [("escape", "closes"), ("ctrl+c", "copies")]
+        choosing = [("up down, space", "choose")] if isinstance(self.screen.focused, PickField) else []
+        return [*choosing, *self.KEYS, ("ctrl+d", "declines"), ("escape", "cancels")]
 
     def on_descendant_focus(self) -> None:
         self.hint = self.asked = ""

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui import textual_private
-from tui_host.tui.keys import ACTIONS, key_rows
+from tui_host.tui.keys import ACTIONS
 from tui_host.tui.text_width import fill
 
 MOVING = frozenset(
@@ -113,7 +113,7 @@ class QuestionPanel(Container, can_focus=True):
         super().__init__()
         self.scrolled = scrolled  # gives way where there is no room for everything
         self.first_field: Widget = self  # what takes the focus
-        self.foot = Rows(self._foot_rows)
+        self.foot = Rows(lambda width: paragraphs(self.message, width, "bold $text-warning", 6))
         self.words = ""  # about the last key
         self.asked = ""  # what decides if it comes again, as the words say
         self.hint = ""  # about the last key that decided nothing
@@ -126,13 +126,9 @@ class QuestionPanel(Container, can_focus=True):
     def message(self) -> str:
         return self.words
 
-    def keys(self) -> Sequence[Sequence[tuple[str, str]]]:
-        """Return the keys that are shown, each with what it does, in groups that stand in lines of their own."""
+    def keys(self) -> Sequence[tuple[str, str]]:
+        """Return the keys that the key bar shows while they count, each with what it does."""
         return ()
-
-    def _foot_rows(self, width: int) -> Sequence[Content]:
-        rows = [row for group in self.keys() for row in key_rows(group, width, "bold $text-warning")]
-        return [*paragraphs(self.message, width, "bold $text-warning", 6), *rows]
 
     @property
     def corner(self) -> str:

@@ -118,9 +118,7 @@ class MainScreen(Screen[None]):
         self._welcome = EmptyChat(self._empty)
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
         self._in_header: tuple[object, ...] = ()
-        self.seen: tuple[
-            object, ...
-        ] = ()  # what the last look was about; empty before it, and while it left something to do
+        self.seen: tuple[object, ...] = ()  # what the last look was about; empty while it left something to do
         self._draw_at = 0.0
 
     @override
@@ -276,9 +274,11 @@ class MainScreen(Screen[None]):
             if overlay is not None and overlay.login is not None and self.question is None:
                 words += f"{overlay.words}: ctrl+g shows it   "
             self._waiting.say(Content.styled(words, "bold") + status.waiting(host, session))
-        # A question says its own keys, and which of them mean something now.
-        here = (type(self),) if self.question is not None and self.question.is_here else kinds_at(self)
-        self._keys.say(status.keys(width, here, here_first=self.focused is not self.prompt))
+        question = self.question if self.shows_chat else None
+        asked_keys = status.asked_keys(width, self.size.height, () if question is None else tuple(question.keys()))
+        self._keys.styles.height = asked_keys.plain.count("\n") + 1  # looking around in the inspector moves nothing
+        keys = status.keys(width, kinds_at(self), here_first=self.focused is not self.prompt)
+        self._keys.say(asked_keys if question is not None and question.is_here else keys)
 
     @property
     def _empty(self) -> Offers:

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
 from tui_host.capture.visible import line, tool_name
-from tui_host.tui.keys import ACTIONS, IN_BAR, keys_of
+from tui_host.tui.keys import IN_BAR, key_rows, keys_of
 from tui_host.tui.text_width import clip
 
 if TYPE_CHECKING:
@@ -251,19 +251,24 @@ def _running(host: Host, session: Session) -> str:
 
 
 @lru_cache(8)
+def asked_keys(width: int, height: int, own: tuple[tuple[str, str], ...]) -> Content:
+    """Return a question's keys in the lines that they need, up to a fifth of the height; others stand where there is room."""
+    lines = min(len(key_rows(own, width)), max(1, height // 5))
+    return Content("\n").join(key_rows([*own, *IN_BAR], width)[:lines])
+
+
+@lru_cache(8)
 def keys(width: int, here: tuple[type, ...], *, here_first: bool) -> Content:
     """Return the keys of the classes that have the focus, the innermost first, then those that work everywhere, quitting last.
 
     Where there is little room, the keys that work everywhere give way first if `here_first`, else the others.
     """
-    actions = {action.name: action for action in ACTIONS}
     writes = issubclass(here[0], Input | TextArea)
     own = [(key.shown, key.brief) for key in keys_of(*here) if key.brief and (key.works_in_field or not writes)]
-    everywhere = [(actions[name].shown, name) for name in IN_BAR]
     *parts, last = (
-        Content.assemble("  ", (shown, "bold $foreground"), f" {brief}") for shown, brief in (*own, *everywhere)
+        Content.assemble("  ", (shown, "bold $foreground"), f" {brief}") for shown, brief in (*own, *IN_BAR)
     )
     while parts and sum(part.cell_length for part in (*parts, last)) > width + 2:
-        parts.pop(-1 if here_first or len(parts) <= len(everywhere) - 1 else len(parts) - len(everywhere))
+        parts.pop(-1 if here_first or len(parts) <= len(IN_BAR) - 1 else len(parts) - len(IN_BAR))
     room = width + 2 - sum(part.cell_length for part in (*parts, last))
     return Content.assemble(*parts, " " * max(room, 0), last)[2:]
