@@ -442,6 +442,7 @@ async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and
         await app.until(lambda: app.host.store is not None)
         assert app.host.store is not None
         app.main.show_session(app.host.sessions.open(app.host.store.sessions.find("last").id))
+        await app.until_shown("I follow rules")
         app.transcript.focus()
         await app.press("home", "down", "enter")
         await app.until_shown(*named)
