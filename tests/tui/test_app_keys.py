@@ -210,11 +210,14 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
 async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(app: Running) -> None:
     await app.type("/")
     await app.until_shown("/help")
-    await app.type("ser")
-    await app.until_shown("> /servers")
+    await app.type("mc")
+    await app.until_shown("> /mcp")
     await app.press("tab", "enter")
     assert isinstance(app.app.screen, ServersScreen)
     await app.press("escape")
+    await app.send("/servers")  # the page, as `/tools` is
+    await app.until_shown("servers of the session, as they were then")
+    app.prompt.focus()
     await app.type("/inspektor")
     await app.press("enter")
     await app.until_told("There is no command /inspektor")

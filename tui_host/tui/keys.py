@@ -34,7 +34,7 @@ _COPY = "Copy the selection, else the current item, to the terminal's clipboard 
 ACTIONS = (
     Action("help", "help", "Every key and where it works, and the documents", "f1"),
     Action("inspector", "on_main('next_arrangement')", "Chat and inspector, only the inspector, only the chat", "f2"),
-    Action("servers", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, log, stderr", "f3"),
+    Action("mcp", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, log, stderr", "f3"),
     Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options", "f4"),
     Action(
         "profile",
@@ -45,7 +45,8 @@ ACTIONS = (
     *(
         Action(page.command, f"answer('{page.name}')", page.help[0].upper() + page.help[1:])
         for page in PAGES
-        if page.command in {"look", "time", "bill", "tools"}  # others have a key of that name, or are a screen
+        if page.command
+        in {"look", "time", "bill", "tools", "servers"}  # others have a key of that name, or are a screen
     ),
     Action("new", "new", "Begin a new session", "ctrl+n"),
     Action(
@@ -59,9 +60,7 @@ ACTIONS = (
     ),
     Action("login", "on_main('show_login')", "Show the login that a server waits for", "ctrl+g"),
     Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
-    Action(
-        "rules", "open_screen('sessions_screen.rules_screen')", "List the rules given for this session, and end them"
-    ),
+    Action("rules", "open_screen('sessions_screen.rules_screen')", "List the rules of this session, and end them"),
     Action("stop", "stop", "Stop the turn; what came so far stays", keys_shown="escape"),
     Action("copy", "copy", _COPY, "ctrl+c"),
     Action("code", "on_main('copy_code')", "Copy the code of the current or the last answer; again: its next block"),
@@ -71,7 +70,8 @@ ACTIONS = (
     Action("quit", "quit", "Quit, and end the servers", "ctrl+q"),
 )
 
-IN_BAR = [(a.shown, a.name) for a in ACTIONS if a.shown in {"f1", "f2", "f3", "f4", "f5", "ctrl+p", "ctrl+q"}]
+_BAR = {"f1", "f2", "f3", "f4", "f5", "ctrl+p", "ctrl+q"}
+IN_BAR = [(a.shown, a.name.replace("mcp", "servers")) for a in ACTIONS if a.shown in _BAR]  # `/servers` is the page
 """The keys that work everywhere and stand in the key bar."""
 
 

@@ -53,7 +53,6 @@ ELSEWHERE: Mapping[str, str] = {
     "exit": "quit",
     "history": "sessions",
     "login": "model",
-    "mcp": "servers",
     "permissions": "rules",
     "resume": "sessions",
 }
