@@ -29,7 +29,13 @@ def main() -> None:
         _leave_at_interrupts()
         gc.disable()  # imported objects live on: scanning them again and again takes a tenth of the start
         if "tap" in sys.argv:
-            _relay_at_once(sys.argv[1:])
+            # The words may plainly ask for a stdio tap. Nothing else is imported then: a server's start must not wait.
+            from tui_host.tap.stdio_arguments import read_stdio_arguments, relay_stdio
+
+            tap = read_stdio_arguments(sys.argv[1:])
+            if tap is not None:
+                _open_what_is_closed()
+                relay_stdio(tap)
         from tui_host.cli import output
 
         try:
@@ -50,30 +56,14 @@ def _leave_at_interrupts() -> None:
         signal.signal(signal.SIGINT, _leave)
 
 
-def _raise_at_interrupts() -> None:
-    """Raise `KeyboardInterrupt` from here on: something may be open that must be closed."""
-    import signal
-
-    if signal.getsignal(signal.SIGINT) is _leave:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def _leave(_number: int, _frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
 
-def _relay_at_once(words: list[str]) -> None:
-    """Become a stdio tap if the words plainly ask for one, before anything else is imported: a server's start must not wait."""
-    from tui_host.tap.stdio_arguments import read_stdio_arguments, relay_stdio
-
-    tap = read_stdio_arguments(words)
-    if tap is not None:
-        _open_what_is_closed()
-        relay_stdio(tap)
-
-
 def run(words: list[str]) -> int:
     """Run the command in `words` and return the exit code."""
+    import signal
+
     from tui_host.cli import diagnostics, output
     from tui_host.cli.arguments import read_arguments
     from tui_host.errors import TuiHostError
@@ -85,7 +75,8 @@ def run(words: list[str]) -> int:
     folder: Path | None = None
     settings: Settings | None = None
     try:
-        _raise_at_interrupts()
+        if signal.getsignal(signal.SIGINT) is _leave:  # from here on something may be open that must be closed
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         command, args = read_arguments(words)
         if not command.reads_settings:
             return _module(command).run(args, os.environ)

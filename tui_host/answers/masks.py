@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.settings.sensitivity import VENDOR_KEY, pieces
 
@@ -42,8 +41,7 @@ def _hidden(text: str, lengths: Mapping[str, int]) -> str:
     return "".join(f"{HIDDEN} {VENDOR_KEY} ({len(piece)})" if is_key else piece for piece, is_key in pieces(text))
 
 
-@dataclass(frozen=True, slots=True)
-class Mask:
+class Mask(NamedTuple):
     """Hides the secrets that a redactor knows; without one nothing but vendors' keys."""
 
     redactor: Callable[[], Redactor] | None = None

@@ -26,10 +26,13 @@ def write_crash(error: BaseException, folder: Path | None, redact: Callable[[str
     if folder is None:
         return TuiHostError(what, place_in(fault), "report it")
     path = folder / f"{time.strftime('crash-%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06}.log"
-    text = visible(_account(error, redact))
+    try:
+        account = redact("".join(traceback.format_exception(error)))
+    except Exception:  # noqa: BLE001 - the redactor itself may be what failed: the exceptions' messages are left out
+        account = "".join([*traceback.format_tb(fault.__traceback__), type(fault).__name__])
     try:
         ensure_private_dir(folder)
-        write_private(path, text.encode(errors="backslashreplace"))
+        write_private(path, visible(account).encode(errors="backslashreplace"))
     except TuiHostError as failed:
         return TuiHostError(what, remedy=f"no log was written: {failed}")
     return TuiHostError(what, remedy=f"see {path}")
@@ -49,12 +52,3 @@ def place_in(error: BaseException) -> str:
         if file.is_relative_to(package):
             return f"{file.relative_to(package.parent)}:{frame.lineno}"
     return ""
-
-
-def _account(error: BaseException, redact: Callable[[str], str]) -> str:
-    """Return the traceback; leaves out the exceptions' messages if secrets cannot be redacted from them."""
-    try:
-        return redact("".join(traceback.format_exception(error)))
-    except Exception:  # noqa: BLE001 - the redactor itself may be what failed
-        fault = innermost(error)
-        return "".join([*traceback.format_tb(fault.__traceback__), type(fault).__name__])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,15 +29,13 @@ def finish_cut_answer(store: Store, session: Session) -> None:
 
     The model's text goes back to the model with the next request. Unfinished thinking and calls are only shown.
     """
-    for number, item in session.conversation.last_turn():
-        if isinstance(item, AnswerItem) and item.state == "streaming":
-            _finish(session, number, item, list(_read(store, session.id, item)))
-            return
-
-
-def _finish(session: Session, number: int, item: AnswerItem, events: Sequence[ModelEvent]) -> None:
-    conversation, turn = session.conversation, item.turn
-    fold = _fold(_in_protocol(events, session.protocol), session, item)
+    answers = ((number, item) for number, item in session.conversation.last_turn() if isinstance(item, AnswerItem))
+    number, item = next(((number, item) for number, item in answers if item.state == "streaming"), (0, None))
+    if item is None:
+        return
+    conversation, turn, events = session.conversation, item.turn, list(_read(store, session.id, item))
+    reader = protocol(session.protocol).reader(())  # not finished: what it holds back may be a call
+    fold = _fold((piece for event in events for piece in reader.feed(event)), session, item)
     text = fold.text if events else item.text  # its records may have been deleted
     is_whole = fold.stop == "end" and not fold.calls  # it was killed before that was saved
     shown = text if is_whole else "\n\n".join(filter(None, (text.rstrip(), CUT_OFF)))
@@ -85,13 +83,6 @@ def _read(store: Store, session: str, item: AnswerItem) -> Iterator[ModelEvent]:
     for record in records:
         if record.kind == "chunk" and record.exchange == records[-1].exchange:
             yield from decoder.feed(body.feed(record.data, record.encoding) or b"")
-
-
-def _in_protocol(events: Iterable[ModelEvent], protocol_name: str) -> Iterator[ModelEvent]:
-    """Pass events through a tool protocol's reader, and drop text that the reader still holds back as a possible call."""
-    reader = protocol(protocol_name).reader(())
-    for event in events:
-        yield from reader.feed(event)
 
 
 def _fold(events: Iterable[ModelEvent], session: Session, item: AnswerItem) -> Fold:

@@ -18,20 +18,17 @@ def catch_defects(noted: Callable[[BaseException, str], None]) -> Generator[None
     """
     loop = asyncio.get_running_loop()
 
-    def failed_thread(failure: threading.ExceptHookArgs) -> None:
+    def failed_aside(failure: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+        thread = failure.thread if isinstance(failure, threading.ExceptHookArgs) else None
         if failure.exc_value is not None:
-            loop.call_soon_threadsafe(noted, failure.exc_value, failure.thread.name if failure.thread else "")
-
-    def failed_aside(failure: sys.UnraisableHookArgs) -> None:
-        if failure.exc_value is not None:
-            loop.call_soon_threadsafe(noted, failure.exc_value, "")
+            loop.call_soon_threadsafe(noted, failure.exc_value, thread.name if thread else "")
 
     def failed_task(_: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
         error = context.get("exception")
         noted(error if isinstance(error, BaseException) else RuntimeError(str(context.get("message"))), "")
 
     hooks = (threading.excepthook, sys.unraisablehook)
-    threading.excepthook, sys.unraisablehook = failed_thread, failed_aside
+    threading.excepthook, sys.unraisablehook = failed_aside, failed_aside
     loop.set_exception_handler(failed_task)
     try:
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -26,14 +27,14 @@ STOP_SECONDS = 1
 LINE_LIMIT = 1 << 16
 
 
+@dataclass(slots=True, eq=False)
 class DemoModelProcess:
     """Starts the demo model once, and provides its base URL."""
 
-    def __init__(self, recorder: Recorder, environment: Mapping[str, str]) -> None:
-        self._recorder = recorder
-        self._environment = environment
-        self._lock = anyio.Lock()
-        self._urls: Mapping[str, str] = {}
+    _recorder: Recorder
+    _environment: Mapping[str, str]
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)
+    _urls: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def is_alive(self) -> bool:

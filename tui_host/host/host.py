@@ -279,8 +279,12 @@ class Host:
     async def _finish_left(self) -> None:
         from anyio import to_thread
 
+        from tui_host.host.session_storage import finish_left
+
+        assert self.store is not None  # noqa: S101 - opened just before
+        policy = self.sessions.policy()
         try:
-            await to_thread.run_sync(self.sessions.finish_left)
+            await to_thread.run_sync(partial(finish_left, self.store, policy, self._redacted, opened=self.sessions))
         except StoreError as error:
             self.notices.append(str(error))
 

@@ -11,6 +11,7 @@ import io
 import json
 import resource
 import sys
+from contextlib import suppress
 
 from tui_host.errors import JSON
 from tui_host.host.image_decoder import NO_DECODER
@@ -21,15 +22,6 @@ CPU_SECONDS = 5
 MOST_PIXELS = 40_000_000
 """Pixels of an image beyond which it is not decoded; its head tells them."""
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
-
-
-def limit_resources() -> None:
-    """Limit memory and time of this process. Where the system has no such limit, the parent's time limit is left."""
-    for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_SECONDS), (resource.RLIMIT_CORE, 0)):
-        try:
-            resource.setrlimit(kind, (most, most))
-        except (OSError, ValueError):
-            continue
 
 
 def pixels(data: bytes, columns: int, rows: int, background: str) -> dict[str, JSON]:
@@ -61,8 +53,10 @@ def pixels(data: bytes, columns: int, rows: int, background: str) -> dict[str, J
 
 
 def main() -> None:
-    """Answer each line of standard input."""
-    limit_resources()
+    """Answer each line of standard input, with limits of memory and time."""
+    for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, CPU_SECONDS), (resource.RLIMIT_CORE, 0)):
+        with suppress(OSError, ValueError):  # where the system has no such limit, the parent's time limit is left
+            resource.setrlimit(kind, (most, most))
     for line in sys.stdin.buffer:
         data, columns, rows, background = json.loads(line)
         print(json.dumps(pixels(base64.b64decode(data), columns, rows, background)), flush=True)  # noqa: T201 - a program

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,17 +22,17 @@ _HOLDS_SECONDS = 30.0
 """How many seconds a keyring failure counts for all providers: a user who leaves it locked is asked only once."""
 
 
+@dataclass(slots=True, eq=False)
 class KeyringKeys:
     """The keys read from the keyring so far. `learned` gets each key before its first use, so that it is redacted everywhere."""
 
-    def __init__(self, environment: Mapping[str, str], learned: Callable[[Secret], None], notices: list[str]) -> None:
-        self._environment = environment
-        self._learned = learned
-        self._notices = notices
-        self._known: dict[str, str | None] = {}
-        self._one_at_a_time = asyncio.Lock()
-        self._failure: SettingsError | None = None
-        self._failed_at = 0.0
+    _environment: Mapping[str, str]
+    _learned: Callable[[Secret], None]
+    _notices: list[str]
+    _known: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _failure: SettingsError | None = None
+    _failed_at: float = 0.0
 
     @property
     def stored(self) -> frozenset[str]:

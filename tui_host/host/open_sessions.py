@@ -51,7 +51,8 @@ class OpenSessions(dict[str, "Session"]):
         for session in self.values():
             session.keep_in(StoreKeeper(store))
 
-    def _policy(self) -> Policy:
+    def policy(self) -> Policy:
+        """Return the rules for a session."""
         from tui_host.chat.policy import Policy
 
         return Policy(self._settings.rules, flags=self._settings.allow, allow_all=self._allow_all)
@@ -69,7 +70,7 @@ class OpenSessions(dict[str, "Session"]):
             model=model or self.model,
             protocol=self.protocol,
             profile=self.profile,
-            policy=self._policy(),
+            policy=self.policy(),
             redact=self._redact,
         )
         self[session.id] = session
@@ -97,7 +98,7 @@ class OpenSessions(dict[str, "Session"]):
             what = f"this session cannot be continued: it was {where}"
             raise TuiHostError(what, info.id, "press f5 in the app to look at it")
         if info.id not in self:
-            policy = self._policies.pop(info.id, None) or self._policy()
+            policy = self._policies.pop(info.id, None) or self.policy()
             self[info.id] = stored_session(self._store, info, policy, self._redact)
         return self[info.id]
 
@@ -111,13 +112,6 @@ class OpenSessions(dict[str, "Session"]):
         store.sessions.release(session.id)
         return True
 
-    def finish_left(self) -> None:
-        """Complete the chats of processes that were killed during an answer. Blocks."""
-        from tui_host.host.session_storage import finish_left
-
-        if self._store is not None:
-            finish_left(self._store, self._policy(), self._redact, opened=self)
-
     def foreign(self, info: SessionInfo) -> Session:
         """Return what a tap recorded, or a file brought, as a read-only session, which is not stored again."""
         from tui_host.chat.session import Session
@@ -129,7 +123,7 @@ class OpenSessions(dict[str, "Session"]):
             created_ns=info.created_ns,
             model=ModelRef(provider="tap" if is_tap else "file", model=info.title),
             protocol=info.protocol,
-            policy=self._policy(),
+            policy=self.policy(),
             redact=self._redact,
             title=info.title,
             turn=max(info.turns, 1),

@@ -46,7 +46,12 @@ async def reported(
             if name in names or not (names or is_local or name in known):
                 group.start_soon(_ask, host, provider, bool(names), take)
         if not names:
-            group.start_soon(_look_around, host, take)
+            from tui_host.llm.probe import local_servers
+
+            for server in await local_servers():
+                provider = host.settings.providers.get(server.provider)
+                if provider is not None and provider.preset:
+                    take(Reported(provider=server.provider, models=server.models))
     return tuple(answers[name] for name in host.settings.providers if name in answers)
 
 
@@ -66,12 +71,3 @@ async def _ask(host: Host, provider: Provider, is_named: bool, take: Callable[[R
         take(Reported(provider=provider.name, error=error))
     else:
         take(Reported(provider=provider.name, models=models))
-
-
-async def _look_around(host: Host, take: Callable[[Reported], None]) -> None:
-    from tui_host.llm.probe import local_servers
-
-    for server in await local_servers():
-        provider = host.settings.providers.get(server.provider)
-        if provider is not None and provider.preset:
-            take(Reported(provider=server.provider, models=server.models))

@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON, SettingsError, TuiHostError
-from tui_host.servers.catalog_changes import CatalogChange, Offers, changes_between, offers_of
+from tui_host.servers.catalog_changes import Offers, changes_between, offers_of
 from tui_host.settings.environment_references import secret_headers, secrets_of
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.paths import CONFIG_FILE, ensure_private_dir
@@ -100,7 +100,9 @@ class ServerWatch:
             server.reconnect()
 
     async def _look_at_settings(self, settings: Settings) -> None:
-        marks = await to_thread.run_sync(lambda: _marks(_configuration(settings)))
+        folder = settings.config_dir
+        files = (settings.config_file or folder / CONFIG_FILE, folder / STATE_FILE)
+        marks = await to_thread.run_sync(lambda: _marks((*files, *(folder / FOLDER).glob("*.toml"))))
         before, self._configured = self._configured, marks
         if before is None or marks == before or not _is_from_files(settings):
             return
@@ -127,22 +129,21 @@ class ServerWatch:
         path = self._folder / f"{status.name}.json"
         if is_new:
             stored = before if before is not None or not self._is_kept else await to_thread.run_sync(_stored, path)
-            self._tell(status.name, changes_between(stored, offers) if stored is not None else ())
+            changes = changes_between(stored, offers) if stored is not None else ()
+            lines = [str(change) for change in changes]
+            gone = [change.name for change in changes if change.kind == "tool" and change.sign != "+"]
+            void = [f"session rules for {', '.join(gone)} are void"] if gone else []
+            if changes:
+                self._pool.server(status.name).tell_changes((*lines, *void))
+                shown = [*lines[:5], *([f"{len(lines) - 5} more"] if len(lines) > 5 else []), *void]
+                told = f"{status.name} has changed since it was last connected"
+                self._notices.append(f"{told}: {' · '.join(shown)} (f3)")
         if self._is_kept:
             try:
                 await to_thread.run_sync(_store, path, self._redact(json.dumps(offers)))
             except SettingsError as error:
                 self._is_kept = False
                 self._notices.append(f"what servers offer is not kept for the next start: {error}")
-
-    def _tell(self, server: str, changes: tuple[CatalogChange, ...]) -> None:
-        if changes:
-            lines = [str(change) for change in changes]
-            gone = [change.name for change in changes if change.kind == "tool" and change.sign != "+"]
-            void = [f"session rules for {', '.join(gone)} are void"] if gone else []
-            self._pool.server(server).tell_changes((*lines, *void))
-            shown = [*lines[:5], *([f"{len(lines) - 5} more"] if len(lines) > 5 else []), *void]
-            self._notices.append(f"{server} has changed since it was last connected: {' · '.join(shown)} (f3)")
 
 
 def reload_servers(before: Settings, pool: Pool, redactor: Redactor) -> tuple[Settings, str]:
@@ -186,12 +187,6 @@ def _changes(before: Settings, fresh: Settings, pool: Pool) -> Iterator[str]:
         server, dot, tool = name.partition(".")
         if dot and server in pool.servers and (tool in pool.servers[server].tools_off) == is_on:
             yield f"~ {name}"
-
-
-def _configuration(settings: Settings) -> Iterator[Path]:
-    yield settings.config_file or settings.config_dir / CONFIG_FILE
-    yield settings.config_dir / STATE_FILE
-    yield from (settings.config_dir / FOLDER).glob("*.toml")
 
 
 def watched_files(spec: ServerSpec, environment: Mapping[str, str]) -> Iterator[Path]:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import mapping, number_or_zero
@@ -13,7 +14,7 @@ from tui_host.capture.session_summary import DIRECT, SessionInfo
 from tui_host.chat.conversation import Conversation, Item, item_to_text
 from tui_host.chat.session import Session
 from tui_host.chat.stored_messages import Messages, message_to_text
-from tui_host.errors import JSON, StoreError
+from tui_host.errors import StoreError
 from tui_host.host.cut_answers import finish_cut_answer
 from tui_host.settings.model_options import options_of, options_to_json
 from tui_host.settings.schema import ModelRef
@@ -24,16 +25,22 @@ if TYPE_CHECKING:
     from tui_host.llm.messages import Message
 
 
+_OMITTED, _REFUSED = "omitted_turns", "refused_images"
+"""Names in the stored options for what requests leave out."""
+
+
+@dataclass(slots=True, eq=False)
 class StoreKeeper:
     """Queues every change of a session for the store's writer, without waiting for the disk."""
 
-    def __init__(self, store: Store) -> None:
-        self._sessions = store.sessions
-        self.message_ns: int | None = None  # of messages that were said before they are saved
+    _store: Store
+    message_ns: int | None = None  # of messages that were said before they are saved
 
     def session(self, session: Session) -> None:
         """Save the session's title, model, protocol, profile, options and draft. It was last used when its last message came."""
-        self._sessions.save(
+        more = {_OMITTED: session.omitted_turns, _REFUSED: dict(session.refused_images), DIRECT: session.is_direct}
+        options = {**options_to_json(session.options), **{name: value for name, value in more.items() if value}}
+        self._store.sessions.save(
             SessionInfo(
                 id=session.id,
                 title=session.title,
@@ -43,7 +50,7 @@ class StoreKeeper:
                 model=f"{session.model.provider}/{session.model.model}",
                 protocol=session.protocol,
                 profile=session.profile,
-                options=json.dumps(_options_to_json(session), ensure_ascii=False),
+                options=json.dumps(options, ensure_ascii=False),
                 draft=session.draft,
             )
         )
@@ -51,20 +58,13 @@ class StoreKeeper:
     def message(self, session: str, number: int, message: Message) -> None:
         """Save a message."""
         time_ns = self.message_ns or time.time_ns()
-        self._sessions.save_message(session, number, turn=message.turn, text=message_to_text(message), time_ns=time_ns)
+        self._store.sessions.save_message(
+            session, number, turn=message.turn, text=message_to_text(message), time_ns=time_ns
+        )
 
     def item(self, session: str, number: int, item: Item) -> None:
         """Save a chat item."""
-        self._sessions.save_item(session, number, item_to_text(item))
-
-
-_OMITTED, _REFUSED = "omitted_turns", "refused_images"
-"""Names in the stored options for what requests leave out."""
-
-
-def _options_to_json(session: Session) -> dict[str, JSON]:
-    more = {_OMITTED: session.omitted_turns, _REFUSED: dict(session.refused_images), DIRECT: session.is_direct}
-    return {**options_to_json(session.options), **{name: value for name, value in more.items() if value}}
+        self._store.sessions.save_item(session, number, item_to_text(item))
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
@@ -25,12 +25,13 @@ class _Watch:
     noted: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class Watches:
     """The watched resources of a host's servers."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-        self._watches: dict[tuple[str, str, str], _Watch] = {}  # by session, server and URI
+    _pool: Pool
+    # By session, server and URI.
+    _watches: dict[tuple[str, str, str], _Watch] = field(default_factory=dict[tuple[str, str, str], _Watch])
 
     async def run(self) -> None:
         """Tell of changes until cancelled."""
