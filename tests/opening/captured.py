@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from tui_host.capture.record import Record
+from tui_host.capture.record import Place, Record
 from tui_host.capture.recording import Slot
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.imported_records import Intake
@@ -53,7 +53,7 @@ def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileW
     """The records of a file, and what its reader says of it."""
     file = in_utf_8(name, data if isinstance(data, bytes) else data.encode(), NOW_NS)
     intake = Seen()
-    wires = FileWires(intake, "s1")
+    wires = FileWires(intake, Place(session="s1"))
     next(form for form in FORMATS if form.recognise(file)).read(file, wires)
     return intake.records, wires
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.record import Place
@@ -12,16 +13,17 @@ from tui_host.capture.store.imported_records import Intake
 _LATEST_NS = 4_102_444_800 * 10**9  # the end of the year 2099: a later time counts as a mistake
 
 
+@dataclass(slots=True, eq=False)
 class FileWires:
     """The models and servers of one file."""
 
-    def __init__(self, intake: Intake, session: str) -> None:
-        self.place = Place(session=session)
-        self.messages: list[str] = []  # what to tell a person of the file
-        self._intake = intake
-        self._models: dict[str, Observer] = {}
-        self._pipes: dict[str, Lines] = {}
-        self._left_out: dict[str, tuple[int, str]] = {}  # how many of each kind, and where the first stands
+    _intake: Intake
+    place: Place  # in the session
+    messages: list[str] = field(default_factory=list[str])  # what to tell a person of the file
+    _models: dict[str, Observer] = field(default_factory=dict[str, Observer])
+    _pipes: dict[str, Lines] = field(default_factory=dict[str, Lines])
+    # How many of each kind, and where the first stands.
+    _left_out: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
 
     def at(self, time_ns: int | None) -> None:
         """Set the time of what is reported next; None if the file does not tell it."""

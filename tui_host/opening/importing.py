@@ -149,7 +149,7 @@ class Import:
 
     def add(self, file: CapturedFile, capture: str) -> None:
         """Add what another program captured."""
-        wires, before = FileWires(self._intake(capture), self.id), self.records
+        wires, before = FileWires(self._intake(capture), Place(session=self.id)), self.records
         form = next((form for form in FORMATS if form.recognise(file)), None)
         if form is None:
             raise TuiHostError("there is nothing in it", file.name, REMEDY)

@@ -48,14 +48,14 @@ class _Exchange:
     gathered: bytearray = field(default_factory=bytearray)
 
 
+@dataclass(slots=True, eq=False)
 class LineExchanges:
     """The exchanges with models of one file."""
 
-    def __init__(self, wires: FileWires, peer: str) -> None:
-        self._wires = wires
-        self._peer = peer
-        self._open: list[_Exchange] = []
-        self._last: _Exchange | None = None  # whose answer came last
+    _wires: FileWires
+    _peer: str
+    _open: list[_Exchange] = field(default_factory=list[_Exchange])
+    _last: _Exchange | None = None  # whose answer came last
 
     @property
     def is_waiting(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from json import JSONDecoder
@@ -67,7 +68,7 @@ def recognise(file: CapturedFile) -> bool:
 
 def read(file: CapturedFile, wires: FileWires) -> None:
     """Report the messages of a file, in the order of its lines."""
-    reader, end = _LineReader(file, wires), 0
+    reader, end = _LineReader(file, wires, LineExchanges(wires, file.peer)), 0
     wires.at(_time_in(file.head.decode("utf-8", "replace")) or file.time_ns)
     line = file.head.lstrip().partition(b"\n")[0].rstrip()
     if line[:1] in {b"{", b"["} and not (len(line) > 2 and read_value(line) is not None):
@@ -83,17 +84,17 @@ def read(file: CapturedFile, wires: FileWires) -> None:
     reader.exchanges.settle(is_over=True)
 
 
+@dataclass(slots=True, eq=False)
 class _LineReader:
     """Its methods that return something say whether what they read means something."""
 
-    def __init__(self, file: CapturedFile, wires: FileWires) -> None:
-        self.exchanges = LineExchanges(wires, file.peer)
-        self._file = file
-        self._wires = wires
-        self._requests: dict[tuple[str, str], Direction] = {}
-        self._latest_ns = 0
-        self._before = ""  # what lines without a value say of the next value
-        self._fields = b""  # lines of an event before its data
+    _file: CapturedFile
+    _wires: FileWires
+    exchanges: LineExchanges
+    _requests: dict[tuple[str, str], Direction] = field(default_factory=dict[tuple[str, str], Direction])
+    _latest_ns: int = 0
+    _before: str = ""  # what lines without a value say of the next value
+    _fields: bytes = b""  # lines of an event before its data
 
     def events(self, run: bytes, start: int) -> None:
         """Read a run of events that starts there in the file."""
