@@ -22,8 +22,7 @@ class FileWires:
     messages: list[str] = field(default_factory=list[str])  # what to tell a person of the file
     _models: dict[str, Observer] = field(default_factory=dict[str, Observer])
     _pipes: dict[str, Lines] = field(default_factory=dict[str, Lines])
-    # How many of each kind, and where the first stands.
-    _left_out: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
+    _left_out: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])  # counts, first places
 
     def at(self, time_ns: int | None) -> None:
         """Set the time of what is reported next; None if the file does not tell it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
@@ -128,16 +128,14 @@ class Import:
                 chat.feed(record)
             waiting.setdefault(record.capture, []).append(record)
             if not is_preamble or record.capture in self._intakes:
-                self._add(waiting.pop(record.capture))
-        self._add(chain.from_iterable(waiting.values()))
+                for kept in waiting.pop(record.capture):
+                    self._intake(kept.capture).add(kept)
+        for kept in chain.from_iterable(waiting.values()):
+            self._intake(kept.capture).add(kept)
         if not self.records:
             raise TuiHostError("there is no record in it", file.name, "export a session that has some")
         for number, item in enumerate(() if chat is None else chat.items()):
             self._store.sessions.save_item(self.id, number, item_to_text(item))
-
-    def _add(self, records: Iterable[Record]) -> None:
-        for record in records:
-            self._intake(record.capture).add(record)
 
     def add_taps(self, file: CapturedFile) -> None:
         """Add what taps recorded. Their links are found again, since other captures stand beside them now."""
@@ -145,7 +143,7 @@ class Import:
             raise file.unreadable("a session that is no tap's is read alone", remedy="name this file by itself")
         for record, _ in own_lines.records(file, self.notices):
             if record.kind != "link":
-                self._add([replace(record, place=Place(session=self.id))])
+                self._intake(record.capture).add(replace(record, place=Place(session=self.id)))
 
     def add(self, file: CapturedFile, capture: str) -> None:
         """Add what another program captured."""
