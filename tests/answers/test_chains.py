@@ -21,7 +21,7 @@ from tui_host.answers.bodies import body_of
 from tui_host.answers.chain_page import chain_of
 from tui_host.answers.look_page import look_page
 from tui_host.answers.names import subject_named
-from tui_host.answers.pages import page_named, sheet_of
+from tui_host.answers.pages import PAGES, sheet_of
 from tui_host.answers.values import Values
 from tui_host.answers.wires import RecordedTools, Section
 from tui_host.capture.ladder.row import Row
@@ -122,8 +122,7 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
 def test_pages_take_the_names_that_pages_print_and_say_what_they_do_not_understand(
     command: str, text: str, what: str
 ) -> None:
-    wires, page = a_session(), page_named(command)
-    assert page is not None
+    wires, page = a_session(), next(page for page in PAGES if page.command == command)
     try:
         shown = sheet_of(page.name, wires, subject_named(wires, page, text)).what
     except TuiHostError as error:
@@ -132,8 +131,7 @@ def test_pages_take_the_names_that_pages_print_and_say_what_they_do_not_understa
 
 
 def test_the_parts_of_a_bill_are_all_of_the_request() -> None:
-    wires, page = a_session(), page_named("bill")
-    assert page is not None
+    wires, page = a_session(), next(page for page in PAGES if page.name == "Bill")
     row = subject_named(wires, page, "2")
     assert isinstance(row, Row)
     parts = [part.values for part in sheet_of("Bill", wires, row).lines if part.values and "above" not in part.label]

@@ -40,17 +40,13 @@ class Body:
     redacted: tuple[Redaction, ...] = ()
 
     @property
-    def is_text(self) -> bool:
-        return is_text(self.data)
-
-    @property
     def text(self) -> str:
         """The body as masked text, or as hex."""
         return "".join(self.pieces())
 
     def pieces(self) -> Iterator[str]:
         """Yield the text in pieces, each made in a millisecond or two."""
-        if not self.is_text:
+        if not is_text(self.data):
             yield hex_text(self.data)
             return
         text, place = decode(self.data), 0
@@ -62,7 +58,7 @@ class Body:
 
     def with_hidden(self) -> Body:
         """Add a note about hidden characters, if any."""
-        count = hidden(decode(self.data[:_NOTICED])) if self.is_text else 0
+        count = hidden(decode(self.data[:_NOTICED])) if is_text(self.data) else 0
         note = f"contains {count:,} hidden character{'s' if count > 1 else ''}, drawn as symbols"
         return replace(self, notes=(*self.notes, note)) if count else self
 

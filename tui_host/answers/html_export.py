@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
-from itertools import groupby
+from itertools import chain, groupby
 
 from markdown_it import MarkdownIt
 
@@ -65,28 +65,26 @@ document.getElementById("all").onclick=function(){let o=this.dataset.o!="1";this
 
 def pieces(session: SessionInfo, records: Records, items: Iterable[str]) -> Iterator[bytes]:
     """Yield the file piece by piece."""
-    for piece in _document(session_wires(session, records), session, items):
-        yield piece.encode("utf-8", "backslashreplace")
-
-
-def _document(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[str]:
+    wires = session_wires(session, records)
     title = _text(" ".join(session.title.split())[:_WIDE]) or "untitled"
     digest = base64.b64encode(sha256(_SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
-    yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-    yield '<meta name="viewport" content="width=device-width,initial-scale=1">'
-    yield f"<title>{title}</title><style>{_STYLE}</style></head>\n<body><header><h1>{title}</h1>"
     facts = (session.id, session.model, session.protocol, session.created)
-    yield f'<p class="m">{" · ".join(_text(fact) for fact in facts if fact)} · tui-host</p>'
-    yield '<nav><a href="#chat">Chat</a><a href="#ladder">Ladder</a><a href="#answers">Answers</a>'
-    yield '<button id="all">open all rows</button></nav></header>\n<main><section id="chat"><h2>Chat</h2>'
-    yield from _chat(wires, session, items)
-    yield '</section>\n<section id="ladder"><h2>LLM │ MCP</h2>'
-    yield from _ladder(wires)
-    yield '</section>\n<section id="answers"><h2>Answers about the session</h2>'
-    yield from _section_pages(wires, Section(is_session=True))
-    yield f"</section></main><script>{_SCRIPT}</script></body></html>\n"
+    head = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width,initial-scale=1">',
+        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body><header><h1>{title}</h1>",
+        f'<p class="m">{" · ".join(_text(fact) for fact in facts if fact)} · tui-host</p>',
+        '<nav><a href="#chat">Chat</a><a href="#ladder">Ladder</a><a href="#answers">Answers</a>',
+        '<button id="all">open all rows</button></nav></header>\n<main><section id="chat"><h2>Chat</h2>',
+    )
+    ladder = '</section>\n<section id="ladder"><h2>LLM │ MCP</h2>'
+    answers = '</section>\n<section id="answers"><h2>Answers about the session</h2>'
+    chat, pages = _chat(wires, session, items), _section_pages(wires, Section(is_session=True))
+    end = f"</section></main><script>{_SCRIPT}</script></body></html>\n"
+    for piece in chain(head, chat, (ladder,), _ladder(wires), (answers,), pages, (end,)):
+        yield piece.encode("utf-8", "backslashreplace")
 
 
 def _text(text: str) -> str:

@@ -44,11 +44,6 @@ PAGES = (
 """All pages, in the order of their tabs."""
 
 
-def page_named(name: str) -> AnswerPage | None:
-    """Return the page of a tab, a command or an option; None if no page is called so."""
-    return next((page for page in PAGES if page.command == name.lower()), None)
-
-
 def tabs_for(*holders: Holder) -> tuple[str, ...]:
     """Return the names of the pages that a row or heading has."""
     return tuple(page.name for page in PAGES if not {*holders}.isdisjoint(page.of))

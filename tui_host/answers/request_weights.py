@@ -65,10 +65,6 @@ class RequestWeight:
     cost: float | None = None  # what it cost with the response
     is_answered: bool = True  # whether its response has begun
 
-    @property
-    def tools_size(self) -> int:
-        return sum(tool.size for tool in self.tools)
-
 
 _Lists: TypeAlias = dict[tuple[str, str, bytes], tuple[ToolWeight, ...]]
 

@@ -63,19 +63,19 @@ class SheetLine:
     target: tuple[str, int] | None = None  # the row it leads to, by capture and number of its first record
 
     def __post_init__(self) -> None:
-        if self.values:
-            object.__setattr__(self, "figures", tuple(map(_written, self.values, self.values.values())))
+        figures: list[str] = []
+        for head, value in self.values.items():
+            if value is None or isinstance(value, str):
+                figures.append(value or "")
+            else:
+                figures.append(_FORMS.get(head, "{:,}".format)(value))
+        if figures:
+            object.__setattr__(self, "figures", tuple(figures))
 
     @property
     def opens(self) -> bool:
         """Whether there is something to show below the line."""
         return bool(self.children) or self.text is not None
-
-
-def _written(head: str, value: Value) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return _FORMS.get(head, "{:,}".format)(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

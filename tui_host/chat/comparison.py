@@ -80,7 +80,7 @@ class ComparedRun:
             "bytes": {
                 "sent": figures.bill.size,
                 "received": figures.received,
-                "tools": figures.bill.tools_size,
+                "tools": sum(tool.size for tool in figures.bill.tools),
                 "injected": figures.injected_total,
                 "injected_for": dict(figures.bill.put_in),
                 "cut": figures.cut,

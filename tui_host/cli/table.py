@@ -55,7 +55,7 @@ COMMANDS = (
     CommandRow("tap http", "in front of an MCP server behind a URL", "tap", reads_settings=False),
     CommandRow("tap install", "write stdio taps into a host's configuration", "tap_install", reads_settings=False),
     CommandRow("tap uninstall", "remove the taps again", "tap_install", reads_settings=False),
-    CommandRow("tap-recorder", "", "tap_recorder", reads_settings=False, runs_command=True),
+    CommandRow("tap-recorder", "", "tap", reads_settings=False, runs_command=True),
     CommandRow("demo-model", "run the demo model as a server", "models", reads_settings=False, has_own_grammar=True),
     CommandRow("conformance", "", "conformance", runs_command=True),
 )

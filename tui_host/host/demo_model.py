@@ -34,12 +34,7 @@ class DemoModelProcess:
     _recorder: Recorder
     _environment: Mapping[str, str]
     _lock: anyio.Lock = field(default_factory=anyio.Lock)
-    _urls: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process runs and accepts requests."""
-        return bool(self._urls)
+    urls: Mapping[str, str] = field(default_factory=dict[str, str])  # of the dialects; none unless the process runs
 
     async def url(self, group: TaskGroup, dialect: str) -> str:
         """Return the base URL for a dialect; starts the process in `group` if necessary.
@@ -48,7 +43,7 @@ class DemoModelProcess:
             ModelError: The process did not start, or does not speak the dialect.
         """
         async with self._lock:
-            urls = self._urls or await group.start(self._live)
+            urls = self.urls or await group.start(self._live)
         if dialect not in urls:
             raise ModelError(f"the demo model does not speak {dialect}", remedy=f"choose {' or '.join(urls)}")
         return urls[dialect]
@@ -64,16 +59,16 @@ class DemoModelProcess:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._record_stderr, process)
-                self._urls = await _addresses(process)
-                if self._urls:
-                    task_status.started(self._urls)
+                self.urls = await _addresses(process)
+                if self.urls:
+                    task_status.started(self.urls)
                     while not await process.wait(60, step=0.1):
                         pass
                 group.cancel_scope.cancel()
-            if not self._urls:
+            if not self.urls:
                 raise _not_started()
         finally:
-            self._urls = {}
+            self.urls = {}
             with anyio.CancelScope(shield=True):
                 process.stdin.close()
                 await process.end(patience=STOP_SECONDS)

@@ -159,7 +159,32 @@ class Host:
                 return
             await asyncio.to_thread(_import, module)
         await self._open()
-        await self._run()
+        import anyio
+
+        from tui_host.host.server_watch import ServerWatch
+        from tui_host.host.store_cleanup import keep_within
+        from tui_host.host.watched_resources import Watches
+
+        assert self.pool is not None  # noqa: S101 - opened just before
+        async with anyio.create_task_group() as group:
+            self._group = group
+            group.start_soon(self.pool.run)
+            if self._source == "chat":
+                json_text = self.redactor.json_text
+                watch = ServerWatch(self.pool, lambda: self.settings, json_text, self.notices, is_kept=self._record)
+                group.start_soon(watch.run)
+            self.watches = Watches(self.pool)
+            group.start_soon(self.watches.run)
+            if self.store is not None:
+                group.start_soon(keep_within, self.store, self.settings.store, self._stop, self.notices)
+                group.start_soon(self._finish_left)
+            self._ready.set()
+            self.turns.open(group, self._working)
+            await self._stop.wait()
+            await self.turns.end()
+            with suppress(TimeoutError):  # after that, the end of the task group stops the servers
+                await self.pool.stop_all()
+            group.cancel_scope.cancel()
 
     async def ready(self) -> None:
         """Wait until the host is open and turns can run.
@@ -248,34 +273,6 @@ class Host:
             logins=logins,
         )
 
-    async def _run(self) -> None:
-        import anyio
-
-        from tui_host.host.server_watch import ServerWatch
-        from tui_host.host.store_cleanup import keep_within
-        from tui_host.host.watched_resources import Watches
-
-        assert self.pool is not None  # noqa: S101 - opened just before
-        async with anyio.create_task_group() as group:
-            self._group = group
-            group.start_soon(self.pool.run)
-            if self._source == "chat":
-                json_text = self.redactor.json_text
-                watch = ServerWatch(self.pool, lambda: self.settings, json_text, self.notices, is_kept=self._record)
-                group.start_soon(watch.run)
-            self.watches = Watches(self.pool)
-            group.start_soon(self.watches.run)
-            if self.store is not None:
-                group.start_soon(keep_within, self.store, self.settings.store, self._stop, self.notices)
-                group.start_soon(self._finish_left)
-            self._ready.set()
-            self.turns.open(group, self._working)
-            await self._stop.wait()
-            await self.turns.end()
-            with suppress(TimeoutError):  # after that, the end of the task group stops the servers
-                await self.pool.stop_all()
-            group.cancel_scope.cancel()
-
     async def _finish_left(self) -> None:
         from anyio import to_thread
 
@@ -313,7 +310,7 @@ class Host:
             raise ModelError(f"no provider {model.provider}", remedy=remedy)
         if not provider.embedded:
             return await self.with_key(provider)
-        for session in () if self._demo.is_alive else self.turns:
+        for session in () if self._demo.urls else self.turns:
             if session.model.provider == model.provider and session.activity.waits == "model":
                 session.wait_for("demo model")
         url = await self._demo.url(self._group, model.model)

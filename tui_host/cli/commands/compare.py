@@ -148,7 +148,7 @@ def _figures(runs: Sequence[ComparedRun]) -> dict[str, str]:
         "input": spread(lambda run: run.result.tokens("input_total"), tokens),
         "received": spread(lambda run: run.figures.received, size),
         "output": spread(lambda run: run.result.tokens("output_total"), tokens),
-        "tools": spread(lambda run: run.figures.bill.tools_size, size),
+        "tools": spread(lambda run: sum(tool.size for tool in run.figures.bill.tools), size),
         "injected": spread(lambda run: run.figures.injected_total, size),
         "by your prices": spread(lambda run: run.figures.bill.cost, money),
         "left out": spread(lambda run: run.figures.cut or None, size),

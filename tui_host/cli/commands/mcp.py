@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.answers.bodies import body_of, heads_text
+from tui_host.answers.bodies import body_of, heads_text, is_text
 from tui_host.answers.names import row_named, turn_named
 from tui_host.answers.pages import PAGES, AnswerPage, Takes
 from tui_host.answers.said_texts import RowTexts
@@ -131,13 +131,14 @@ def _read_bytes(recordings: Recordings, store: Store, given: _Given) -> str:
     body = body_of(wires, row)
     # Masked before it is cut: half a key would not be recognised.
     data = keyless(body.data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-    most = _SPAN_BYTES if body.is_text else _SPAN_BYTES // 8  # in hex a byte takes three characters
+    as_text = is_text(body.data)
+    most = _SPAN_BYTES if as_text else _SPAN_BYTES // 8  # in hex a byte takes three characters
     span = data[start : start + min(most, _number(given, "length", most))]
     end = start + len(span)
     more = f"; more: start {end}" if end < len(data) else ""
     which = "no bytes" if row.missing else f"bytes {start} to {end} of {len(data)}{more}"
     head = f"{wires.called(row)}, row {row.number}: {which}"
-    shown = span.decode("utf-8", "replace") if body.is_text else span.hex(" ")
+    shown = span.decode("utf-8", "replace") if as_text else span.hex(" ")
     headers = "" if start else heads_text(wires, row)
     return "\n".join((head, *body.notes, *(("", headers) if headers else ()), "", shown))
 

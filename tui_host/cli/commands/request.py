@@ -162,23 +162,19 @@ class _Request:
     def _print(self, content: Sequence[ContentBlock], warnings: Sequence[str]) -> None:
         if self._args.json:
             print_value(self.host, self.value)
-        else:
-            for block in content:
-                self._print_block(block)
+        redacted = self.host.redactor.text
+        for block in () if self._args.json else content:
+            if self._args.command != "read":
+                address = f" {block.uri}" if block.kind == "resource_link" and block.uri not in block.text else ""
+                output.text(redacted(block.text + address))
+            elif block.data and not output.is_terminal():  # a pipe or file gets a resource's exact bytes
+                try:
+                    output.raw([base64.b64decode(block.data, validate=True)])
+                except binascii.Error:
+                    raise TuiHostError("the resource's blob is not base64", block.uri) from None
+            else:
+                output.raw([redacted(block.text).encode(errors="replace")])
         for words in filter(None, warnings):
             self._say(words)
         if self.value["is_error"]:
             self._say(f"{self._name} reports an error")
-
-    def _print_block(self, block: ContentBlock) -> None:
-        redacted = self.host.redactor.text
-        if self._args.command != "read":
-            address = f" {block.uri}" if block.kind == "resource_link" and block.uri not in block.text else ""
-            output.text(redacted(block.text + address))
-        elif block.data and not output.is_terminal():  # a pipe or file gets a resource's exact bytes
-            try:
-                output.raw([base64.b64decode(block.data, validate=True)])
-            except binascii.Error:
-                raise TuiHostError("the resource's blob is not base64", block.uri) from None
-        else:
-            output.raw([redacted(block.text).encode(errors="replace")])

@@ -240,7 +240,15 @@ def _delete(store: Store, args: Namespace) -> int:
     lines: list[str] = []
     for name, named in named_by_id.items():
         sessions = [info.id for info in (named.taps if isinstance(named, TapStory) else (named,))]
-        gone |= {session for session in sessions if session not in gone and _is_deleted(store, session)}
+        for session in (session for session in sessions if session not in gone):
+            try:
+                is_whole = delete_session(store, session)
+            except TuiHostError as error:
+                diagnostics.report(error)
+                continue
+            gone.add(session)
+            if not is_whole:
+                diagnostics.tell(f"{session}: deleted; {_TRACES}")
         if not gone.issuperset(sessions):
             deleted += [tap for tap in sessions if tap in gone and tap not in named_by_id]
             continue
@@ -252,17 +260,6 @@ def _delete(store: Store, args: Namespace) -> int:
     _tell_remains(store, is_changed=bool(gone))
     output.either("\n".join(lines), {"deleted": [*deleted]}, as_json=args.json)
     return diagnostics.DONE if named_by_id.keys() <= {*deleted} else diagnostics.FAILED
-
-
-def _is_deleted(store: Store, session: str) -> bool:
-    try:
-        is_whole = delete_session(store, session)
-    except TuiHostError as error:
-        diagnostics.report(error)
-        return False
-    if not is_whole:
-        diagnostics.tell(f"{session}: deleted; {_TRACES}")
-    return True
 
 
 def _tell_remains(store: Store, *, is_changed: bool) -> None:

@@ -1,5 +1,7 @@
 """`tap stdio`, `tap llm` and `tap http`: relay and record the traffic of another host until a signal ends the relay.
 
+`tap-recorder` is the process that records beside a tap. Taps start it; no help lists it.
+
 A complete `tap stdio` becomes a relay before this module is loaded, because a server's start must not wait for it.
 """
 
@@ -44,7 +46,9 @@ _ORIGIN = re.compile(r"null|[a-z][a-z0-9+.-]*://[^/?#\s]+")
 
 
 def add(parser: options.CommandParser) -> None:
-    """Add the options."""
+    """Add the options; the words of the recorder are the relay's."""
+    if parser.command == "tap-recorder":
+        return
     if parser.command == "tap":
         parser.description = TAP
         return
@@ -76,6 +80,12 @@ def add(parser: options.CommandParser) -> None:
 
 def run(args: Namespace, environment: Mapping[str, str]) -> int:
     """Relay and record the traffic; returns the exit code. Reads no configuration, whose mistakes could stop a host."""
+    if args.command == "tap-recorder":
+        from tui_host.cli.tap_log import PlainLines
+        from tui_host.infer.tap_facts import TapFacts
+        from tui_host.tap.recorder import record
+
+        record(args.server, plain=PlainLines, learn=lambda text: TapFacts(text).feed)
     remedy = f"write tui-host {_WRITTEN[args.command]}"
     if args.no_record:
         raise SettingsError("the purpose of a tap is to record", "--no-record", "--data-dir DIR records elsewhere")

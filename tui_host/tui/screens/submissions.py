@@ -58,10 +58,10 @@ class Submissions:
     ) -> None:
         """Show the page of a command about what the words name, such as `LLM 4` or `turn 2`, or ask how to export it."""
         from tui_host.answers.names import subject_named
-        from tui_host.answers.pages import page_named
+        from tui_host.answers.pages import PAGES
         from tui_host.tui.screens.export_screen import ask_for_export, parts_named
 
-        page, screen = page_named(command), self._prompt.screen
+        screen, page = self._prompt.screen, next((page for page in PAGES if page.command == command), None)
         if source is None or not len(source.ladder.rows):
             screen.notify("Nothing is recorded yet.", markup=False, timeout=4)
             return

@@ -96,7 +96,7 @@ def page_of(tab: str, source: SessionSource, row: Row | Section, flipped: set[st
 
 def _text_page(tab: str, source: SessionSource, row: Row, begin: Begin) -> Page:
     """Return the bytes as they are, or a frame or a decision indented; of a long one the beginning first."""
-    from tui_host.answers.bodies import body_of, heads_text, missing_words
+    from tui_host.answers.bodies import body_of, heads_text, is_text, missing_words
 
     if tab == "Headers":
         return TextPage("headers", heads_text(source, row) or "none", form="headers")
@@ -112,7 +112,7 @@ def _text_page(tab: str, source: SessionSource, row: Row, begin: Begin) -> Page:
     def page(text: str, notes: Sequence[str]) -> Page:
         if tab == "Raw":
             return TextPage(what, text, form="plain" if is_ending else "raw", notes=(*notes, when))
-        if not body.is_text or not looks_like_json(text):
+        if not is_text(body.data) or not looks_like_json(text):
             return TextPage(what, text, notes=(*notes, "not JSON: shown as received"))
         return TextPage(what, text, form="json", notes=(f"indented for reading · {notes[0]}", *notes[1:]))
 
