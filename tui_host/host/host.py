@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tui_host.chat.step import Services
     from tui_host.guard.guard_client import Guard
     from tui_host.host.demo_model import DemoModelProcess
+    from tui_host.host.helper_process import SchemaChecker
     from tui_host.host.keyring_status import KeyringKeys
     from tui_host.host.watched_resources import Watches
     from tui_host.llm.model_client import ModelClient
@@ -98,6 +99,7 @@ class Host:
     client: ModelClient
     misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]]
     _services: Services
+    _checker: SchemaChecker
     _demo: DemoModelProcess
     _group: TaskGroup
 
@@ -182,6 +184,7 @@ class Host:
             self.turns.open(group, self._working)
             await self._stop.wait()
             await self.turns.end()
+            await self._checker.close()  # while it is there, the guard would wait two seconds for it
             with suppress(TimeoutError):  # after that, the end of the task group stops the servers
                 await self.pool.stop_all()
             group.cancel_scope.cancel()
@@ -231,9 +234,9 @@ class Host:
             turned=partial(note_turning, self.sessions.values(), settings),
         )
         self.pool.take_switches(settings.switches)
-        checker = SchemaChecker(settings.environment, self.pool.guard)
-        self.misfits = checker.misfits
-        later(checker.close)
+        self._checker = SchemaChecker(settings.environment, self.pool.guard)
+        self.misfits = self._checker.misfits
+        later(self._checker.close)
         self.client = ModelClient(self.recorder, settings.environment)
         later(self._close_client)
         self._demo = DemoModelProcess(self.recorder, settings.environment)
@@ -244,7 +247,7 @@ class Host:
             client=self.client,
             provider=self.provider,
             approver=self.approver or Refuse(),
-            misfits=checker.misfits,
+            misfits=self.misfits,
             clock=time.monotonic,
         )
         if self.store is not None:
