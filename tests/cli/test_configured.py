@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,23 +12,6 @@ from tests.kit.bodies import text
 from tests.kit.peer import head
 from tests.kit.program import Programs
 from tests.settings import keyrings
-
-
-def test_a_database_of_a_newer_version_is_wrong_use_and_is_left_as_it_is(program: Programs, tmp_path: Path) -> None:
-    with desk(program, tmp_path, text("one")) as place:
-        assert place.ask("hi").code == 0
-        database = place.data / "tui-host.db"
-        with closing(sqlite3.connect(database)) as connection:
-            connection.execute("PRAGMA user_version = 99")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        before = database.read_bytes()
-        for words in (("ask", "--json", "hi"), ("sessions", "list", "--json"), ("sessions", "delete", "last")):
-            ended = place.run(*words)
-            assert (ended.code, ended.out) == (2, b"")
-            assert ended.err.startswith(f"tui-host: {database}: the database was written by a newer tui-host (form 99,")
-            assert ended.err.endswith("(update tui-host, or choose another place with --data-dir)\n")
-            assert database.read_bytes() == before
-        assert len(place.provider.requests) == 1
 
 
 @pytest.mark.parametrize("words", [(), ("servers", "check"), ("demo-model",)])

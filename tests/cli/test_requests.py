@@ -27,7 +27,7 @@ def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
 
 
 def test_a_call_prints_its_result_and_is_kept_as_a_session_with_its_frames(place: Desk) -> None:
-    ended = place.run("call", "own", "echo", '{"text": "\\u001b[2Jhello"}')
+    ended = place.run("call", "own", "echo", "-", stdin=b'{"text": "\\u001b[2Jhello"}')
     assert (ended.code, ended.out) == (0, "␛[2Jhello\n".encode())
     session = place.listed()[0]
     assert (session["source"], session["turns"], session["live"], session["model"]) == ("ask", 1, False, "")
@@ -37,14 +37,6 @@ def test_a_call_prints_its_result_and_is_kept_as_a_session_with_its_frames(place
     decision = next(json.loads(record["text"]) for record in records if record["kind"] == "decision")
     assert (decision["decision"], decision["by"], decision["sent"]) == ("approved", "person", {"text": "\x1b[2Jhello"})
     assert "**Call** `own.echo`" in place.run("sessions", "show", "last").text
-
-
-def test_a_call_without_record_leaves_nothing(place: Desk) -> None:
-    before = place.files()
-    ended = place.run("call", "--no-record", "--json", "own", "add", "-", stdin=b'{"a": 1, "b": 2}')
-    assert ended.code == 0
-    assert (ended.json["session"], ended.json["is_error"], ended.json["sent"]) == (None, False, {"a": 1, "b": 2})
-    assert place.files() == before
 
 
 def test_what_a_server_refuses_or_does_not_have_exits_with_1_and_a_remedy(place: Desk) -> None:
@@ -177,6 +169,10 @@ def test_what_servers_ask_is_answered_by_flags(program: Programs, tmp_path: Path
         assert ended.code == 0, ended.err
         told = str(place.provider.messages(-1))
         assert [words in told for words in ("IC 1: 3 plants False", "mine/m: blue", tmp_path.as_uri())] == [True] * 3
+        sampled = json.loads(place.provider.bodies[2])
+        assert [message["content"] for message in sampled["messages"]] == ["Be brief.", "Say blue."]
+        assert (sampled["temperature"], 50 in sampled.values()) == (0.5, True)
+        assert "the server asks the model" in place.run("sessions", "show", "last", "--chain", "1.2.1").text
 
 
 # As the official suite runs it, which itself is in tests/interop

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import stat
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import pytest
 
-from tests.cli.desk import KEY, Desk, desk, server
+from tests.cli.desk import Desk, desk, server
 from tests.infer.kept import keep_story
 from tests.kit.bodies import asks, text
 from tests.kit.program import Ended, Programs
 from tests.recorded.recording import record
-from tui_host.capture.record import Record
 from tui_host.errors import JSON
-
-Line = dict[str, JSON]
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A desk with two sessions: one with a call and a refused call, one of two turns; and the first one's export."""
+    """A desk with two sessions: one with a call and a refused call, one of two turns."""
 
     place: Desk
     called: str
     talked: str
-    answers: list[bytes]
-    lines: list[Line]
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +39,7 @@ def kept(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generat
         called = place.ask("--json", "--allow", "*.echo", "call it\nplease").json["session"]
         talked = place.ask("--json", "hi").json["session"]
         assert place.ask("--json", "--session", "last", "and?").json["session"] == talked
-        lines: list[Line] = [json.loads(line) for line in place.run("sessions", "export", str(called)).out.splitlines()]
-        yield Kept(place, str(called), str(talked), [b"".join(answer) for answer in answers], lines)
-
-
-def data(line: Line) -> bytes:
-    return base64.b64decode(str(line["data"]), validate=True)
-
-
-def picked(kept: Kept, **fields: str) -> list[Line]:
-    return [line for line in kept.lines[1:] if all(line.get(name) == value for name, value in fields.items())]
+        yield Kept(place, str(called), str(talked))
 
 
 def test_search_finds_sessions_by_titles_chats_and_records(kept: Kept) -> None:
@@ -89,20 +74,6 @@ def test_list_has_the_newest_first(kept: Kept) -> None:
     rows = kept.place.run("sessions", "list").text.splitlines()
     assert [row.split()[0] for row in rows] == ["ID", kept.talked, kept.called]
     assert rows[2].endswith("mine/m  native    call it")
-
-
-def test_export_keeps_each_request_as_the_provider_received_it(kept: Kept) -> None:
-    requests = picked(kept, kind="request")
-    assert [data(line) for line in requests] == kept.place.provider.bodies[:2]
-    for line, received in zip(requests, kept.place.provider.requests, strict=False):
-        assert (line["wire"], line["peer"], line["direction"], line["turn"]) == ("llm", "mine", "out", 1)
-        assert isinstance(line["head"], dict)
-        assert (line["head"]["method"], line["head"]["url"]) == ("POST", f"{kept.place.provider.url}/chat/completions")
-        sent = received.head.decode().split("\r\n")[1:]
-        recorded = re.findall(r'\["([^"]*)", "([^"]*)"\]', json.dumps(line["head"]["headers"], ensure_ascii=False))
-        assert [f"{name}: {value}".replace("⟨secret:MY_KEY⟩", KEY) for name, value in recorded] == sent
-        assert line["text"] == data(line).decode()
-    assert [line["step"] for line in requests] == [1, 2]
 
 
 def test_an_export_goes_to_a_file_as_it_goes_to_standard_output(kept: Kept) -> None:
@@ -222,20 +193,6 @@ def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
     assert (gone.code, gone.json, listed()) == (0, {"deleted": [story]}, [])
 
 
-def test_a_beginning_or_last_names_a_session_too(kept: Kept) -> None:
-    unique = next(kept.called[:size] for size in range(1, 30) if not kept.talked.startswith(kept.called[:size]))
-    shared = kept.called[:4]
-    assert f"{kept.called} " in kept.place.run("sessions", "show", unique).text
-    assert f"{kept.talked} " in kept.place.run("sessions", "show", "last").text
-    several = kept.place.run("sessions", "show", shared)
-    assert (several.code, several.out) == (1, b"")
-    assert several.err.startswith(f"tui-host: {shared}: 2 sessions begin with this: {kept.talked}, {kept.called}")
-    none = kept.place.run("sessions", "export", "nope", "-o", kept.place.folder / "nope")
-    assert (none.code, none.out) == (1, b"")
-    assert none.err == "tui-host: nope: there is no such session (look at `tui-host sessions list`)\n"
-    assert not (kept.place.folder / "nope").exists()
-
-
 def test_where_nothing_was_recorded_nothing_is_made(program: Programs, kept: Kept) -> None:
     empty = ("--data-dir", kept.place.folder / "empty")
     listed = program.run("sessions", "list", "--json", *empty)
@@ -313,21 +270,12 @@ TEN = [
 ]
 
 
-@pytest.fixture(scope="module")
-def stories(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[str, Record]]:
-    """Where they are kept, and by their names the request that would come next."""
-    folder = tmp_path_factory.mktemp("ten")
-    return folder, anyio.run(record, folder, 0.02)
+def test_each_question_has_its_answer_on_a_page(program: Programs, tmp_path: Path) -> None:
+    coming = anyio.run(record, tmp_path, 0.02)
+    for question, story, page, answers in TEN:
+        words = ("sessions", "show", coming[story].place.session, *page.split(), "--json")
+        told = json.dumps(program.run(*words, "--data-dir", tmp_path).json, ensure_ascii=False)
+        assert [answer for answer in answers if answer not in told] == [], question
 
-
-@pytest.mark.parametrize(("story", "page", "answers"), [case[1:] for case in TEN], ids=[case[0] for case in TEN])
-def test_a_question_has_its_answer_on_a_page(
-    program: Programs, stories: tuple[Path, Mapping[str, Record]], story: str, page: str, answers: list[str]
-) -> None:
-    folder, coming = stories
-    session = coming[story].place.session
-    shown = program.run("sessions", "show", session, *page.split(), "--json", "--data-dir", folder)
-    told = json.dumps(json.loads(shown.out), ensure_ascii=False)
-    assert [answer for answer in answers if answer not in told] == []
     following = coming["station"].data.decode()  # it is known before it is sent
     assert ("70.2 °F." in following, "lab__atlas" in following) == (True, True)

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.answers.chained import steps_of
 from tests.host.test_host import answers, asked, configured, serving, until
-from tests.kit.bodies import asks, text
+from tests.kit.bodies import text
 from tests.kit.peer import Answer, head, peer_in_thread
-from tests.servers.answers import Scripted
 from tests.servers.rich_server import RED, png
-from tests.servers.running import sdk_configured
 from tui_host.capture.link import read_link
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.filled_prompt import NOT_ALONE, FilledPrompt
@@ -28,28 +25,6 @@ from tui_host.servers.catalog import ContentBlock, PromptMessage
 from tui_host.servers.server_questions import SamplingRequest
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef
-
-ALLOWED = '[[rules]]\nserver = "*"\ntool = "*"\naction = "allow"\n'
-
-
-async def test_a_server_asks_the_model_of_the_session_in_its_call(tmp_path: Path) -> None:
-    answers = [asks(("colours__ask_the_model", "{}")), text("blue"), text("It is blue.")]
-    with peer_in_thread(*answers) as peer:
-        server = sdk_configured("colours") + "sampling = true\n"
-        async with serving(configured(tmp_path, peer.url, server + ALLOWED)) as host:
-            person = host.answerer = Scripted()
-            session = host.sessions.new()
-            await asked(host, session, "which colour?")
-            assert host.recorder is not None
-            records = list(host.recorder.since(0, limit=10**6))
-        sampled = json.loads(peer.bodies[1])
-        assert [message["content"] for message in sampled["messages"]] == ["Be brief.", "Say blue."]
-        assert (sampled["temperature"], 50 in sampled.values()) == (0.5, True)
-        assert "mine/m: blue" in str(peer.messages(2))
-        assert len(person.requests) == 3
-        (call,) = {record.place.call or "" for record in records if record.kind == "request"} - {""}
-        words = [step.value for step in steps_of(call, records)]
-        assert "the server asks the model" in words
 
 
 def test_tools_and_their_results_are_handed_to_the_dialect() -> None:
