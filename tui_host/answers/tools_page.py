@@ -29,7 +29,11 @@ _MOST = 20  # the most changed words of a definition that are shown
 def tools_page(wires: Wires, section: Section) -> Sheet:
     """Make the page `Tools` of a heading: each tool, the most expensive first."""
     weighed, calls = weigh(wires, requests_of(wires, section)), calls_of(wires, section)
-    unsent = _unsent(wires, section)
+    unsent: dict[tuple[str, str], Counter[str]] = {}  # calls that were decided against, by verdict
+    for row in (row for row in section.rows(wires.ladder) if row.kind == "decision"):
+        verdict = text_or_empty(read_object(first_data(wires, row)).get("decision"))
+        if verdict in UNSENT:
+            unsent.setdefault((row.peer, row.tool), Counter())[verdict] += 1
     whole_session = calls_of(wires, Section(is_session=True))
     offers: dict[tuple[str, str], list[_Offer]] = {}
     for request in weighed:
@@ -73,15 +77,6 @@ def tools_page(wires: Wires, section: Section) -> Sheet:
     requests = f"{len(weighed)} request{'' if len(weighed) == 1 else 's'}"
     what = f"tools of {section.place}: {len(offers)} in {requests}"
     return Sheet(what=what, notes=[f"~{whole:,} tokens in all{paid}{share}{never}"], lines=lines)
-
-
-def _unsent(wires: Wires, section: Section) -> dict[tuple[str, str], Counter[str]]:
-    unsent: dict[tuple[str, str], Counter[str]] = {}
-    for row in section.rows(wires.ladder):
-        verdict = text_or_empty(read_object(first_data(wires, row)).get("decision")) if row.kind == "decision" else ""
-        if verdict in UNSENT:
-            unsent.setdefault((row.peer, row.tool), Counter())[verdict] += 1
-    return unsent
 
 
 def _changes(offered: Sequence[_Offer]) -> Iterator[SheetLine]:

@@ -36,12 +36,7 @@ class HelperProcess:
         self._command = ChildCommand(argv=argv, environment=listed_environment(environment))
         self._guard = guard
         self._turn = anyio.Lock()
-        self._process: Process | None = None
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the process has been started, which takes it longer than an answer."""
-        return self._process is not None
+        self.process: Process | None = None  # starting it takes longer than an answer
 
     async def ask(self, question: JSON, seconds: float) -> JSON:
         """Return the answer; None if there is none in time, or the process ended. The next question starts another process."""
@@ -60,7 +55,7 @@ class HelperProcess:
 
     async def close(self) -> None:
         """End the process."""
-        process, self._process = self._process, None
+        process, self.process = self.process, None
         if process is not None:
             with anyio.CancelScope(shield=True):
                 await process.end(patience=0)
@@ -69,9 +64,9 @@ class HelperProcess:
                 self._guard.forget_ended()
 
     async def _answer(self, rest: memoryview) -> bytes:
-        process = self._process
+        process = self.process
         if process is None:
-            process = self._process = Process.start(self._command)
+            process = self.process = Process.start(self._command)
             process.stderr.close()  # nobody reads it
             os.set_blocking(process.stdin.fileno(), False)
             if self._guard is not None:
@@ -100,7 +95,7 @@ class SchemaChecker:
         question: JSON = [schema, value]
         key = json.dumps(question)
         if key not in self._results:
-            limit = ANSWER_SECONDS if self._helper.is_running else START_SECONDS
+            limit = ANSWER_SECONDS if self._helper.process is not None else START_SECONDS
             errors = await self._helper.ask(question, limit)
             self._results[key] = list(map(str, errors)) if isinstance(errors, list) else None
         return self._results[key]

@@ -142,8 +142,11 @@ class Host:
         try:
             await self._safely(self._live)
         finally:
+            import anyio
+
             self._ready.set()
-            await self._safely(self._close)
+            with anyio.CancelScope(shield=True):  # pending records are written even if a failure has cancelled the host
+                await self._safely(self._closing.aclose)
 
     async def _safely(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do a part of the work; its first failure becomes the host's fault."""
@@ -173,7 +176,7 @@ class Host:
             group.start_soon(self.pool.run)
             if self._source == "chat":
                 json_text = self.redactor.json_text
-                watch = ServerWatch(self.pool, lambda: self.settings, json_text, self.notices, is_kept=self._record)
+                watch = ServerWatch(self.pool, lambda: self.settings, json_text, self.notices, self._record)
                 group.start_soon(watch.run)
             self.watches = Watches(self.pool)
             group.start_soon(self.watches.run)
@@ -287,13 +290,6 @@ class Host:
             await to_thread.run_sync(partial(finish_left, self.store, policy, self._redacted, opened=self.sessions))
         except StoreError as error:
             self.notices.append(str(error))
-
-    async def _close(self) -> None:
-        """Write pending records to the disk, even if a failure elsewhere has cancelled the host."""
-        import anyio
-
-        with anyio.CancelScope(shield=True):
-            await self._closing.aclose()
 
     async def _release(self, store: Store) -> None:
         for session in self.sessions:

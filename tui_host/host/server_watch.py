@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -44,37 +44,30 @@ CATALOGS = "catalogs"
 """Folder beside the database with what each server offered when it was last connected."""
 
 
+@dataclass(slots=True, eq=False)
 class ServerWatch:
     """Watches the files of servers and of the configuration. Run `run` in a task.
 
     Args:
-        pool: The servers.
-        settings: Returns the configuration, as it was read last.
-        redact: Removes secrets from JSON.
-        notices: Receives what changed, in words.
-        is_kept: Whether catalogs are stored.
+        _pool: The servers.
+        _settings: Returns the configuration, as it was read last.
+        _redact: Removes secrets from JSON.
+        _notices: Receives what changed, in words.
+        _is_kept: Whether catalogs are stored.
     """
 
-    def __init__(
-        self,
-        pool: Pool,
-        settings: Callable[[], Settings],
-        redact: Callable[[str], str],
-        notices: list[str],
-        *,
-        is_kept: bool,
-    ) -> None:
-        self._pool = pool
-        self._settings = settings
-        self._redact = redact
-        self._notices = notices
-        self._is_kept = is_kept
-        self._folder = settings().data_dir / CATALOGS
-        self._watched: dict[str, Marks] = {}
-        self._configured: Marks | None = None
-        self._told = (settings().servers, settings().switches)
-        self._offers: dict[str, Offers] = {}
-        self._compared: dict[str, str] = {}  # the connections whose first catalog was compared
+    _pool: Pool
+    _settings: Callable[[], Settings]
+    _redact: Callable[[str], str]
+    _notices: list[str]
+    _is_kept: bool
+    _watched: dict[str, Marks] = field(default_factory=dict[str, Marks])
+    _configured: Marks | None = None
+    _told: object = None  # the servers and switches of the last notice
+    _offers: dict[str, Offers] = field(default_factory=dict[str, Offers])
+    _compared: dict[str, str] = field(
+        default_factory=dict[str, str]
+    )  # the connections whose first catalog was compared
 
     async def run(self) -> None:
         """Look at all files every second, and at all catalogs that have changed."""
@@ -112,7 +105,8 @@ class ServerWatch:
             self._notices.append(f"the configuration has changed, and has a mistake: {error}")
             return
         words = ", ".join(_changes(settings, fresh, self._pool))
-        if (fresh.servers, fresh.switches) != self._told and words:
+        told = self._told or (settings.servers, settings.switches)
+        if (fresh.servers, fresh.switches) != told and words:
             self._notices.append(f"the configuration of servers has changed ({words}): /reload applies it")
         self._told = (fresh.servers, fresh.switches)
 
@@ -126,7 +120,7 @@ class ServerWatch:
         if offers == before:
             return
         self._offers[status.name] = offers
-        path = self._folder / f"{status.name}.json"
+        path = self._settings().data_dir / CATALOGS / f"{status.name}.json"
         if is_new:
             stored = before if before is not None or not self._is_kept else await to_thread.run_sync(_stored, path)
             changes = changes_between(stored, offers) if stored is not None else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -86,7 +86,7 @@ class Result:
 
 def canonical(value: JSON) -> str:
     """Encode JSON so that equal values give equal texts: sorted keys, no white space, `1.0` as `1`, null as `{}` at the top."""
-    return _CANONICAL.encode(_each({} if value is None else value, _whole))
+    return _CANONICAL.encode(_plain({} if value is None else value))
 
 
 def canonical_text(arguments: str) -> str | None:
@@ -111,29 +111,21 @@ def lean(arguments: str, defaults: Mapping[str, str]) -> str:
         for key, item in value.items()
         if item is not None and (key not in defaults or canonical(item) != defaults[key])
     }
-    return canonical(_each(kept, _loose))
+    return canonical(_plain(kept, loosely=True))
 
 
-def _each(value: JSON, change: Callable[[JSON], JSON]) -> JSON:
-    """Change all values in a value that hold no others."""
-    if value is None or isinstance(value, (str, int, float)):
-        return change(value)
-    if isinstance(value, (dict, Mapping)):
-        return {key: _each(item, change) for key, item in value.items()}
-    return [_each(item, change) for item in value]
-
-
-def _whole(value: JSON) -> JSON:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
-        return int(value)
-    return value
-
-
-def _loose(value: JSON) -> JSON:
-    if isinstance(value, str):
+def _plain(value: JSON, *, loosely: bool = False) -> JSON:
+    """Write whole doubles as integers; loosely, texts as the values that they name, and large numbers as doubles."""
+    if value is not None and not isinstance(value, (str, int, float)):
+        if isinstance(value, (dict, Mapping)):
+            return {key: _plain(item, loosely=loosely) for key, item in value.items()}
+        return [_plain(item, loosely=loosely) for item in value]
+    if loosely and isinstance(value, str):
         value = int(value) if _NUMBER.fullmatch(value) else {"true": True, "false": False}.get(value, value)
-    if isinstance(value, int) and 1 << 53 <= abs(value) < 1 << 1000:
+    if loosely and isinstance(value, int) and 1 << 53 <= abs(value) < 1 << 1000:
         return float(value)
+    if not loosely and isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return int(value)
     return value
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from argparse import Namespace
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 from tui_host.answers.pages import PAGES
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.answers.sheet import as_json
+from tui_host.answers.values import parsed
 from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
 from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.redact.redaction import redactor_of
@@ -62,6 +62,7 @@ Delete the oldest sessions for good, by the limits keep and max of [store] or th
 _IDS: dict[str, str | int] = {"show": 1, "export": 1, "join": 2, "part": 1, "link": 3, "delete": "+"}
 _NAMES = "an id, its beginning, or «last»; a story's id stands for all of its taps, a tap's id for that tap alone"
 _TRACES = "another process still reads the file, so traces may stay until it ends"
+_DAMAGED: JSON = {"item": "note", "what": "this item is damaged in the database"}
 _ELSEWHERE = "choose another file with -o"
 
 
@@ -114,7 +115,12 @@ def run(args: Namespace, settings: Settings) -> int:
     action = args.command.partition(" ")[2]
     diagnostics.tell_all(settings.notices)
     if action == "import":
-        return _import(args, settings)
+        with closing(Store.open(settings.data_dir / DATABASE)) as store:
+            diagnostics.tell_all(store.notices)
+            imported = import_files(store, [Path(word) for word in args.words], redactor_of(settings))
+        diagnostics.tell_all(imported.notices)
+        output.either(imported.id, {"id": imported.id}, as_json=args.json)
+        return diagnostics.DONE
     if action == "list" and not (settings.data_dir / DATABASE).exists():
         _list((), as_json=args.json)
         return diagnostics.DONE
@@ -157,21 +163,13 @@ def _show(store: Store, args: Namespace, settings: Settings) -> None:
         listed, source = chosen(store, args.words[0])
         items = source.session_items(listed.info.id)
         if args.json:
-            output.value({"session": listed.to_json(), "items": [_read(text) for text in items]})
+            output.value({"session": listed.to_json(), "items": [parsed(text) or _DAMAGED for text in items]})
         else:
             output.raw(markdown_pieces(listed.info, (), items))
         return
     text = " ".join(getattr(args, shown.command))
     sheet = page(lambda session: wires_of(store, settings, session), args.words[0], shown, text)
     output.either(sheet_text(sheet), as_json(sheet), as_json=args.json)
-
-
-def _read(text: str) -> JSON:
-    try:
-        value: JSON = json.loads(text)
-    except (ValueError, RecursionError):
-        return {"item": "note", "what": "this item is damaged in the database"}
-    return value
 
 
 def _search(store: Store, args: Namespace) -> None:
@@ -218,15 +216,6 @@ def _export(store: Store, args: Namespace) -> None:
                 file.writelines(pieces)
         except OSError as error:
             raise StoreError(f"cannot be written: {error.strerror}", str(path), _ELSEWHERE) from error
-
-
-def _import(args: Namespace, settings: Settings) -> int:
-    with closing(Store.open(settings.data_dir / DATABASE)) as store:
-        diagnostics.tell_all(store.notices)
-        imported = import_files(store, [Path(word) for word in args.words], redactor_of(settings))
-    diagnostics.tell_all(imported.notices)
-    output.either(imported.id, {"id": imported.id}, as_json=args.json)
-    return diagnostics.DONE
 
 
 def _delete(store: Store, args: Namespace) -> int:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from tui_host.capture.json.reading import read_json
@@ -171,14 +171,19 @@ class Request:
     prompt: str
 
 
+_Content: TypeAlias = tuple[int, Sequence[RequestMessage], Sequence[str]]
+"""Of a member or element where it stood last, its messages, and the names of the tools that it offers."""
+
+
+@dataclass(slots=True, eq=False)
 class RequestReader:
     """Reads requests: a conversation's next request repeats nearly all elements of the one before."""
 
-    def __init__(self) -> None:
-        # Of members and elements where they stood last, their messages, and the names of the tools that they offer.
-        self._contents: dict[tuple[str, bytes], tuple[int, Sequence[RequestMessage], Sequence[str]]] = {}
-        # From the first byte of the texts in which they stand.
-        self._additions: dict[tuple[str, bytes], Sequence[Addition]] = {}
+    _contents: dict[tuple[str, bytes], _Content] = field(default_factory=dict[tuple[str, bytes], _Content])
+    # From the first byte of the texts in which they stand.
+    _additions: dict[tuple[str, bytes], Sequence[Addition]] = field(
+        default_factory=dict[tuple[str, bytes], Sequence[Addition]]
+    )
 
     def read(self, body: bytes) -> Request:
         """Return the content of a body; empty if the body is no JSON object."""
