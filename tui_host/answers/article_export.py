@@ -41,21 +41,18 @@ def _blocks(wires: Wires, session: SessionInfo) -> Iterator[str]:
         of_turn = list(group)
         if turn:
             yield f"## Turn {turn}"
-        yield fence("\n".join(_ladder(of_turn)))
+        start = next((text.row.mono_ns for text in of_turn if text.row.mono_ns is not None), None)
+        left, ladder = max(len(text.name) for text in of_turn), list[str]()
+        for text in of_turn:
+            row = text.row
+            seconds = "" if row.mono_ns is None or start is None else f"{(row.mono_ns - start) / 1e9:.2f}"
+            name = text.name if row.lane == "llm" and row.kind == "request" else ""
+            said = text.words if row.lane != "mcp" else f"{text.name}  {text.words}"
+            sign = format(SIGNS.get((row.lane, row.outward), "●"), f"{_SIDES.get(row.lane, '^')}7")
+            ladder.append(line(f"{seconds:>8}  {name:<{left}} {sign}  {keyless(said)}", _WIDE).rstrip())
+        yield fence("\n".join(ladder))
         for text in of_turn:
             yield from _said(text)
-
-
-def _ladder(texts: Sequence[RowText]) -> Iterator[str]:
-    start = next((text.row.mono_ns for text in texts if text.row.mono_ns is not None), None)
-    left = max(len(text.name) for text in texts)
-    for text in texts:
-        row = text.row
-        seconds = "" if row.mono_ns is None or start is None else f"{(row.mono_ns - start) / 1e9:.2f}"
-        name = text.name if row.lane == "llm" and row.kind == "request" else ""
-        said = text.words if row.lane != "mcp" else f"{text.name}  {text.words}"
-        sign = format(SIGNS.get((row.lane, row.outward), "●"), f"{_SIDES.get(row.lane, '^')}7")
-        yield line(f"{seconds:>8}  {name:<{left}} {sign}  {keyless(said)}", _WIDE).rstrip()
 
 
 def _said(text: RowText) -> Iterator[str]:

@@ -72,25 +72,21 @@ def _servers(wires: Wires) -> dict[str, _Server]:
             server.connections.setdefault((row.capture, row.connection), []).append(row)
         if row.kind == "frame" and row.method == "tools/call" and row.outward and not row.answer:
             server.calls += 1
-        if row.kind == "frame" and row.answer and not row.outward and not row.error:
-            _take(wires, server, row)
+        is_answer = row.kind == "frame" and row.answer and not row.outward and not row.error and row.size <= MOST
+        if not is_answer or (row.method not in _ERAS and row.method != "tools/list"):
+            continue
+        result = mapping(mapping(parsed(body_of(wires, row).text)).get("result"))
+        if row.method == "tools/list":
+            for tool in items(result.get("tools")):
+                name = text_or_empty(mapping(tool).get("name"))
+                server.tools[name] = estimate_tokens(str(tool).encode("utf-8", "backslashreplace"))
+            continue
+        info = introduced(result, "serverInfo")
+        versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
+        server.introduced = f"{text_or_empty(info.get('name'))} {text_or_empty(info.get('version'))}".strip()
+        server.protocol = ", ".join(map(text_or_empty, versions))
+        server.era = _ERAS[row.method]
     return servers
-
-
-def _take(wires: Wires, server: _Server, row: Row) -> None:
-    if (row.method not in _ERAS and row.method != "tools/list") or row.size > MOST:
-        return
-    result = mapping(mapping(parsed(body_of(wires, row).text)).get("result"))
-    if row.method == "tools/list":
-        for tool in items(result.get("tools")):
-            name = text_or_empty(mapping(tool).get("name"))
-            server.tools[name] = estimate_tokens(str(tool).encode("utf-8", "backslashreplace"))
-        return
-    info = introduced(result, "serverInfo")
-    versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
-    server.introduced = f"{text_or_empty(info.get('name'))} {text_or_empty(info.get('version'))}".strip()
-    server.protocol = ", ".join(map(text_or_empty, versions))
-    server.era = _ERAS[row.method]
 
 
 def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:

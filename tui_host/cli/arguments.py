@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from importlib import import_module
 
-from tui_host.cli.options import CommandParser, UsageError, model, no_record
+from tui_host.cli.options import RECORDS_NOTHING, UNSET, CommandParser, UsageError, model
 from tui_host.cli.table import APP, COMMANDS, CommandRow
 from tui_host.errors import SettingsError
 
@@ -42,7 +42,7 @@ def read_arguments(words: Sequence[str]) -> tuple[CommandRow, argparse.Namespace
     top = CommandParser(prog="tui-host")
     top.description, top.epilog = "A terminal chat client that is an MCP host with glass walls.", EPILOG
     model(top)
-    no_record(top)
+    top.flag("--no-record", RECORDS_NOTHING, default=UNSET)
     command, parser = APP, top
     _read_with(parser, command, head, args)  # also for its errors, when a command follows
     while rest:

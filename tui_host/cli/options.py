@@ -18,6 +18,9 @@ one request to a model, or one response; a list of messages, as kept by Cline; l
 `data:`, each with an optional time and direction. Files may be compressed with gzip. Several files are read as one capture in
 the order of their times."""
 
+AS_JSON, RECORDS_NOTHING = "print one JSON object", "record nothing on disk"
+UNSET = argparse.SUPPRESS  # no default, which would override an option that stands before the command
+
 
 def checked(read: Callable[[str], Value | None], expected: str) -> Callable[[str], Value]:
     """Return a type of values for argparse: `read` returns None for a text that is none."""
@@ -73,10 +76,9 @@ class CommandParser(argparse.ArgumentParser):
         self.takes_many = False  # any number of words, which may then stand between and behind the options
         self.command = prog.partition(" ")[2]
         words = "show the version and exit"
-        self.add_argument("--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help=words)
-        # Without a default, which would override an option that stands before the command.
-        self.option("--config", "FILE", "the configuration file", path_of, default=argparse.SUPPRESS)
-        self.option("--data-dir", "DIR", "the folder of the database", path_of, default=argparse.SUPPRESS)
+        self.add_argument("--version", action=_Version, nargs=0, default=UNSET, help=words)
+        self.option("--config", "FILE", "the configuration file", path_of, default=UNSET)
+        self.option("--data-dir", "DIR", "the folder of the database", path_of, default=UNSET)
 
     def option(
         self, name: str, metavar: str, words: str, kind: Callable[[str], object] = str, *, default: object = None
@@ -91,9 +93,9 @@ class CommandParser(argparse.ArgumentParser):
         help_words = f"{words}; repeatable"
         self.add_argument(name, metavar=metavar, help=help_words, type=kind, dest=dest, action="append", default=[])
 
-    def flag(self, name: str, words: str) -> None:
+    def flag(self, name: str, words: str, *, default: object = False) -> None:
         """Add an option without a value."""
-        self.add_argument(name, action="store_true", help=words)
+        self.add_argument(name, action="store_true", default=default, help=words)
 
     def words(self, number: str | int, metavar: str, words: str, kind: Callable[[str], object] = name_of) -> None:
         """Add the command's words: `number` of them, or `*` or `+` as in argparse."""
@@ -120,20 +122,10 @@ class CommandParser(argparse.ArgumentParser):
 
 def model(parser: CommandParser) -> None:
     """Add the options that choose the model."""
-    parser.option("--model", "PROVIDER/MODEL", "the model to ask", default=argparse.SUPPRESS)
-    parser.option("--protocol", "NAME", "the tool protocol", default=argparse.SUPPRESS)
+    parser.option("--model", "PROVIDER/MODEL", "the model to ask", default=UNSET)
+    parser.option("--protocol", "NAME", "the tool protocol", default=UNSET)
     words = "the profile, with its model and tool protocol"
-    parser.option("--profile", "NAME", words, name_of, default=argparse.SUPPRESS)
-
-
-def no_record(parser: CommandParser) -> None:
-    """Add `--no-record`."""
-    parser.add_argument("--no-record", action="store_true", default=argparse.SUPPRESS, help="record nothing on disk")
-
-
-def json_too(parser: CommandParser) -> None:
-    """Add `--json`."""
-    parser.flag("--json", "print one JSON object")
+    parser.option("--profile", "NAME", words, name_of, default=UNSET)
 
 
 def turn(parser: CommandParser) -> None:
@@ -142,7 +134,7 @@ def turn(parser: CommandParser) -> None:
     parser.several("--allow", "PATTERN", "allow calls of SERVER.TOOL, with * as wildcard")
     parser.flag("--yes", "allow every call not denied by a rule")
     parser.option("--max-steps", "N", "largest number of model exchanges", count_of)
-    no_record(parser)
+    parser.flag("--no-record", RECORDS_NOTHING, default=UNSET)
 
 
 def answers(parser: CommandParser) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def add(parser: options.CommandParser) -> None:
     """Add the options."""
     parser.description = "Ask one question and print the answer."
-    options.json_too(parser)
+    parser.flag("--json", options.AS_JSON)
     options.model(parser)
     parser.option("--session", "ID", "continue this session", options.name_of)
     parser.several("--attach", "FILE", "attach an image or a text file", options.name_of)

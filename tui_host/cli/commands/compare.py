@@ -35,7 +35,7 @@ _ARGUMENT_CHARACTERS = 300
 def add(parser: options.CommandParser) -> None:
     """Add the options."""
     parser.description = "Put the same question to several models or tool protocols, one after the other, and compare costs, tool calls and answers."
-    options.json_too(parser)
+    parser.flag("--json", options.AS_JSON)
     words = "a model to ask, and the tool protocol to use"
     parser.several("--with", "PROVIDER/MODEL[:PROTOCOL]", words, options.name_of, dest="columns")
     parser.option("--repeat", "N", "ask each model N times, and compare", options.count_of, default=1)

@@ -18,7 +18,7 @@ def add(parser: options.CommandParser) -> None:
     if parser.command == "demo-model":
         return
     parser.description = "List the models of providers that have a key, are configured, or run on this machine."
-    options.json_too(parser)
+    parser.flag("--json", options.AS_JSON)
     parser.words("*", "PROVIDER", "only these providers, with or without a key")
 
 

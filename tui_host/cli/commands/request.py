@@ -43,10 +43,10 @@ def add(parser: options.CommandParser) -> None:
     words = _WORDS[parser.command]
     parser.description = _DESCRIPTIONS[parser.command]
     parser.usage = f"tui-host {parser.command} [OPTIONS] SERVER {words}"
-    options.json_too(parser)
+    parser.flag("--json", options.AS_JSON)
     options.answers(parser)
     parser.words("+", "SERVER", f"the server's name, followed by {words.replace(' [', ', ').rstrip(']')}", str)
-    options.no_record(parser)
+    parser.flag("--no-record", options.RECORDS_NOTHING, default=options.UNSET)
 
 
 def run(args: Namespace, settings: Settings) -> int:

@@ -59,7 +59,7 @@ class CheckedServer:
 
 def add(parser: options.CommandParser) -> None:
     """Add the options."""
-    options.json_too(parser)
+    parser.flag("--json", options.AS_JSON)
     parser.words("*", "SERVER", "only these servers", str)
     parser.add_argument(
         "--call",

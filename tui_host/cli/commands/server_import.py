@@ -32,7 +32,7 @@ LM Studio and Codex, or in a file, or in text pasted to standard input, and add 
 def add(parser: options.CommandParser) -> None:
     """Add the options."""
     parser.description = IMPORT
-    options.json_too(parser)
+    parser.flag("--json", options.AS_JSON)
     parser.words("*", "FILE", "read this file; - reads standard input")
     parser.flag("--all", "add all")
     parser.several("--only", "NAME", "add this server")

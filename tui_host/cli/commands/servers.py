@@ -35,7 +35,7 @@ def add(parser: options.CommandParser) -> None:
     """Add the options."""
     match parser.command:
         case "servers list":
-            options.json_too(parser)
+            parser.flag("--json", options.AS_JSON)
         case "servers export":
             form = '{"mcpServers": …}'
             parser.description = f"Print servers as {form}, the form that most hosts read. References stay ${{NAME}}."
@@ -54,9 +54,23 @@ def run(args: Namespace, settings: Settings) -> int:
     """Print or change the servers. Raises SettingsError if a name is unknown or taken, or the user's own file has it."""
     match args.command:
         case "servers list":
-            _list(settings, as_json=args.json)
+            diagnostics.tell_all(settings.notices)
+            rows: list[tuple[str, ...]] = [("NAME", "TRANSPORT", "STATE", "COMMAND OR URL")]
+            listed: list[JSON] = []
+            for spec in settings.servers.values():
+                members = {"name": spec.name, "transport": spec.transport, "address": describe(spec)}
+                listed.append({**members, "enabled": spec.enabled})
+                rows.append((spec.name, spec.transport, "enabled" if spec.enabled else "disabled", describe(spec)))
+            output.either(output.table(rows), {"servers": listed}, as_json=args.json)
         case "servers export":
-            _export(settings, chosen_servers(settings.servers, args.words or tuple(settings.servers)))
+            forms: dict[str, JSON] = {}
+            for name in chosen_servers(settings.servers, args.words or tuple(settings.servers)):
+                spec = settings.servers[name]
+                if spec.bundled is None:
+                    forms[name] = {**_common_form(spec), **({} if spec.enabled else {"disabled": True})}
+                else:
+                    diagnostics.tell(f"{name} is left out: other hosts do not have bundled servers")
+            output.value({"mcpServers": forms})
         case "servers add":
             name, *words = args.words  # what stands behind `--` is in `server`
             _add(settings, name, (*words, *args.server), args)
@@ -65,17 +79,6 @@ def run(args: Namespace, settings: Settings) -> int:
         case _:
             _remove_or_switch(settings, args.words, args.command.partition(" ")[2])
     return diagnostics.DONE
-
-
-def _list(settings: Settings, *, as_json: bool) -> None:
-    diagnostics.tell_all(settings.notices)
-    rows: list[tuple[str, ...]] = [("NAME", "TRANSPORT", "STATE", "COMMAND OR URL")]
-    listed: list[JSON] = []
-    for spec in settings.servers.values():
-        address = describe(spec)
-        rows.append((spec.name, spec.transport, "enabled" if spec.enabled else "disabled", address))
-        listed.append({"name": spec.name, "transport": spec.transport, "address": address, "enabled": spec.enabled})
-    output.either(output.table(rows), {"servers": listed}, as_json=as_json)
 
 
 def _remove_or_switch(settings: Settings, names: Sequence[str], action: str) -> None:
@@ -112,16 +115,6 @@ def _add(settings: Settings, name: str, words: Sequence[str], args: Namespace) -
     diagnostics.tell_all(notices)
     if settings.default_servers:
         diagnostics.tell("the bundled servers stop: they run only while no server is configured")
-
-
-def _export(settings: Settings, names: Sequence[str]) -> None:
-    forms: dict[str, JSON] = {}
-    for spec in (settings.servers[name] for name in names):
-        if spec.bundled is None:
-            forms[spec.name] = {**_common_form(spec), **({} if spec.enabled else {"disabled": True})}
-        else:
-            diagnostics.tell(f"{spec.name} is left out: other hosts do not have bundled servers")
-    output.value({"mcpServers": forms})
 
 
 def _common_form(spec: ServerSpec) -> dict[str, JSON]:

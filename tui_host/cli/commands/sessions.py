@@ -71,7 +71,7 @@ def add(parser: options.CommandParser) -> None:
     action = parser.command.partition(" ")[2]
     parser.description = _DESCRIPTIONS.get(action)
     if action != "export":
-        options.json_too(parser)
+        parser.flag("--json", options.AS_JSON)
     if action in _IDS:
         parser.words(_IDS[action], "ID", _NAMES, str)
     match action:

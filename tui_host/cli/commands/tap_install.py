@@ -81,7 +81,7 @@ def add(parser: options.CommandParser) -> None:
     parser.option("--file", "FILE", "the host's configuration file, if not the usual one", options.path_of)
     parser.flag("--dry-run", "only show the difference")
     parser.flag("--yes", "write without asking")
-    options.json_too(parser)
+    parser.flag("--json", options.AS_JSON)
 
 
 def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bool] | None = None) -> int:
