@@ -99,11 +99,10 @@ class Looks:
                 row = ladder.rows[kept.pending.pop()]
                 try:
                     reason = _broken(row) or self._reason(row)
-                    kept.own[row.number] = reason
                     self._note(row)
                 except TuiHostError as error:  # what cannot be read deserves a look too
-                    kept.own[row.number] = line(str(error), 80)
-                self._set(row.number)
+                    reason = line(str(error), 80)
+                self._put(kept.own, row.number, reason)
         finally:
             kept.lock.release()
         return not kept.pending
@@ -113,7 +112,9 @@ class Looks:
         name = self._wires.called(row) if row.kind != "decision" else f"{row.peer}.{row.tool}"
         return name, self._words(row.number)
 
-    def _set(self, number: int) -> None:
+    def _put(self, reasons: dict[int, str], number: int, words: str) -> None:
+        """Set a reason of a row, and whether the row is one to look at."""
+        reasons[number] = words
         numbers = self._kept.numbers
         place = bisect_left(numbers, number)
         was = numbers[place : place + 1] == [number]
@@ -190,7 +191,7 @@ class Looks:
             kept.called.add((row.peer, row.tool))
             self._note_unused()
         elif row.method == "tools/call" and row.answer and not row.outward:
-            self._later(row.number, self._untold(row))
+            self._put(kept.later, row.number, self._untold(row))
         elif row.method in _INTRODUCTIONS and row.answer and not row.outward and row.size <= MOST:
             result = mapping(mapping(parsed(first_data(self._wires, row))).get("result"))
             words = text_or_empty(result.get("instructions")).strip().splitlines()
@@ -211,7 +212,7 @@ class Looks:
                 answer = self._wires.ladder.rows[number]
                 if not answer.answer or answer.method != "tools/call" or answer.outward:
                     continue
-                self._later(number, self._untold(answer))
+                self._put(kept.later, number, self._untold(answer))
                 if mark.span.size >= _LARGE and mark.call not in kept.sent:
                     kept.sent[mark.call] = _Sent(number, b"".join(mark.span.pieces(body)), set())
         for sent in kept.sent.values():
@@ -221,14 +222,14 @@ class Looks:
             if len(sent.requests) >= _OFTEN and tokens >= _COSTLY:
                 size, untold = size_words(len(sent.data)), self._untold(self._wires.ladder.rows[sent.answer])
                 words = f"this {size} result was sent {len(sent.requests)} times: ~{tokens:,} tokens"
-                self._later(sent.answer, "; ".join(filter(None, (untold, words))))
+                self._put(kept.later, sent.answer, "; ".join(filter(None, (untold, words))))
         for server, (number, needles) in [*kept.instructions.items()]:
             is_offered = any(tool.server == server for tool in weight.tools)
             if any(needle in body for needle in needles):
-                self._later(number, "")
+                self._put(kept.later, number, "")
                 del kept.instructions[server]
             elif is_offered:
-                self._later(number, f"the model was not told the instructions of {line(server, 60)}")
+                self._put(kept.later, number, f"the model was not told the instructions of {line(server, 60)}")
 
     def _note_unused(self) -> None:
         """Tell on the first request how many tools were offered and never called."""
@@ -239,11 +240,7 @@ class Looks:
             most = max(map(len, kept.offered.values()))
             tokens = sum(sum(rows.values()) for rows in unused)
             words = f"{len(unused)} of {len(kept.offered)} tools of the session were never called: ~{tokens:,} tokens"
-            self._later(first, words if unused and most >= _OFTEN else "")
-
-    def _later(self, number: int, words: str) -> None:
-        self._kept.later[number] = words
-        self._set(number)
+            self._put(kept.later, first, words if unused and most >= _OFTEN else "")
 
     def _untold(self, row: Row) -> str:
         ladder = self._wires.ladder

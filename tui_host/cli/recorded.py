@@ -24,13 +24,12 @@ from tui_host.capture.visible import line
 from tui_host.cli import output
 from tui_host.errors import JSON, SettingsError, StoreError
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.infer.story_reader import WholeStory
+from tui_host.infer.story_reader import exported_session
 from tui_host.llm.exchange_summary import answer_text
 from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
-    from tui_host.capture.exports.parts import Exported
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.settings.schema import Settings
 
@@ -111,15 +110,6 @@ def listing(store: Store) -> Sequence[ListedSession]:
     ]
 
 
-def chosen(store: Store, name: str) -> tuple[ListedSession, Exported]:
-    """Find a session by its name. For a story or a tap, its calls and frames are joined."""
-    named = Stories(store).find(name)
-    if not isinstance(named, TapStory):
-        return ListedSession(info=named), store
-    whole = WholeStory(store, named, store.redactor.text)
-    return ListedSession(info=whole.info, story=named, counts=store.sessions.passed()), whole
-
-
 def matching(
     store: Store, text: str, *, is_all: bool = False, within: Container[str] | None = None
 ) -> tuple[Sequence[Found], int]:
@@ -179,9 +169,9 @@ def found_text(matches: Sequence[Found]) -> str:
 
 def wires_of(store: Store, settings: Settings, name: str) -> tuple[RecordedWires, SessionInfo]:
     """Find a session by its name, and read its records."""
-    listed, source = chosen(store, name)
-    records = (record for record, _ in source.session_records(listed.info.id))
-    return RecordedWires(records, settings.providers, user="the user" if listed.info.is_foreign else "you"), listed.info
+    info, source = exported_session(store, name)
+    records = (record for record, _ in source.session_records(info.id))
+    return RecordedWires(records, settings.providers, user="the user" if info.is_foreign else "you"), info
 
 
 def page(read: WiresOf, session: str, shown: AnswerPage, text: str = "") -> Sheet:

@@ -84,7 +84,7 @@ class WholeStory:
         self._is_kept = tap_story.imported and self.taps[0].turns > 0
         self.info: SessionInfo = self.taps[0] if self._is_kept else tap_story
         self._store = store
-        self._story = tap_story
+        self.tap_story = tap_story
         self._conversation = Conversation(redact=redact)
         self._places_of_frames: dict[tuple[str, int], Place] = {}
         self.found = story = Story(self.info.id)
@@ -114,7 +114,7 @@ class WholeStory:
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:  # noqa: ARG002 - as above
         """Give the records in the order of time, then the links. None is a preamble."""
-        readers = readers_of(self._store, self._story)
+        readers = readers_of(self._store, self.tap_story)
         own = (readers[name].records(last.seq) for name, last in self._last.items() if name in readers)
         for record in merge(*own, key=self.found.clock.at_ns):
             within = self._places_of_frames.get(record.key) or self.found.place_of(record.capture, record.exchange)

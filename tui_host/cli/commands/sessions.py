@@ -25,7 +25,6 @@ from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
 from tui_host.cli.recorded import (
     ListedSession,
-    chosen,
     counted,
     found_text,
     list_text,
@@ -39,7 +38,7 @@ from tui_host.cli.recorded import (
 )
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
 from tui_host.infer.stories import Stories, TapStory
-from tui_host.infer.story_reader import link_by_hand
+from tui_host.infer.story_reader import WholeStory, exported_session, link_by_hand
 from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
 from tui_host.settings.table_reader import duration_of, size_of
@@ -160,12 +159,14 @@ def _list(listed: Sequence[ListedSession], *, as_json: bool) -> None:
 def _show(store: Store, args: Namespace, settings: Settings) -> None:
     shown = next((page for page in PAGES if getattr(args, page.command) is not None), None)
     if shown is None:
-        listed, source = chosen(store, args.words[0])
-        items = source.session_items(listed.info.id)
+        info, source = exported_session(store, args.words[0])
+        items = source.session_items(info.id)
         if args.json:
+            story = source.tap_story if isinstance(source, WholeStory) else None
+            listed = ListedSession(info=info, story=story, counts=store.sessions.passed())
             output.value({"session": listed.to_json(), "items": [parsed(text) or _DAMAGED for text in items]})
         else:
-            output.raw(markdown_pieces(listed.info, (), items))
+            output.raw(markdown_pieces(info, (), items))
         return
     text = " ".join(getattr(args, shown.command))
     sheet = page(lambda session: wires_of(store, settings, session), args.words[0], shown, text)
@@ -196,14 +197,14 @@ def _search(store: Store, args: Namespace) -> None:
 
 def _export(store: Store, args: Namespace) -> None:
     path: Path | None = args.output
-    line, source = chosen(store, args.words[0])
-    marks = frozenset(RowMarks(store, line.info.id).newest_first if args.marked else ())
+    info, source = exported_session(store, args.words[0])
+    marks = frozenset(RowMarks(store, info.id).newest_first if args.marked else ())
     if args.marked and not marks:
-        raise StoreError("has no marked rows", line.info.id, "m marks a row in the app")
+        raise StoreError("has no marked rows", info.id, "m marks a row in the app")
     source = PartOfSession(source, turn=args.turn, call=args.call, keys=marks)
-    if words := keys_in_words(source, line.info.id):
+    if words := keys_in_words(source, info.id):
         diagnostics.tell(words)
-    pieces = SESSION_EXPORTS[args.format].export(source, line.info)
+    pieces = SESSION_EXPORTS[args.format].export(source, info)
     if path is None or str(path) == "-":
         output.raw(pieces)
     elif store.owns(path):
