@@ -48,9 +48,8 @@ class Cutter:
         """
         if self.position >= len(source):
             return None
-        return self._cut_text(source, final) if self._is_plain else self._cut_blocks(source, final)
-
-    def _cut_text(self, source: str, final: bool) -> Sequence[SourcePiece] | None:
+        if not self._is_plain:
+            return self._cut_blocks(source, final)
         window = source[self.position : self.position + WINDOW]
         lines = window.split("\n", LINES)
         end = len(window)

@@ -191,8 +191,15 @@ def _draw_table(page: MarkdownPage, table: Table, piece: SourcePiece) -> None:
             for (_, need), (wanted, least) in zip(needs, piece.columns, strict=True)
         ]
     widths = _allot(needs, page.room)
-    if widths is None:
-        _draw_records(page, table, head=piece.begins)
+    if widths is None:  # one text per cell, behind the name of its column, and an empty line between rows
+        names = [plain(cell).replace("\n", " ") for cell in table.rows[0]]
+        for number, row in enumerate(table.rows[1:]):
+            if number or not piece.begins:
+                page.raw()
+            for name, cell in zip(names, row, strict=True):
+                page.text([Segment(f"{name}: ", page.inks["dim"] + STRONG), *cell])
+        if piece.begins and len(table.rows) == 1:
+            page.say(" · ".join(names), STRONG)
         return
     if piece.begins:
         _draw_row(page, table, table.rows[0], widths)
@@ -220,15 +227,3 @@ def _draw_row(page: MarkdownPage, table: Table, row: Row, widths: Sequence[int])
             shown = drawn[0] if drawn else [Segment(" " * width, PLAIN)]
             segments += [between, *shown] if segments else shown
         page.raw(segments, [drawn[1] for drawn in cells if drawn])
-
-
-def _draw_records(page: MarkdownPage, table: Table, *, head: bool) -> None:
-    """Draw one text per cell, behind the name of its column, and an empty line between rows."""
-    names = [plain(cell).replace("\n", " ") for cell in table.rows[0]]
-    for number, row in enumerate(table.rows[1:]):
-        if number or not head:
-            page.raw()
-        for name, cell in zip(names, row, strict=True):
-            page.text([Segment(f"{name}: ", page.inks["dim"] + STRONG), *cell])
-    if head and len(table.rows) == 1:
-        page.say(" · ".join(names), STRONG)

@@ -11,7 +11,6 @@ from typing import ClassVar, NamedTuple
 from rich.cells import cell_len
 from textual import events
 from textual.actions import SkipAction
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -126,10 +125,10 @@ class Detail(Vertical):
         target: tuple[str, int]
 
     def __init__(self, *, empty: str = "", id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
         self.view = PageLines()  # the view of the current tab
-        self.row: Row | Section | None = None  # shown after the next `sync`
         self._tab_line = TabLine()
+        super().__init__(self._tab_line, self.view, id=id)
+        self.row: Row | Section | None = None  # shown after the next `sync`
         self._tab_line.display = False  # until there is a row
         self.empty = empty  # stands there without a row
         self._source: SessionSource | None = None
@@ -141,11 +140,6 @@ class Detail(Vertical):
         self._flipped: dict[str, set[str]] = {}  # the lines that were opened or closed, by tab
         self._sought: tuple[Sequence[str], int] | None = None
         self._last_search = ""
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield self._tab_line
-        yield self.view
 
     @property
     def is_settled(self) -> bool:
@@ -316,9 +310,6 @@ class Detail(Vertical):
         if not self.view.to_place(step):
             raise SkipAction
         self.sync()
-
-    def on_input_changed(self, message: Input.Changed) -> None:
-        message.stop()
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         message.stop()

@@ -78,7 +78,9 @@ def _events(records: Iterable[Record], reader: EventReader | None) -> Iterator[_
         after = None if lasted_ns is None else lasted_ns / 1e6
         plain, split = None, list[SseEvent]()
         if record.kind == "response":
-            splitter = _splitter(record)
+            kind = (record.head or Head()).value("content-type").lower()
+            splitter = LineDecoder() if "ndjson" in kind else None  # of an answer that is no stream of events
+            splitter = SseDecoder() if "event-stream" in kind else splitter
         elif record.kind == "request" and record.encoding:
             plain = PlainBody().feed(record.data, record.encoding)
         elif record.kind == "chunk":
@@ -93,17 +95,19 @@ def _events(records: Iterable[Record], reader: EventReader | None) -> Iterator[_
             yield _Event(SheetLine(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed"))
         for event in split:
             said = None if reader is None else reader.said(event)
-            yield _Event(_event_entry(event, record, after, said), said, after, event.end - event.start)
+            name = _NAMES[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
+            label = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
+            size = event.end - event.start
+            entry = SheetLine(
+                key=f"{record.seq}:{event.start}",
+                label=masked(label, record.redacted),
+                figures=_figures(after, size),
+                text=partial(_text_of, event.data, record.redacted),  # no closure: of 60,000 events each object counts
+                style="failed" if event.kind == "cut" else "",
+            )
+            yield _Event(entry, said, after, size)
         if record.kind != "chunk" or plain is None or splitter is None:
             yield _Event(_record_entry(record, after, record.data if plain is None else plain))
-
-
-def _splitter(response: Record) -> SseDecoder | LineDecoder | None:
-    """Return what splits an answer into events; None for an answer that is no stream of events."""
-    kind = (response.head or Head()).value("content-type").lower()
-    if "event-stream" in kind:
-        return SseDecoder()
-    return LineDecoder() if "ndjson" in kind else None
 
 
 def _figures(after: float | None, size: int) -> tuple[str, str]:
@@ -134,18 +138,6 @@ def _record_entry(record: Record, after: float | None, data: bytes) -> SheetLine
         text=text,
         place=place,
         style="failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what",
-    )
-
-
-def _event_entry(event: SseEvent, record: Record, after: float | None, said: Said | None) -> SheetLine:
-    name = _NAMES[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
-    label = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
-    return SheetLine(
-        key=f"{record.seq}:{event.start}",
-        label=masked(label, record.redacted),
-        figures=_figures(after, event.end - event.start),
-        text=partial(_text_of, event.data, record.redacted),  # no closure: of 60,000 events each object counts
-        style="failed" if event.kind == "cut" else "",
     )
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.widgets import Input, Static
-from typing_extensions import override
 
 from tui_host.answers.bodies import body_of
 from tui_host.answers.look_page import Looks
@@ -24,7 +22,7 @@ from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.tabs import ANSWERS, about
 from tui_host.tui.widgets.inspector.index import SESSION, heading_of
 from tui_host.tui.widgets.inspector.ladder import LadderView
-from tui_host.tui.widgets.inspector.title import legend
+from tui_host.tui.widgets.inspector.row_line import legend
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.lines.line_view import LineView
 
@@ -32,6 +30,10 @@ NARROW = 40  # width in columns that a detail needs beside another one
 _LOW = 20  # height in lines of an inspector in which two details are not one above the other
 _LOOKING_SECONDS = 0.004  # longest time in one tick for finding the rows that deserve a look
 _LANES = ("mcp", "llm", "host")  # the lanes of relatives, the first best
+_NO_TAB = {
+    "Chain": "No call belongs to this row, so it has no chain.",
+    "Changes": "Changes belong to requests to the model and their answers.",
+}
 
 
 class FilterInput(KeysInOrder, Input):
@@ -88,8 +90,20 @@ class Inspector(Container):
         Binding("slash", "filter", "filter", id="filter", tooltip="filter by words and fields; again: the last one"),
         Binding("n", "look(1)", "next", id="next", tooltip="go to the next row to look at, or match of the filter"),
         Binding("N", "look(-1)"),
-        Binding("c", "chain", "chain", id="chain", tooltip="show the chain of the row's call; again: the tab before"),
-        Binding("d", "changes", "changes", id="changes", tooltip="show what changed in a request; again: as before"),
+        Binding(
+            "c",
+            "tab_of('Chain')",
+            "chain",
+            id="chain",
+            tooltip="show the chain of the row's call; again: the tab before",
+        ),
+        Binding(
+            "d",
+            "tab_of('Changes')",
+            "changes",
+            id="changes",
+            tooltip="show what changed in a request; again: as before",
+        ),
         Binding("x", "screen.export", "export", id="export", tooltip="export the row, its call, turn or session"),
         Binding("question_mark", "legend", "signs", id="signs", tooltip="show what the signs mean; again: the row"),
         Binding("m", "mark", "mark", id="mark", tooltip="mark the row, to compare requests with it, or no longer"),
@@ -104,25 +118,22 @@ class Inspector(Container):
     ]
 
     def __init__(self) -> None:
-        super().__init__()
-        self.display = False  # until there is a source: what it covers says why it is not there
         self._title = Static(id="inspector-title", markup=False)
         self._filter = FilterInput()
         self.ladder = LadderView()  # the list
-        relative = Detail(empty=" No related row in the other lane yet.", id="inspector-relative")
-        self.details = Detail(), relative
+        self.details = Detail(), Detail(empty=" No related row in the other lane yet.", id="inspector-relative")
+        super().__init__(
+            self._title,
+            self._filter,
+            Static(id="filter-hint", classes="inspector-words", markup=False),
+            self.ladder,
+            Static(id="inspector-reason", classes="inspector-words -warning", markup=False),
+            Container(*self.details, id="inspector-details"),
+        )
+        self.display = False  # until there is a source: what it covers says why it is not there
         self._looks = Looks(RecordedWires(()))  # what deserves a look
         self.is_settled = False  # whether the last `sync` left nothing to do
         self._has_legend = self._is_stacked = self._is_flipped = False
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield self._title
-        yield self._filter
-        yield Static(id="filter-hint", classes="inspector-words", markup=False)
-        yield self.ladder
-        yield Static(id="inspector-reason", classes="inspector-words -warning", markup=False)
-        yield Container(*self.details, id="inspector-details")
 
     def show(self, source: SessionSource) -> None:
         if (before := self.ladder.source) is not None:
@@ -260,23 +271,15 @@ class Inspector(Container):
             self.ladder.redraw()
             self.sync()
 
-    def _toggle(self, tab: str, words: str) -> None:
+    def action_tab_of(self, tab: Literal["Chain", "Changes"]) -> None:
         """Show a tab of the detail with the focus, else of the selected row; again: the tab before."""
-        detail = self.details[self.details[1].has_focus_within]
+        row, detail = self.ladder.selected, self.details[self.details[1].has_focus_within]
+        if tab == "Changes" and row is not None and row.kind == "response" and detail is self.details[0]:
+            self._go_to(self.ladder.traffic.partner(row.number))  # of an answer those of its request
         self._is_flipped &= detail is self.details[1]
         if not detail.toggle(tab):
-            self.post_message(LineView.Hinted(words))
+            self.post_message(LineView.Hinted(_NO_TAB[tab]))
         self.sync()
-
-    def action_changes(self) -> None:
-        """Show the changes of the request, of an answer's too."""
-        row = self.ladder.selected
-        if row is not None and row.kind == "response" and not self.details[1].has_focus_within:
-            self._go_to(self.ladder.traffic.partner(row.number))
-        self._toggle("Changes", "Changes belong to requests to the model and their answers.")
-
-    def action_chain(self) -> None:
-        self._toggle("Chain", "No call belongs to this row, so it has no chain.")
 
     def show_chain(self, call: str) -> bool:
         """Go to the first row of a call that has no other call, and to its chain; returns whether the call has a row."""
@@ -317,8 +320,8 @@ class Inspector(Container):
         self._filter_by(self._filter.value)
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        message.stop()
-        self._filter_by(message.value)
+        if message.input is self._filter:  # not of a search in the details
+            self._filter_by(message.value)
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         message.stop()

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from typing_extensions import override
@@ -21,10 +23,9 @@ from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import SESSION, LadderIndex
 from tui_host.tui.widgets.inspector.row_line import heading, row_line, turn_title
-from tui_host.tui.widgets.inspector.title import title_line
 from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.lines.selection import Letters, Selectable, Spot, whole_line
+from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
 _TAKING_SECONDS = 0.0015  # longest time in one tick for new rows, so that a long session opens without a stall
 _READING_SECONDS = 0.25  # longest time to filter at once, in seconds, before visible rows are read again
@@ -33,6 +34,7 @@ _NEAR_ROWS = 1000  # number of rows on either side in which to look for a row of
 COPIED_CELLS = 120  # width of a copied row, if the screen is narrower
 _FOLDED_CELLS = 20  # cells that a heading keeps for its sign, and for the number of hidden rows
 _NARROW_CELLS = 60  # width of the list below which a server's name has less room
+_HOST_COLUMN = 11  # the cell of the title in which the host's line stands
 
 
 class LadderView(LineView):
@@ -52,6 +54,7 @@ class LadderView(LineView):
 
     def __init__(self) -> None:
         super().__init__()
+        self.selectable = self
         self._work: Future[Sequence[Row]] | None = None  # reads some rows, and filters
         self._sought: tuple[str, int] | None = None  # the row that is to be selected once it is there
         self._begin(None)
@@ -92,7 +95,10 @@ class LadderView(LineView):
         return source is not None and (source.user == "you" or source.ladder.sections.has_turns)
 
     def title(self, width: int, *, clears: bool, looks: int) -> str:
-        """Return the title line; `clears` if `escape` clears the filter from where the focus is."""
+        """Return the title: the captured rows per lane, and words, the first of which give way.
+
+        It `clears` if `escape` clears the filter from where the focus is.
+        """
         item, index, row_filter = self.selected_number, self._index, self.row_filter
         words = [] if row_filter.text else ["? signs"]
         if item is not None and item != SESSION:
@@ -108,7 +114,14 @@ class LadderView(LineView):
         if row_filter.text:
             words.append(f"{index.kept:,} of {len(self.traffic.rows):,}{' …' * row_filter.is_looking}")
             words.append("esc clears" if clears else "/ again")
-        return title_line(index.tally(item, "llm"), index.tally(item, "mcp"), words, width, has_focus=self.has_focus)
+        left = f"{'>' if self.has_focus else ' '}{index.tally(item, 'llm')} LLM "
+        left = f"{left}{'─' * max(1, _HOST_COLUMN - len(left))}┬── {index.tally(item, 'mcp')} MCP "
+        for first in range(len(words)):
+            right = f" {' · '.join(words[first:])} "
+            room = width - cell_len(left) - cell_len(right)
+            if room >= 1:
+                return f"{left}{'─' * room}{right}"
+        return clip(left, width)
 
     def show(self, source: SessionSource) -> None:
         """Show the rows of another source; one of the same session keeps the selected row."""
@@ -302,11 +315,6 @@ class LadderView(LineView):
         decorated = super().decorate(number, Strip([Segment(mark, self.piece_style("mark")), *strip]))
         return self.tinted(decorated, "ladder--related") if is_related else decorated
 
-    @property
-    @override
-    def selectable(self) -> Selectable | None:
-        return self if len(self._index) else None
-
     def letters(self, line: int) -> Sequence[Letters]:
         home, time_ns, number = self._index.spot(self._index.item_at(line))
         return whole_line((home, time_ns), number)
@@ -318,9 +326,8 @@ class LadderView(LineView):
         return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
 
     @override
-    def hold_still(self) -> None:
-        super().hold_still()
-        self.following = False
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        self.following &= self._drag is None  # Textual calls the base's handler too, which selects
 
     @override
     def move_cursor(self, number: int) -> None:

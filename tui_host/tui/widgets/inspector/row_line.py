@@ -1,11 +1,13 @@
-"""Draws the lines of the list: pure functions from rows and what is known of them to pieces of text."""
+"""Draws the lines of the list, and the legend of its signs: pure functions from rows and what is known of them to pieces of text."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice, takewhile
+from textwrap import wrap
 
 from rich.cells import cell_len
 
@@ -81,7 +83,16 @@ def row_line(source: SessionSource, row: Row, facts: RowFacts, width: int, peer:
     words = [(line(text, _FOREIGN_CHARACTERS), style) for text, style in _words(source, row, facts, left)]
     if row.redacted:
         words = [(source.marks(text), style) for text, style in words]
-    fitted = _fitted(words, _state(row), left)
+    because = f": {line(row.ending, 120)}" if row.ending else ""
+    states = {"open": " …", "cut": " ✗ cut", "unanswered": f" ✗ no answer{because}", "failed": " ✗ failed"}
+    is_told = row.state == "done" or (row.state == "failed" and row.kind == "fault")
+    state = [
+        (" •••" * row.redacted, "secret"),
+        ("" if is_told else states[row.state], "figure" if row.state == "open" else "failed"),
+        (f" ✗ malformed: {line(row.malformed, 120)}" if row.malformed else "", "failed"),
+        (" ?" * row.maybe or " · inferred" * row.inferred, "note"),
+    ]
+    fitted = _fitted(words, state, left)
     return [*pieces, *fitted, *([(" " * max(2, left - _cells(fitted) + 2), ""), (written, "note")] if written else ())]
 
 
@@ -185,13 +196,22 @@ def _frame(row: Row) -> list[Piece]:
     return [*pieces, (f"  {words}", "words")] if words else pieces
 
 
-def _state(row: Row) -> list[Piece]:
-    because = f": {line(row.ending, 120)}" if row.ending else ""
-    state = {"open": " …", "cut": " ✗ cut", "unanswered": f" ✗ no answer{because}", "failed": " ✗ failed"}
-    is_told = row.state == "done" or (row.state == "failed" and row.kind == "fault")
-    return [
-        (" •••" * row.redacted, "secret"),
-        ("" if is_told else state[row.state], "figure" if row.state == "open" else "failed"),
-        (f" ✗ malformed: {line(row.malformed, 120)}" if row.malformed else "", "failed"),
-        (" ?" * row.maybe or " · inferred" * row.inferred, "note"),
-    ]
+@lru_cache(2)
+def legend(why_empty: str, width: int) -> str:
+    """Return why the list has no rows, if it has none, and its signs and their meaning, in lines of at most 41 cells."""
+    signs = (
+        ("<──┤", "request to the model"),
+        ("──>┤", "response of the model"),
+        ("├──>", "message to a server"),
+        ("├<──", "message from a server"),
+        ("├<══", "a server asks; ══> its answer"),
+        ("● │", "decision about a call; the host"),
+        ("▸ ▾", "folded and open section: enter"),
+        ("> *", "selected row; rows of its call"),
+        ("m M", "marked row; with a note"),
+        ("… ✗", "running; failed, cut, no answer"),
+        ("•••", "a secret, not kept"),
+    )
+    why = [*wrap(why_empty, max(1, width - 1)), ""] if why_empty else []
+    lines = *why, "Signs of the list (? shows them)", *(f"{sign:<8}{words}" for sign, words in signs)
+    return "\n".join(f" {words}".rstrip() for words in lines)

@@ -140,6 +140,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._is_moving_bar = False
         self._looks: dict[str, Style] = {}
         self.at_tail = self.FOLLOWS  # whether the reader is at the end, where a following view stays
+        self.selectable: Selectable | None = None  # the selectable content; None if nothing can be selected
         self._drawn_width = -1
         # What the mouse went down on, which stays selected, and what it is on now.
         self.selection: tuple[Stretch, Stretch] | None = None
@@ -184,15 +185,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Called before lines are drawn in a new width."""
 
     @property
-    def selectable(self) -> Selectable | None:
-        """The selectable content; None if nothing can be selected."""
-        return None
-
-    def hold_still(self) -> None:
-        """Stop following new lines while the mouse selects."""
-        self.at_tail = False
-
-    @property
     def selected_stretch(self) -> Stretch | None:
         """What is selected."""
         if self.selection is None:
@@ -203,7 +195,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def selected_source(self) -> tuple[str, str] | None:
         """Return the selected text and what it is; None without a selection."""
         content, selected = self.selectable, self.selected_stretch
-        return None if content is None or selected is None or selected[0] == selected[1] else content.copied(*selected)
+        if content is None or selected is None or selected[0] == selected[1] or not self.line_count():
+            return None
+        return content.copied(*selected)
 
     def select_text(self, stretch: Stretch, head: Stretch | None = None) -> None:
         """Select a stretch, and all up to another one."""
@@ -507,8 +501,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             return
         event.stop()
         if at != self._drag and not self.is_dragged:
-            self.is_dragged = True
-            self.hold_still()
+            self.is_dragged, self.at_tail = True, False  # nothing is followed while the mouse selects
             self.select_text(self._stretch_at(self._drag))
         if self._scrolling is None:
             self._scrolling = self.set_interval(_SCROLL_RATE, self._select_on)
@@ -528,14 +521,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if self._drag is not None:
             event.stop()
             self.release_mouse()
-        self._end_drag()
+            self.on_mouse_release()  # at once: Textual's message of it comes later
 
     def on_mouse_release(self) -> None:
-        if self.app.mouse_captured is not self:  # pyright: ignore[reportUnknownMemberType] - else it is about an earlier press
-            self._end_drag()
-
-    def _end_drag(self) -> None:
-        if self._drag is not None and self.is_dragged:
+        if self._drag is None or self.app.mouse_captured is self:  # pyright: ignore[reportUnknownMemberType] - it is about an earlier press
+            return
+        if self.is_dragged:
             self.at_tail = self.top >= self.max_scroll_y
         self._drag = None
         if self._scrolling is not None:

@@ -44,6 +44,7 @@ class PageLines(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.page: Page = TextPage("", "")
+        self.selectable = self.page
         # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
         self._below: list[tuple[Page, LineKey, LineKey]] = []
         self.item: LineItem | None = None  # what stands on the current line
@@ -64,11 +65,6 @@ class PageLines(LineView):
     def current_source(self) -> tuple[str, str]:
         """Return the selection, the current item or the whole page, and what it is."""
         return self.selected_source() or (self.page.source if self.item is None else self.item.copy())
-
-    @property
-    @override
-    def selectable(self) -> Page:
-        return self.page
 
     # The page.
 
@@ -93,6 +89,7 @@ class PageLines(LineView):
             self.unselect()
             self._current, self._goal = -1, None
         self.page, self.has_cursor = page, page.has_cursor
+        self.selectable = page
         self._collect()
         self._refit(top, cursor)
 

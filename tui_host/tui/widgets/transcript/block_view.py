@@ -30,6 +30,7 @@ class BlockView(LineView, Generic[Shown]):
     def __init__(self, blocks: Shown, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self.blocks = blocks
+        self.selectable = blocks
         self._rows: list[BlockRow] = []  # on the screen
         self._is_placing = False
 
@@ -41,7 +42,9 @@ class BlockView(LineView, Generic[Shown]):
         if not self.is_attached or self.view_width <= 0:
             return
         blocks, height, began = self.blocks, max(1, self.view_height), perf_counter()
-        blocks.hold(self.top)
+        if blocks.blocks:  # the line on top is the anchor
+            place, inside = blocks.find(self.top)
+            blocks.anchor = blocks.blocks[place].key, inside
         look = self.view_width, {name: self.look_of(f"ink--{name}") for name in RULES}
         if look != (blocks.width, blocks.inks):
             blocks.fit(*look)
@@ -77,11 +80,6 @@ class BlockView(LineView, Generic[Shown]):
         return next(iter(self.blocks.rows(number, 1)), None)
 
     # What the bases ask.
-
-    @property
-    @override
-    def selectable(self) -> Blocks | None:
-        return self.blocks if self.blocks.width else None
 
     @override
     def line_count(self) -> int:

@@ -203,12 +203,6 @@ class Blocks:
                 covered, place = covered + self._draw(place), place + step
         return perf_counter() < until  # else a part of the last one may have been left out
 
-    def hold(self, line: int) -> None:
-        """Make a line the anchor."""
-        place, inside = self.find(line)
-        if self.blocks:
-            self.anchor = self.blocks[place].key, inside
-
     @property
     def line_held(self) -> int:
         """The line at the anchor; that of an item that was not seen is a guess."""

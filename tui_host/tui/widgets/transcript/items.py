@@ -128,7 +128,16 @@ class Items(Blocks):
             case NoteItem():
                 parts = [self._note(item)]
             case SummaryItem():
-                parts = [self._line(Rank.LINE, _figures(item))]
+                facts = [  # the most important first: «612 in · 85 out · 2 calls · 3.6 s · 64 cached»
+                    "" if item.tokens_in is None else f"{item.tokens_in:,} in",
+                    "" if item.tokens_out is None else f"{item.tokens_out:,} out",
+                    f"{item.calls} call{'s' * (item.calls != 1)}" if item.calls else "",
+                    short_time(item.seconds * 1000),
+                    "" if item.cost is None else f"cost {item.cost:.4g}",
+                    f"{item.tokens_cached:,} cached" if item.tokens_cached else "",
+                    f"{item.tokens_thinking:,} thinking" if item.tokens_thinking else "",
+                ]
+                parts = [self._line(Rank.LINE, f" {' · '.join(filter(None, facts))}")]
             case _:
                 assert_never(item)
         above = (items[place] for place in range(number - 1, -1, -1))
@@ -270,17 +279,3 @@ def _indented(text: str) -> str:
         return pretty(json.loads(text))
     except (ValueError, RecursionError):
         return text
-
-
-def _figures(item: SummaryItem) -> str:
-    """Return a turn's figures, the most important first: «612 in · 85 out · 2 calls · 3.6 s · 64 cached»."""
-    facts = [
-        "" if item.tokens_in is None else f"{item.tokens_in:,} in",
-        "" if item.tokens_out is None else f"{item.tokens_out:,} out",
-        f"{item.calls} call{'s' * (item.calls != 1)}" if item.calls else "",
-        short_time(item.seconds * 1000),
-        "" if item.cost is None else f"cost {item.cost:.4g}",
-        f"{item.tokens_cached:,} cached" if item.tokens_cached else "",
-        f"{item.tokens_thinking:,} thinking" if item.tokens_thinking else "",
-    ]
-    return f" {' · '.join(filter(None, facts))}"

@@ -75,7 +75,7 @@ class Transcript(BlockView[Items]):
         """Show another conversation from the end."""
         self.unselect()
         self.current = None
-        self.blocks = Items(conversation, self.blocks.mask)
+        self.selectable = self.blocks = Items(conversation, self.blocks.mask)
         self.at_tail = True
         self._revision = conversation.revision  # each conversation counts its own changes
         self.take()
