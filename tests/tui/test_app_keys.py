@@ -236,14 +236,14 @@ async def test_history_pastes_and_drafts_lose_nothing(app: Running) -> None:
     app.app.post_message(events.Paste("\n".join(f"line {number} \x1b[31m" for number in range(3_000))))
     await app.until_shown("[pasted: 3,000 lines, 52.9 kB]")
     assert said(app) == ["help"]
-    session, draft = app.session, app.prompt.whole_text()
+    session, draft = app.session, app.prompt.marks.whole(app.prompt.text)
     await app.press("up")
     assert app.prompt.text == "help"
     await app.press("down", "ctrl+n")
     assert app.session is not session
     assert (app.prompt.text, session.draft) == ("", draft)
     app.main.show_session(session)
-    await app.until(lambda: app.prompt.whole_text() == draft)
+    await app.until(lambda: app.prompt.marks.whole(app.prompt.text) == draft)
     assert "[pasted" in app.prompt.text
     store = app.host.store
     assert store is not None

@@ -155,7 +155,7 @@ async def test_up_and_down_walk_through_the_history_and_the_draft_and_pastes_as_
     assert app.sent == ["draft", *[f"a {MANY}"] * 2]
     for draft, shown in ((MANY, MANY), (MANY * 9, "[pasted: 2,692 lines, 24.3 kB]")):
         app.prompt.put(draft)
-        assert (app.prompt.text, app.prompt.whole_text()) == (shown, draft)
+        assert (app.prompt.text, app.prompt.marks.whole(app.prompt.text)) == (shown, draft)
 
 
 async def test_enter_runs_the_chosen_command_or_a_beginning_or_shows_what_it_may_mean(app: Writing) -> None:
@@ -230,7 +230,10 @@ async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(app: Writin
     await app.press("enter")
     await until(app.pilot, lambda: (app.sent, app.attached) == ([f"see {MARK}"], [[MARK[1:-1]]]))
     for key, text, count in (("up", f"see {MARK}", 1), ("backspace", "see ", 0), ("ctrl+z", f"see {MARK}", 1)):
-        assert (await app.press(key), len(app.prompt.attached)) == (text, count)  # a mark goes as one
+        assert (await app.press(key), len(app.prompt.marks.attached(app.prompt.text))) == (
+            text,
+            count,
+        )  # a mark goes as one
 
 
 @pytest.mark.usefixtures("folder")

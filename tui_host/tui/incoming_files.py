@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError, StoreError, TuiHostError
-from tui_host.tui.suggestions import ARRIVING, reading_words
+from tui_host.tui.suggestions import ARRIVING, READING
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
@@ -56,7 +56,7 @@ class Incoming:
         from tui_host.tui.app import TuiHost
 
         arriving = SessionInfo(ARRIVING, self._names, "import")
-        return TuiHost(host, partial(host.sessions.foreign, arriving), reading_words(self._names))
+        return TuiHost(host, partial(host.sessions.foreign, arriving), READING.format(self._names))
 
     async def follow(self, app: TuiHost) -> None:
         """Read the files; an error ends the app if no row was shown yet, else the rows stay and the error is shown beside them."""

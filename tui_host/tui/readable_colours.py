@@ -34,14 +34,12 @@ def readable(variables: Mapping[str, str]) -> dict[str, str]:
 
 def contrast(first: Color, second: Color) -> float:
     """From 1 to 21. Source: WCAG 2.2, contrast ratio."""
-    dark, light = sorted((_luminance(first), _luminance(second)))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(color: Color) -> float:
-    parts = (color.normalized[0], color.normalized[1], color.normalized[2])
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    lights: list[float] = []  # relative luminances
+    for color in (first, second):
+        parts = (color.normalized[0], color.normalized[1], color.normalized[2])
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        lights.append(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+    return (max(lights) + 0.05) / (min(lights) + 0.05)
 
 
 def _can_be_read(words: Sequence[Color], grounds: Sequence[Color]) -> bool:

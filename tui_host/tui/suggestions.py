@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ARRIVING = "arriving"
 """The id of the placeholder for a session that will be read from a file. No stored session has it, and it has no source."""
+READING = "reading {} …"
+"""What stands in the chat while a file with this title is read."""
 FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
 """The prompt's placeholder in a session from a file."""
 QUESTIONS = {
@@ -28,11 +30,6 @@ HOW = "Press a number to ask its question. Nothing runs before you approve it."
 NONE_FOUND = "The demo model follows fixed rules; it is no AI. For a real model, set OPENAI_API_KEY (or another provider's key) or start Ollama, then choose it with f4."
 MOST = 4
 """Number of keys and local servers to name; the model screen shows all."""
-
-
-def reading_words(title: str) -> str:
-    """Return the placeholder text while a file is read."""
-    return f"reading {title} …"
 
 
 class Offers(NamedTuple):

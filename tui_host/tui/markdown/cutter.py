@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -23,16 +23,16 @@ HEADS = {"fence": 1, "table_open": 2}
 """First lines of a block without which what follows of it is not read as such."""
 
 
-_NEXT = SourcePiece()
+_FIRST, _NEXT = SourcePiece(gap=False), SourcePiece()
 
 
+@dataclass(slots=True)
 class Cutter:
     """Cuts one source from start to end while the source grows."""
 
-    def __init__(self, *, is_plain: bool) -> None:
-        self.position = 0  # everything before is cut
-        self._is_plain = is_plain  # no Markdown
-        self._next = SourcePiece(gap=False)  # its source: the first lines of what goes on
+    is_plain: bool  # no Markdown
+    position: int = 0  # everything before is cut
+    _next: SourcePiece = _FIRST  # its source: the first lines of what goes on
 
     def rest(self, source: str) -> Sequence[SourcePiece]:
         """Cut the rest, which may still grow, into temporary pieces."""
@@ -48,7 +48,7 @@ class Cutter:
         """
         if self.position >= len(source):
             return None
-        if not self._is_plain:
+        if not self.is_plain:
             return self._cut_blocks(source, final)
         window = source[self.position : self.position + WINDOW]
         lines = window.split("\n", LINES)

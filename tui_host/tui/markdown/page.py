@@ -71,13 +71,9 @@ class MarkdownPage:
         self._place = 0  # of the next text's first character in the text of the block
 
     @property
-    def _indent(self) -> int:
-        return sum(cell_len(segment.text) for segment in self._rest)
-
-    @property
     def room(self) -> int:
         """Cells for text beside the prefixes, at least one."""
-        return max(1, self.width - self._indent)
+        return max(1, self.width - cell_len(plain(self._rest)))
 
     @contextmanager
     def inside(self, first: Segment, rest: Segment | None = None) -> Generator[None]:
@@ -91,7 +87,7 @@ class MarkdownPage:
 
     def raw(self, segments: Sequence[Segment] = (), runs: Sequence[Run] = ()) -> None:
         """Add a finished line, an empty one without segments; `runs` are counted from behind the prefixes."""
-        indent = self._indent if runs else 0
+        indent = cell_len(plain(self._rest)) if runs else 0
         prefix = self._rest if self._first is None else self._first
         self._first = None
         moved = tuple(run._replace(x=run.x + indent) for run in runs)

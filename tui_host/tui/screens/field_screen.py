@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
@@ -77,14 +76,10 @@ class FieldScreen(PageScreen):
     def __init__(
         self, heading: str, words: str, take: Take, done: Callable[[], object] = list, text: str = "", kind: Kind = ""
     ) -> None:
-        super().__init__(heading, words)
         self._take, self._done, self._kind = take, done, kind
         of_kind = HiddenInput if kind == "secret" else Input
         self.field = of_kind(text, password=kind == "secret", compact=True, select_on_focus=False)
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        return [self.field, Note(id="field-trouble"), Static(classes="page-body")]
+        super().__init__(heading, words, [self.field, Note(id="field-trouble"), Static(classes="page-body")])
 
     def on_input_changed(self) -> None:
         self.note("", place="#field-trouble")
@@ -216,18 +211,15 @@ class FillScreen(PageScreen):
     def __init__(
         self, host: Host, form: Form, filled: Callable[[Mapping[str, JSON]], None], *, as_json: bool = False
     ) -> None:
-        super().__init__(form.title, visible(host.mask(form.item.description)[:_ABOUT]))
-        self._host, self._form, self._filled = host, form, filled
         self._editor = FormView(form.fields, form.given, as_json=as_json)
+        buttons = [AskButton(form.action, self.on_finished)]
+        if isinstance(form.item, Tool):
+            buttons.append(AskButton("As a form" if self._editor.is_whole else "As JSON", self._flip))
+        body = VerticalScroll(self._editor, Horizontal(*buttons), can_focus=False, classes="page-body")
+        super().__init__(form.title, visible(host.mask(form.item.description)[:_ABOUT]), [body])
+        self._host, self._form, self._filled = host, form, filled
         self._suggested: Sequence[str] = ()
         self._taken = -1  # the number of the suggestion that was taken
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        buttons = [AskButton(self._form.action, self.on_finished)]
-        if isinstance(self._form.item, Tool):
-            buttons.append(AskButton("As a form" if self._editor.is_whole else "As JSON", self._flip))
-        return [VerticalScroll(self._editor, Horizontal(*buttons), can_focus=False, classes="page-body")]
 
     def on_text_area_changed(self) -> None:
         """Ask for values of the field with the focus, unless it has one of those that were suggested."""

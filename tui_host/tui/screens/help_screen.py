@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
-from typing_extensions import override
 
 from tui_host.capture.ladder.row_filter import FIELDS
 from tui_host.settings.paths import documents
@@ -123,18 +122,9 @@ class DocumentView(BlockView[Blocks]):
 
     AROUND = 1 << 20  # all of it, so that the scroll bar is right
 
-    def __init__(self, source: str) -> None:
-        super().__init__(Blocks(source), classes="page-body")
-
     def current_source(self) -> tuple[str, str]:
         """Return the selection, or else the whole source, and what it is."""
         return self.selected_source() or ("document", self.blocks.source(0))
-
-    def show_offset(self, offset: int) -> None:
-        """Scroll a character of the source to the top."""
-        self.blocks.anchor = (0, 0, offset), 1  # below the empty line before it
-        self.blocks.settle(0, 1, perf_counter() + PATIENCE)
-        self.show_line(self.blocks.line_held, top=True)
 
 
 class HelpScreen(PageScreen):
@@ -147,12 +137,8 @@ class HelpScreen(PageScreen):
     ]
 
     def __init__(self, here: Sequence[type] = (), *, text: str = "", heading: str = "") -> None:
-        super().__init__(heading)
-        self._view = DocumentView(text or help_text(here))
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        return [self._view]
+        self._view = DocumentView(Blocks(text or help_text(here)), classes="page-body")
+        super().__init__(heading, body=[self._view])
 
     def action_read(self, number: int) -> None:
         for name in [*DOCUMENTS][number - 1 : number]:
@@ -174,4 +160,7 @@ class DocumentScreen(HelpScreen):
 
     def action_chinese(self) -> None:
         if self._chinese:
-            self._view.show_offset(self._chinese.start())
+            blocks = self._view.blocks
+            blocks.anchor = (0, 0, self._chinese.start()), 1  # below the empty line before it
+            blocks.settle(0, 1, perf_counter() + PATIENCE)
+            self._view.show_line(blocks.line_held, top=True)

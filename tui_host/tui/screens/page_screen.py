@@ -66,10 +66,11 @@ class PageScreen(Screen[None]):
     }
     """
 
-    def __init__(self, heading: str = "", words: str = "") -> None:
+    def __init__(self, heading: str = "", words: str = "", body: Sequence[Widget] = ()) -> None:
         super().__init__()
         textual_private.paint_exactly(self)
         self._heading, self._above = heading or self.HEADING, words
+        self._body = body  # the widgets between heading and keys
         self._held: list[events.Event] | None = []
 
     @override
@@ -90,14 +91,10 @@ class PageScreen(Screen[None]):
         for above, words in (StatusLine(id="page-heading"), self._heading), (Note(id="page-words"), self._above):
             above.say(Content(words))
             yield above
-        yield from self.body()
+        yield from self._body
         yield Note(id="page-note")
         yield StatusLine(id="page-keys")
         self.call_after_refresh(let_go)
-
-    def body(self) -> Sequence[Widget]:
-        """Return the widgets between heading and keys. Abstract: the metaclass of Textual's widgets leaves no room for `ABC`."""
-        raise NotImplementedError
 
     def say(self, heading: str) -> None:
         """Set the heading."""
@@ -171,10 +168,12 @@ class Browse(PageScreen):
     """
 
     def __init__(self, heading: str = "", words: str = "") -> None:
-        super().__init__(heading, words)
         self.choices, self.view = ChoiceList(id="list"), PageLines(id="sheet")
-        self.field = Input(placeholder=self.FILTER, compact=True)
+        self.field = Input(placeholder=self.FILTER, compact=True, id="field")
         self.field.display = self.field.can_focus = bool(self.FILTER)  # Textual would focus a hidden one at first
+        sheet = [Vertical(self.view, classes="browse-sheet")] if self.HAS_SHEET else []
+        body = Container(self.choices, *sheet, classes=f"page-body{'' if sheet else ' -alone'}")
+        super().__init__(heading, words, [self.field, Note(id="empty"), body])
         self.choices.can_focus = not self.FILTER_FIRST
         self._revision: object = None
         self._seen: tuple[str, object] = "", self
@@ -185,7 +184,7 @@ class Browse(PageScreen):
         return None
 
     def items(self) -> Mapping[str, Choice]:
-        """Return the lines, by keys that name them while the list changes. Abstract, as `body` is."""
+        """Return the lines, by keys that name them while the list changes. Abstract: Textual's metaclass leaves no room for `ABC`."""
         raise NotImplementedError
 
     def sheet(self, key: str) -> Sheet | Page | None:  # noqa: ARG002 - for subclasses
@@ -198,12 +197,6 @@ class Browse(PageScreen):
 
     def opened(self, key: str) -> None:
         """Handle `enter` or a click on a line."""
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        sheet = [Vertical(self.view, classes="browse-sheet")] if self.HAS_SHEET else []
-        body = Container(self.choices, *sheet, classes=f"page-body{'' if sheet else ' -alone'}")
-        return [self.field, Note(id="empty"), body]
 
     def on_mount(self) -> None:
         self.look()
@@ -264,9 +257,6 @@ class Browse(PageScreen):
 
     def action_move(self, distance: str, step: int) -> None:
         (self.choices.action_line if distance == "line" else self.choices.action_page)(step)
-
-    def action_filter(self) -> None:
-        self.field.focus()
 
     @override
     def action_leave(self) -> None:

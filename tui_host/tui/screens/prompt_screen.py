@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
-from typing_extensions import override
 
 from tui_host.chat.filled_prompt import FilledPrompt
 from tui_host.errors import JSON, TuiHostError
@@ -45,13 +43,9 @@ class PromptScreen(PageScreen):
     DEFAULT_CSS = "PromptScreen > PageLines { height: 1fr; }"
 
     def __init__(self, main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, JSON]) -> None:
-        super().__init__(form_of(prompt.server, prompt).title)
+        super().__init__(form_of(prompt.server, prompt).title, body=[PageLines()])
         self._main, self._prompt, self._values = main, prompt, {name: str(value) for name, value in values.items()}
         self._filled: FilledPrompt | None = None
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        return [PageLines()]
 
     def on_mount(self) -> None:
         self.note("asking the server…")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.answers.masks import masked
@@ -79,18 +78,14 @@ class RequestScreen(PageScreen):
     ]
 
     def __init__(self, main: MainScreen) -> None:
-        super().__init__()
+        self._detail = Detail(empty="Nothing yet.", id="request-detail")
+        super().__init__(body=[self._detail])
         self._host, self._session, self._wires = main.host, main.submissions.session, main.source
-        self._unsent, self._attached = main.prompt.message(), main.prompt.attached
+        self._unsent, self._attached = main.prompt.message(), main.prompt.marks.attached(main.prompt.text)
         self._without: Without | None = None  # what is left out
         self._next: list[Without] = []  # what is left out after that
         self._full: TakenRequest | None = None  # what the request without a tool or server is compared with
         self.source: ComingSource | None = None  # the request to show, None while it is being made
-        self._detail = Detail(empty="Nothing yet.", id="request-detail")
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        return [self._detail]
 
     def on_mount(self) -> None:
         if self._session.busy:

@@ -11,7 +11,6 @@ from anyio import to_thread
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.answers.request_weights import ToolWeight, weigh
@@ -59,7 +58,7 @@ class ServersScreen(Browse):
         Binding("O", "switch(True)", "on/off, saved", tooltip="switch it on or off, also for the next start"),
         Binding("i", "instructions", "instructions", tooltip="send its instructions to the model, or no longer"),
         Binding("t", "try", "call, read", tooltip="request a tool, resource or prompt without a model; there: again"),
-        Binding("slash", "filter", "filter", tooltip="filter tools, resources and prompts"),
+        Binding("slash", "app.focus('field')", "filter", tooltip="filter tools, resources and prompts"),
         Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),
     ]
     DEFAULT_CSS = """
@@ -74,6 +73,7 @@ class ServersScreen(Browse):
 
     def __init__(self, main: MainScreen) -> None:
         super().__init__()
+        self._body = [Container(Container(*self._body, id="talk"), id="chat")]
         self._host, self._asks, self._direct = main.host, main.asks, main.direct
         self._session, self._mask = main.submissions.session, main.host.mask
         self._statuses: Mapping[str, ServerStatus] = {}
@@ -82,10 +82,6 @@ class ServersScreen(Browse):
         self._basis: object = ()  # what the lists below were made from
         self._lists: Sequence[SheetLine] = ()  # made once per listing: there may be thousands of tools
         self._overlay = QuestionOverlay(self, self._host, self._asks, self.choices, lambda: None)
-
-    @override
-    def body(self) -> Sequence[Widget]:
-        return [Container(Container(*super().body(), id="talk"), id="chat")]
 
     # What is shown.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import line
@@ -20,13 +21,14 @@ DRAFT_SECONDS = 1.0  # between two saves of a draft that is being written
 RECALLED = 1000  # messages of an opened session that `up` can bring back
 
 
+@dataclass(slots=True)
 class Submissions:
     """What the prompt may send into which session, what its commands name, and the drafts."""
 
-    def __init__(self, host: Host, begin: Callable[[], Session], prompt: Prompt) -> None:
-        self.shown: Session | None = None  # the session on screen; None before there is one
-        self._host, self._prompt = host, prompt
-        self._begin = begin  # makes the first session when something is sent, or once chat and inspector exist
+    _host: Host
+    _begin: Callable[[], Session]  # makes the first session when something is sent, or once chat and inspector exist
+    _prompt: Prompt
+    shown: Session | None = None  # the session on screen; None before there is one
 
     @property
     def session(self) -> Session:
@@ -82,7 +84,7 @@ class Submissions:
 
     def keep_draft(self) -> None:
         """Save the prompt's text with the session, if it has changed."""
-        draft = self._prompt.whole_text()
+        draft = self._prompt.marks.whole(self._prompt.text)
         draft = draft if draft.strip() else ""  # blank text is no draft
         if draft != ("" if self.shown is None else self.shown.draft):
             self.session.draft = draft

@@ -18,7 +18,7 @@ from tui_host.infer.conversations.host_names import in_words
 from tui_host.infer.story_reader import LiveStory, StoryState, StoryUpdate
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
-from tui_host.tui.suggestions import FROM_FILE, reading_words
+from tui_host.tui.suggestions import FROM_FILE, READING
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -52,7 +52,7 @@ class TapSource(SessionSource):
     def __init__(self, host: Host, store: Store, session: Session, info: SessionInfo | None = None) -> None:
         super().__init__(host, session, clock=session.id)
         is_file = info is not None and info.imported
-        self._reading = reading_words(session.title) if is_file else ""
+        self._reading = READING.format(session.title) if is_file else ""
         self._has_own_chat = info is not None and is_file and not info.is_story
         self.read_only = FROM_FILE if is_file else "Tapped, read only.  ctrl+n new session  / commands"
         self.empty = self._reading or "Reading the taps' records …"

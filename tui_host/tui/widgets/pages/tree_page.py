@@ -60,7 +60,11 @@ class TreePage:
         self._flipped = flipped
         self._columns = [cell_len(head) for head in sheet.heads]  # cells of the figures
         self._marks = 0  # cells of the marks
-        self._measure(sheet.lines)
+        entries = [*sheet.lines]
+        for entry in entries:
+            self._columns = [*map(max, zip_longest(self._columns, map(cell_len, entry.figures), fillvalue=0))]
+            self._marks = max(self._marks, cell_len(entry.mark))
+            entries += entry.children  # which come after it
         self._notes: list[str] = []
         self._branches: list[_Branch] = []
         self._firsts = [0]  # the lines where they begin, and where the last one ends
@@ -70,12 +74,6 @@ class TreePage:
         return self._sheet.what, "\n".join(branch.words for branch in self._branches)
 
     # Making lines.
-
-    def _measure(self, entries: Sequence[SheetLine]) -> None:
-        for entry in entries:
-            self._columns = [*map(max, zip_longest(self._columns, map(cell_len, entry.figures), fillvalue=0))]
-            self._marks = max(self._marks, cell_len(entry.mark))
-            self._measure(entry.children)
 
     def fit(self, width: int) -> None:
         self._width = max(NARROWEST, width)

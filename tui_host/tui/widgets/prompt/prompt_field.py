@@ -167,17 +167,9 @@ class Prompt(KeysInOrder, TextArea):
         start = column - len(word) if self._before_caret.endswith(word) else column
         self._put((row, start), (row, column), text)
 
-    def whole_text(self) -> str:
-        """Return the text with all pastes unfolded."""
-        return self.marks.whole(self.text)
-
-    @property
-    def attached(self) -> Sequence[Attached]:
-        return self.marks.attached(self.text)
-
     def message(self) -> str:
         """Return the message to send: trimmed, without the space that escapes a command."""
-        text = self.whole_text().rstrip()
+        text = self.marks.whole(self.text).rstrip()
         return text.lstrip() if text.lstrip().startswith("/") else BLANK_LINES.sub("", text)
 
     @override
@@ -311,7 +303,7 @@ class Prompt(KeysInOrder, TextArea):
         if command:
             self.post_message(self.Command(command))
         elif self._may_send():
-            self.post_message(self.Sent(text, self.attached))
+            self.post_message(self.Sent(text, self.marks.attached(self.text)))
         else:
             return  # the text stays
         self.remember(self.text.rstrip())
@@ -324,7 +316,7 @@ class Prompt(KeysInOrder, TextArea):
         """Suggest what may stand at the caret, and say what is attached."""
         text, pasted, self._pasted = self.text, self._pasted, ""
         words: list[str] = []
-        if attached := self.attached:
+        if attached := self.marks.attached(text):
             servers = dict.fromkeys(part.server for part in attached if part.server)
             if servers and self._offers is not None:
                 words.append(f"data of {', '.join(servers)} to {line(str(self._offers.session().model), 60)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ FOLDED_LINES = 25
 """Lines of a paste above which a mark stands for it: what was written before and after is lost from sight."""
 
 
+@dataclass(slots=True)
 class Marks:
     """The marks of a prompt, each on one line, with the text of a paste or what was attached behind it."""
 
-    def __init__(self) -> None:
-        self.values: dict[str, str | Attached] = {}
+    values: dict[str, str | Attached] = field(default_factory=dict[str, "str | Attached"])
 
     def add(self, words: str, value: str | Attached, beside: str) -> str:
         """Return an unused mark for a value, its former mark if possible; it is like nothing in the text beside."""

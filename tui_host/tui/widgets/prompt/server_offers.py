@@ -68,18 +68,14 @@ def form_of(server: str, item: Tool | Resource | OfferedPrompt) -> Form:
     return Form(server=server, item=item, title=title, fields=fields, action=action, completes=completes)
 
 
+@dataclass(slots=True)
 class ServerOffers:
     """What the servers of a host offer now."""
 
-    def __init__(
-        self,
-        host: Host,
-        session: Callable[[], Session],
-        ask: Callable[[Form, Callable[[Mapping[str, JSON]], None]], None],
-    ) -> None:
-        self.host = host
-        self.session = session  # returns the one on the screen
-        self.ask = ask  # asks for the values of a form, and calls the function with them
+    host: Host
+    session: Callable[[], Session]  # returns the one on the screen
+    # Asks for the values of a form, and calls the function with them.
+    ask: Callable[[Form, Callable[[Mapping[str, JSON]], None]], None]
 
     def _ready(self) -> dict[str, ServerStatus]:
         statuses = () if self.host.pool is None else self.host.pool.statuses()
