@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -35,14 +34,10 @@ LATER = (
 """Imported after the first key press: an idle app saves their 3 MiB, and the highlighter's 4."""
 
 
-async def _import(modules: Sequence[str]) -> None:
-    for module in modules:
-        await asyncio.to_thread(importlib.import_module, module)
-
-
 async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.Event, pressed: asyncio.Event) -> None:
     """Import and mount everything that the first frame did not need, and what the host brings once it is open."""
-    await _import(LATE)
+    for module in LATE:
+        await asyncio.to_thread(importlib.import_module, module)
     from tui_host.tui.markdown.code_blocks import warm
     from tui_host.tui.markdown.parser import load
     from tui_host.tui.text_width import longest_word
@@ -57,7 +52,8 @@ async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.E
         if main is not None and not main.submissions.session.turn:
             await restore_and_offer(host, main)
     await pressed.wait()
-    await _import(LATER)
+    for module in LATER:
+        await asyncio.to_thread(importlib.import_module, module)
     await asyncio.to_thread(warm)
 
 

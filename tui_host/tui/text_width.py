@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from rich.cells import cell_len, split_graphemes
 from rich.segment import Segment
-from rich.style import Style
 
 from tui_host.capture.visible import visible
 
@@ -124,18 +123,6 @@ def cut(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
         if place >= end:
             break
     return pieces
-
-
-def break_lines(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """Split segments of foreign text at line breaks into visible lines; tabs become symbols."""
-    lines: list[list[Segment]] = [[]]
-    for text, style, _ in segments:
-        for number, row in enumerate(text.split("\n")):
-            if number:
-                lines.append([])
-            if row:
-                lines[-1].append(Segment(visible(row, newlines=False), style or Style.null()))
-    return lines
 
 
 def clip(text: str, cells: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual._compositor import Compositor, CompositorUpdate
@@ -133,11 +134,11 @@ def let_go(app: App[int]) -> None:
         driver.exit_event.set()  # it reads no more, and throws away nothing that was typed
 
 
+@dataclass(frozen=True)
 class ExactUpdate(CompositorUpdate):
     """Lines of cells with their positions on the screen."""
 
-    def __init__(self, placed: Sequence[tuple[int, int, Strip]]) -> None:
-        self.placed = placed  # column and line, from 0, and the strip that begins there
+    placed: Sequence[tuple[int, int, Strip]]  # column and line, from 0, and the strip that begins there
 
     @override
     def render_segments(self, console: Console) -> str:

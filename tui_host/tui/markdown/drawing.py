@@ -17,7 +17,7 @@ from rich.style import Style
 
 from tui_host.tui.markdown.code_blocks import draw_code
 from tui_host.tui.markdown.page import PLAIN, STRONG, Inks, MarkdownPage, Run, plain
-from tui_host.tui.markdown.parser import SourcePiece, is_tight, parse, top_blocks
+from tui_host.tui.markdown.parser import SourcePiece, is_tight, top_blocks
 from tui_host.tui.text_width import clip, joint, longest_word
 
 if TYPE_CHECKING:
@@ -36,14 +36,7 @@ Row: TypeAlias = Sequence[Sequence[Segment]]
 _WHOLE = SourcePiece()
 
 
-def draw_piece(page: MarkdownPage, piece: SourcePiece) -> None:
-    """Draw a piece of Markdown."""
-    if piece.gap:
-        page.raw()
-    _draw_blocks(page, parse(piece.source), piece)
-
-
-def _draw_blocks(
+def draw_blocks(
     page: MarkdownPage, tokens: Sequence[Token], piece: SourcePiece = _WHOLE, *, tight: bool = False
 ) -> None:
     """Draw blocks; the first may be a part of a long one."""
@@ -69,7 +62,7 @@ def _draw_blocks(
             case "blockquote_open":
                 edge = Segment("│ ", inks["rule"])
                 with page.inside(edge, edge):
-                    _draw_blocks(page, block[1:-1])
+                    draw_blocks(page, block[1:-1])
             case "table_open":
                 _draw_table(page, read_table(block, inks), piece)
             case "fence" | "code_block":
@@ -93,7 +86,7 @@ def _draw_list(page: MarkdownPage, block: Sequence[Token], ordinal: int | None) 
         with page.inside(Segment(mark, page.inks["accent"])):
             if len(item) == 2:
                 page.raw()
-            _draw_blocks(page, item[1:-1], tight=tight)
+            draw_blocks(page, item[1:-1], tight=tight)
 
 
 # Words.

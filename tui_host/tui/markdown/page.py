@@ -12,7 +12,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui_host.tui.text_width import break_lines, cut, fill, fold
+from tui_host.capture.visible import visible
+from tui_host.tui.text_width import cut, fill, fold
 
 Inks: TypeAlias = Mapping[str, Style]
 """Styles by name."""
@@ -97,8 +98,15 @@ class MarkdownPage:
         self, segments: Sequence[Segment], width: int, *, folds: bool = False
     ) -> list[tuple[list[Segment], Run]]:
         """Add a text to that of the block, and return its visible lines: wrapped at words, or cut at the width as code is."""
+        rows: list[list[Segment]] = [[]]  # at line breaks; foreign text becomes visible, tabs symbols
+        for text, style, _ in segments:
+            for number, part in enumerate(text.split("\n")):
+                if number:
+                    rows.append([])
+                if part:
+                    rows[-1].append(Segment(visible(part, newlines=False), style or PLAIN))
         lines: list[tuple[list[Segment], Run]] = []
-        for row in break_lines(segments):
+        for row in rows:
             words = plain(row)
             for start, end in fold(words, width) if folds else fill(words, width):
                 lines.append((cut(row, start, end), Run(0, self._place + start, words[start:end])))

@@ -115,7 +115,7 @@ class MainScreen(Screen[None]):
         self._reading = reading  # stands in the chat until the first session has come from a file
         self._offers = offers(host.settings)
         self._failures: Sequence[str] = ()  # each failed server with its reason
-        self._welcome = EmptyChat(self._empty)
+        self._welcome = EmptyChat()
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
         self._in_header: tuple[object, ...] = ()
         self.seen: tuple[object, ...] = ()  # what the last look was about; empty while it left something to do
@@ -241,7 +241,7 @@ class MainScreen(Screen[None]):
         host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self._overlay
         empty, offered = self._welcome, self._empty
         empty.display = transcript is None or session is None or not len(session.conversation)
-        empty.show(offered)
+        empty.offers = offered
         quick = dict(offered.questions) if empty.display else {}
         if transcript is not None and session is not None:
             from tui_host.tui.widgets.transcript.items import numbered

@@ -35,12 +35,10 @@ Work: TypeAlias = Coroutine[object, object, None]
 class Note(StatusLine):
     """Words in as many lines as they need, which take no room if there are none."""
 
-    DEFAULT_CSS = "Note { height: auto; text-wrap: wrap; text-overflow: fold; display: none; }"
-
-    @override
-    def say(self, words: Content) -> None:
-        self.display = bool(words)
-        super().say(words)
+    DEFAULT_CSS = """
+    Note { height: auto; text-wrap: wrap; text-overflow: fold; display: none; }
+    Note.-told { display: block; }
+    """
 
 
 class PageScreen(Screen[None]):
@@ -169,7 +167,7 @@ class Browse(PageScreen):
 
     def __init__(self, heading: str = "", words: str = "") -> None:
         self.choices, self.view = ChoiceList(id="list"), PageLines(id="sheet")
-        self.field = Input(placeholder=self.FILTER, compact=True, id="field")
+        self.field = Input(placeholder=self.FILTER, compact=True)
         self.field.display = self.field.can_focus = bool(self.FILTER)  # Textual would focus a hidden one at first
         sheet = [Vertical(self.view, classes="browse-sheet")] if self.HAS_SHEET else []
         body = Container(self.choices, *sheet, classes=f"page-body{'' if sheet else ' -alone'}")
@@ -257,6 +255,9 @@ class Browse(PageScreen):
 
     def action_move(self, distance: str, step: int) -> None:
         (self.choices.action_line if distance == "line" else self.choices.action_page)(step)
+
+    def action_filter(self) -> None:
+        self.field.focus()
 
     @override
     def action_leave(self) -> None:

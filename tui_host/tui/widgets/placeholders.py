@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual import events
 from textual.content import Content
+from textual.reactive import reactive
 from textual.style import Style
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.tui.suggestions import Offers
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
-
-if TYPE_CHECKING:
-    from tui_host.tui.suggestions import Offers
 
 REPAIR = "f3 shows messages and standard error, and reconnects."
 
@@ -25,18 +22,11 @@ class EmptyChat(Widget):
     EmptyChat { layer: above; width: 100%; height: 100%; padding: 1 2 0 1; background: $surface; color: $text-muted; }
     """
 
-    def __init__(self, offers: Offers) -> None:
-        super().__init__()
-        self._offers = offers
-
-    def show(self, offers: Offers) -> None:
-        if offers != self._offers:
-            self._offers = offers
-            self.refresh()
+    offers: reactive[Offers] = reactive(Offers())
 
     @override
     def render(self) -> Content:
-        offers = self._offers
+        offers = self.offers
         lines: list[Content] = []
         for key, text in offers.questions:
             question = Content.styled(text, "$foreground").stylize(Style.from_meta({"ask": text}))

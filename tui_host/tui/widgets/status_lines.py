@@ -56,6 +56,7 @@ class StatusLine(Static):
     def say(self, words: Content) -> None:
         if words != self._words:
             self._words = words
+            self.set_class(bool(words), "-told")
             if self._hinting is None:
                 self.update(words)
 

@@ -153,7 +153,21 @@ class Inspector(Container):
         ladder.sync()
         if looks.is_behind and not (source is not None and source.is_behind):
             looks.advance(_LOOKING_SECONDS)
-        reason = self._show_row(source)
+        # Give the details the selected row or heading. Before the first turn the signs are more of use.
+        row, traffic, (selected, relative) = ladder.selected, ladder.traffic, self.details
+        is_start = row is None and ladder.following and not traffic.sections.has_turns
+        selected.show(source, None if self._has_legend or is_start else row or ladder.selected_section)
+        why = "" if source is None or len(traffic.rows) else source.why_empty
+        selected.empty = legend(why, self.size.width)
+        other, reason = None, ""
+        if row is not None:
+            # The nearest relative of another lane, else the other half of the exchange.
+            related = [traffic.rows[number] for number in traffic.relatives(row.number)]
+            others = [near for lane in _LANES for near in related if near.lane == lane != row.lane]
+            other = others[0] if others else traffic.partner_of(row)
+            name, words = looks.look(row)
+            reason = f"{name}: {words}" if words else ""
+        relative.show(source, other)
         self._arrange()
         title = ladder.title(self.size.width, clears=self.has_focus_within, looks=len(looks.numbers))
         if self._title.content != title:
@@ -170,26 +184,6 @@ class Inspector(Container):
         self.is_settled = has_looked and all(detail.is_settled for detail in self._shown)
 
     on_mount = on_resize = on_descendant_blur = on_line_view_cursor_moved = sync
-
-    def _show_row(self, source: SessionSource | None) -> str:
-        """Give the details the selected row or heading, and return why the row deserves a look."""
-        row, traffic, (selected, relative) = self.ladder.selected, self.ladder.traffic, self.details
-        # Before the first turn the signs are more of use than what the list selected on its own.
-        is_start = row is None and self.ladder.following and not traffic.sections.has_turns
-        selected.show(source, None if self._has_legend or is_start else row or self.ladder.selected_section)
-        why = "" if source is None or len(traffic.rows) else source.why_empty
-        selected.empty = legend(why, self.size.width)
-        if row is None:
-            relative.show(source, None)
-            return ""
-        # The nearest relative of another lane, else the other half of the exchange.
-        related = (traffic.rows[number] for number in traffic.relatives(row.number))
-        others = sorted(
-            (other for other in related if other.lane != row.lane), key=lambda other: _LANES.index(other.lane)
-        )
-        relative.show(source, others[0] if others else traffic.partner_of(row))
-        name, reason = self._looks.look(row)
-        return f"{name}: {reason}" if reason else ""
 
     def _put(self, name: str, words: str) -> None:
         """Show words in one of the inspector's own lines, which is not there without any."""

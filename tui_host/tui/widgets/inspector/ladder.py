@@ -312,8 +312,10 @@ class LadderView(LineView):
     def decorate(self, number: int, strip: Strip) -> Strip:
         is_related = number != self.cursor and self._index.item_at(number) in self._related
         mark = "*" if is_related else " >"[number == self.cursor]
-        decorated = super().decorate(number, Strip([Segment(mark, self.piece_style("mark")), *strip]))
-        return self.tinted(decorated, "ladder--related") if is_related else decorated
+        strip = super().decorate(number, Strip([Segment(mark, self.piece_style("mark")), *strip]))
+        if not is_related:
+            return strip
+        return strip.extend_cell_length(self.view_width).apply_style(self.look_of("ladder--related"))
 
     def letters(self, line: int) -> Sequence[Letters]:
         home, time_ns, number = self._index.spot(self._index.item_at(line))

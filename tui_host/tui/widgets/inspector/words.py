@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tui_host.capture.http.exchange_end import EMPTY
 from tui_host.capture.ladder.row import Row
@@ -77,12 +77,14 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
     return RowFacts(words=words, tokens=answer.token_words, count=answer.tokens, texts=texts)
 
 
+@dataclass(slots=True)
 class FactsReader:
     """Reads the facts of rows in the list's thread, and keeps them; the screen's thread only asks what is known."""
 
-    def __init__(self) -> None:
-        # Facts, the row's length and links, on which they depend, and when a growing body may be read again.
-        self._readings: dict[int, tuple[RowFacts, tuple[int, str], float]] = {}
+    # Facts, the row's length and links, on which they depend, and when a growing body may be read again.
+    _readings: dict[int, tuple[RowFacts, tuple[int, str], float]] = field(
+        default_factory=dict[int, tuple[RowFacts, tuple[int, str], float]]
+    )
 
     def known(self, row: Row) -> RowFacts:
         return self._readings[row.number][0] if row.number in self._readings else NOTHING

@@ -172,7 +172,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
                 strip = strip.extend_cell_length(last)
                 marked = [Segment(text, (own or Style.null()) + style) for text, own, _ in strip.crop(first, last)]
                 strip = Strip.join([strip.crop(0, first), Strip(marked), strip.crop(last)])
-        return self.tinted(strip, "line-view--cursor") if number == self.cursor else strip
+        if number != self.cursor:
+            return strip
+        return strip.extend_cell_length(self.view_width).apply_style(self.look_of("line-view--cursor"))
 
     def strip_at(self, number: int) -> Strip:
         """Return a cached line. Views with their own cache override this."""
@@ -251,10 +253,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def strip_of(self, pieces: Sequence[Piece]) -> Strip:
         """Return a line of pieces."""
         return Strip([Segment(text, self.piece_style(name)) for text, name in pieces])
-
-    def tinted(self, strip: Strip, component: str) -> Strip:
-        """Return a line with a component's background over its whole width."""
-        return strip.extend_cell_length(self.view_width).apply_style(self.look_of(component))
 
     def grew(self) -> None:
         """Update after lines were added or removed at the end."""

@@ -115,8 +115,8 @@ class TextPage:
 
     def fit(self, width: int) -> None:
         """Begin to make the lines for a width."""
-        self._width = max(NARROWEST, width)
-        self._head = [note[start:end] for note in self._notes for start, end in fill(note, self._width)]
+        self.width = max(NARROWEST, width)
+        self._head = [note[start:end] for note in self._notes for start, end in fill(note, self.width)]
         self._starts, self._ends = array("q"), array("q")
         self._depths = bytearray()
         self._coming = self._wrap()
@@ -128,9 +128,9 @@ class TextPage:
         fit = fitting if self._form == "raw" else fitting_words  # the bytes of a raw line are counted, words are read
         for start, end, deep in _BREAKERS[self._form](text):
             depth = min(deep, _LEVELS - 1)
-            place = fit(text, start, end, self._width - self._indent(depth) - is_json)
+            place = fit(text, start, end, self.width - self._indent(depth) - is_json)
             yield start, place, depth + _LEVELS * (is_json and text[start] in "}]")
-            room = self._width - self._indent(depth + _MORE)
+            room = self.width - self._indent(depth + _MORE)
             while place < end:
                 begun, place = place, fit(text, place, end, room)
                 yield begun, place, depth + _MORE
@@ -138,7 +138,7 @@ class TextPage:
     def _indent(self, depth: int) -> int:
         """Return the cells before a row; rows that go on with the one above stand further to the right."""
         cells = 2 * (depth % _LEVELS + (depth >= _MORE))
-        return min(cells, self._width // 2) if depth < _MORE or self._form in {"json", "headers"} else 0
+        return min(cells, self.width // 2) if depth < _MORE or self._form in {"json", "headers"} else 0
 
     def grow(self, seconds: float) -> int | None:
         """Make more lines for a limited time; returns the first line that changed, None once all are made."""
@@ -229,7 +229,7 @@ class TextPage:
         shown = self._drawn(row)[0] if self._form == "raw" else self._drawn(row)[0].rstrip(" ")
         name, colon, value = shown.partition(": ")
         if row in self._hidden:
-            pieces = self._folded(row, self._width - indent)
+            pieces = self._folded(row, self.width - indent)
         elif self._form == "json" and depth < _MORE:
             pieces = highlight(shown)
         elif self._form == "headers" and colon and depth < _MORE:

@@ -104,7 +104,7 @@ class TreePage:
         is_open = entry.opens and entry.opened != (f"/{'/'.join(keys)}" in self._flipped)
         if is_open and entry.text is not None:
             body = _text_page(entry)
-            body.fit(self._width - self._body_indent(keys))
+            body.fit(self._width - min(2 * len(keys) + 2, self._width // 3))
             while len(body) <= MOST_ROWS and body.grow(0.001) is not None:
                 pass
         branch, label = _Branch(entry, keys, is_open, (), body), line(entry.label, _LABEL)
@@ -246,7 +246,7 @@ class TreePage:
         _, branch, inside = found
         entry, body = branch.entry, branch.body
         if body is not None and inside >= 0:
-            pad = (" " * self._body_indent(branch.keys), "")
+            pad = (" " * (self._width - body.width), "")
             return [pad, *(body.pieces(inside) if inside < MOST_ROWS else [("enter: all of it", "note")])]
         head = f"{branch.indent}{'▸▾'[branch.is_open] if entry.opens else ' '} "
         if inside > -len(branch.label):
@@ -259,9 +259,6 @@ class TreePage:
         if not right and not note:
             left = 0
         return [(head, "fold"), (label, entry.style), (padded(note, left), "note"), *right]
-
-    def _body_indent(self, keys: tuple[str, ...]) -> int:
-        return min(2 * len(keys) + 2, self._width // 3)
 
     def _room(self, branch: _Branch) -> tuple[int, list[Piece]]:
         """Return the cells for a label, and what stands behind it."""

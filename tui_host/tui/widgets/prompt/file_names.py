@@ -39,19 +39,17 @@ def named(pasted: str) -> tuple[str, ...]:
     """Return the files named by a pasted text, such as dropped files; none for other text."""
     import shlex
 
-    def path(word: str) -> str:
-        parts = urlsplit(word)
-        return unquote(parts.path) if parts.scheme == "file" and parts.netloc in {"", "localhost"} else word
-
-    def is_file(name: str) -> bool:
-        return name.startswith(("/", "~/")) and stat.S_ISREG(os.stat(os.path.expanduser(name)).st_mode)  # noqa: PTH111, PTH116 - as above
-
     text = pasted.strip()
     if not text or len(text) > LONGEST_PASTED or "\n" in text:
         return ()
     for is_quoted in (True, False):  # terminals quote a name that has blanks, or do not
         with suppress(OSError, ValueError):
-            paths = tuple(map(path, shlex.split(text) if is_quoted else [text]))
-            if all(map(is_file, paths)):
-                return paths
+            paths: list[str] = []
+            for word in shlex.split(text) if is_quoted else [text]:
+                parts = urlsplit(word)
+                is_url = parts.scheme == "file" and parts.netloc in {"", "localhost"}
+                paths.append(unquote(parts.path) if is_url else word)
+            modes = (os.stat(os.path.expanduser(path)).st_mode for path in paths)  # noqa: PTH111, PTH116 - as above
+            if all(path.startswith(("/", "~/")) for path in paths) and all(map(stat.S_ISREG, modes)):
+                return tuple(paths)
     return ()

@@ -14,9 +14,9 @@ from rich.segment import Segment
 from rich.style import Style
 
 from tui_host.tui.markdown.cutter import Cutter
-from tui_host.tui.markdown.drawing import draw_piece
+from tui_host.tui.markdown.drawing import draw_blocks
 from tui_host.tui.markdown.page import NO_INKS, PLAIN, DrawnLine, Inks, MarkdownPage
-from tui_host.tui.markdown.parser import SourcePiece
+from tui_host.tui.markdown.parser import SourcePiece, parse
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
 KEPT = 2_000
@@ -237,7 +237,9 @@ class Blocks:
         if part.is_plain:
             page.say(piece.source.expandtabs(4), part.style)
         else:
-            draw_piece(page, piece)
+            if piece.gap:
+                page.raw()
+            draw_blocks(page, parse(piece.source), piece)
         return page
 
     def page(self, edge: Segment | None = None) -> MarkdownPage:
