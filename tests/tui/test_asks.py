@@ -444,6 +444,7 @@ async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and
         app.main.show_session(app.host.sessions.open(app.host.store.sessions.find("last").id))
         await app.until_shown("I follow rules")
         app.transcript.focus()
+        await app.until(lambda: app.focused is app.transcript and app.transcript.line_count())
         await app.press("home", "down", "enter")
         await app.until_shown(*named)
         assert "".join(app.transcript.current_source()).split() == "".join(before).split()

@@ -24,13 +24,14 @@ from tui_host.errors import TuiHostError
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_names import matching, named
 from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, Marks
-from tui_host.tui.widgets.prompt.server_offers import Suggestion
+from tui_host.tui.widgets.prompt.server_offers import Suggestion, form_of
 
 if TYPE_CHECKING:
     from textual.geometry import Region
     from textual.strip import Strip
 
     from tui_host.chat.attachments import Attached
+    from tui_host.errors import JSON
     from tui_host.tui.widgets.prompt.completion import Completion
     from tui_host.tui.widgets.prompt.server_offers import ServerOffers
 
@@ -352,31 +353,35 @@ class Prompt(KeysInOrder, TextArea):
                 take = f"@{quote}{name}" if name.endswith("/") else partial(self._attach_files, (name,))
                 suggestions.append(Suggestion(f"@{name}", note, take))
         elif paths := await asyncio.to_thread(named, pasted):
-
-            def attach(_word: str) -> None:
-                self._attach_files(paths, pasted)
-
             what = paths[0].rpartition("/")[2] if len(paths) == 1 else f"{len(paths)} files"
             note = "tab attaches; enter sends the path as text"
+            attach = partial(self._attach_files, paths, pasted)
             suggestions.append(Suggestion(f"attach {what}", note, attach, by_enter=False))
         if self._before_caret == before:
             self.suggest(suggestions)
 
-    def _suggest_ways(self, name: str, _word: str) -> None:
+    def _suggest_ways(self, name: str, word: str, values: Mapping[str, JSON] | None = None) -> None:
         """Suggest the ways to use a resource, of a template once its values are filled in."""
         server, _, uri = name.partition(":")
         if (offers := self._offers) is None:
             return
+        resource = offers.resource(server, uri)
+        if values is None and resource is not None and resource.is_template:
+            offers.ask(form_of(server, resource), partial(self._suggest_ways, name, word))
+            return
+        if values is not None:
+            from tui_host.servers.catalog import expand
 
-        def suggest(uri: str) -> None:
-            def take(way: str, word: str) -> None:
-                self._add_read(offers.use(server, uri, way), word)
+            uri = expand(uri, {name: str(value) for name, value in values.items()})
+        ways = offers.ways(server, uri)
+        self.suggest([Suggestion(way, note, partial(self._use, server, uri, way)) for way, note in ways])
 
-            self.suggest([Suggestion(way, note, partial(take, way)) for way, note in offers.ways(server, uri)])
+    def _use(self, server: str, uri: str, way: str, word: str) -> None:
+        if self._offers is not None:
+            self._add_read(self._offers.use(server, uri, way), word)
 
-        offers.with_uri(server, uri, suggest)
-
-    def _attach_files(self, paths: Sequence[str], word: str) -> None:
+    def _attach_files(self, paths: Sequence[str], word: str, _typed: str = "") -> None:
+        """Attach files in the place of a word, such as a paste that names them, whatever word was typed since."""
         from tui_host.chat.attachments import read_attached
 
         self._add_read(asyncio.to_thread(lambda: [*map(read_attached, paths)]), word)

@@ -114,20 +114,6 @@ class ServerOffers:
             offered.append((partial, "not listed by the server"))
         return offered
 
-    def with_uri(self, server: str, uri: str, use: Callable[[str], None]) -> None:
-        """Use the URI of a resource; for a template's that of what its values make of it, which are asked for."""
-        from tui_host.servers.catalog import expand
-
-        resource = self.resource(server, uri)
-        if resource is None or not resource.is_template:
-            use(uri)
-            return
-
-        def filled(values: Mapping[str, JSON]) -> None:
-            use(expand(uri, {name: str(value) for name, value in values.items()}))
-
-        self.ask(form_of(server, resource), filled)
-
     def ways(self, server: str, uri: str) -> list[tuple[str, str]]:
         """Return the ways to use a resource in a message, each with what is sent."""
         resource, session, watches = self.resource(server, uri), self.session(), self.host.watches
