@@ -113,7 +113,7 @@ async def test_properties_in_another_script_are_renamed_for_the_vendor_and_reach
     tmp_path: Path,
 ) -> None:
     schema: JSON = {"type": "object", "properties": {"城市": {"type": "string", "description": "哪个城市"}}}
-    (name,) = adapt(schema, dialect("anthropic").schema_rules).names
+    (name,) = adapt(schema, dialect("anthropic").writer.rules).names
     recorded = EVERY["anthropic"]
     called = recorded.tools.body.replace(rb"{\"cit", b"{").replace(rb"y\":", rf"\"{name}\":".encode())
     at, bodies, _ = await asked(recorded, tmp_path, called, recorded.text.body, schema=schema)

@@ -21,6 +21,7 @@ from tui_host.chat.policy import Question
 from tui_host.errors import JSON, SettingsError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import DIALECTS
+from tui_host.llm.layout import outline_of
 from tui_host.servers.catalog import READ, ContentBlock, Resource, Tool, ToolOutput
 from tui_host.tui.widgets.details.tabs import tabs_of
 from tui_host.tui.widgets.inspector.words import facts_of
@@ -261,5 +262,5 @@ class AnthropicWires(Wires):
 
 def _keys(wires: Wires, row: Row) -> list[str]:
     dialect = wires.dialect(row)
-    outline = dialect.outline(body_of(wires, row).wire) if dialect is not None else None
+    outline = outline_of(body_of(wires, row).wire) if dialect is not None else None
     return [] if outline is None else [part.key for top in outline.parts for part in top.children]

@@ -22,6 +22,7 @@ from tui_host.llm.events import (
     UsageReported,
 )
 from tui_host.llm.fold import Fold
+from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import Ask, Image, Message, Text, ToolCall, ToolResult
 from tui_host.llm.outline import Part, PartKind
 
@@ -213,7 +214,7 @@ def test_an_image_that_its_service_would_refuse_is_told_of_in_its_place(recorded
 
 
 def _parts(recorded: Recorded, body: bytes, kind: PartKind) -> list[Part]:
-    outline = dialect(recorded.dialect).outline(body, NAMES)
+    outline = outline_of(body, NAMES)
     assert outline is not None
     return [part for part in outline.walk() if part.kind == kind]
 
@@ -221,7 +222,7 @@ def _parts(recorded: Recorded, body: bytes, kind: PartKind) -> list[Part]:
 @each_dialect
 def test_a_request_is_read_as_what_it_was_written_from(recorded: Recorded) -> None:
     body = written(recorded.dialect, Ask(model=MODEL, messages=loop(recorded), tools=TOOLS))
-    outline = dialect(recorded.dialect).outline(body, NAMES)
+    outline = outline_of(body, NAMES)
 
     assert outline is not None
     assert [(part.name, part.origin) for part in outline.walk() if part.kind == "tool"] == [

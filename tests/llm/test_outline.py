@@ -16,6 +16,7 @@ from tests.llm.recorded.openai_responses import REASONING
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
+from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import Ask, Image, Message, Text
 from tui_host.llm.outline import Comparison, Outline, estimate_tokens, size_words
 
@@ -24,14 +25,14 @@ OFFERED = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add"),
 ASKED = (user("6 × 5?"), assistant(MULTIPLY), told(result(MULTIPLY, Text(text="30"))))
 
 
-def outline_of(body: bytes) -> Outline:
-    found = dialect("openai").outline(body, OFFERED)
+def parts_of(body: bytes) -> Outline:
+    found = outline_of(body, OFFERED)
     assert found is not None
     return found
 
 
 def asking(*messages: Message) -> Outline:
-    return outline_of(written("openai", Ask(model="m", messages=messages, tools=TOOLS)))
+    return parts_of(written("openai", Ask(model="m", messages=messages, tools=TOOLS)))
 
 
 def test_an_image_behind_several_results_is_of_one_of_their_servers() -> None:
@@ -39,7 +40,7 @@ def test_an_image_behind_several_results_is_of_one_of_their_servers() -> None:
     picture = result(call, Text(text="20"), Image(media_type="image/png", data="QUJD"))
     ask = Ask(model="m", messages=(user("?"), assistant(call, ADD), told(picture, result(ADD, Text(text="30")))))
     for name, image in (("openai", "messages/4/0"), ("ollama", "messages/4/images/0")):
-        parts = {part.key: part for part in outline_of(written(name, ask)).walk()}
+        parts = {part.key: part for part in parts_of(written(name, ask)).walk()}
         assert [parts[key].origin for key in ("messages/4", image)] == ["weather or math"] * 2
 
 
@@ -113,7 +114,7 @@ FOREIGN: dict[str, tuple[JSON, list[tuple[str, str, str, str]]]] = {
 @pytest.mark.parametrize("name", FOREIGN)
 def test_the_request_of_another_host_is_read_in_whatever_spelling(name: str) -> None:
     body, parts = FOREIGN[name]
-    outline = outline_of(text(body))
+    outline = parts_of(text(body))
 
     shown = {"message", "tool", "call", "result", "thinking", "image"}
     found = [(part.kind, part.name, part.origin, part.preview) for part in outline.walk() if part.kind in shown]
@@ -123,16 +124,16 @@ def test_the_request_of_another_host_is_read_in_whatever_spelling(name: str) -> 
 
 @pytest.mark.parametrize("body", [b"", b"[1]", b"<html>", b'{"a":\xff}', b"[" * 200_000])
 def test_what_is_no_request_has_no_outline_and_what_is_odd_has_one(body: bytes) -> None:
-    assert dialect("openai").outline(body) is None
+    assert outline_of(body) is None
     odd: JSON = [7, None, {"role": 7, "content": {"a": 1}}, {"content": [7, [], {}]}]
-    assert outline_of(text({"messages": odd, "tools": {"a": 1}, "system": 7, "contents": {}})).parts
+    assert parts_of(text({"messages": odd, "tools": {"a": 1}, "system": 7, "contents": {}})).parts
 
 
 def test_a_preview_is_one_line_cut_between_characters_and_escapes() -> None:
     for escape in ("\\n", "\\u4e2d", '\\"', "中", "\\\\", "\\ud83d\\ude00"):
         for lead in range(8):
             body = f'{{"user":"{"x" * lead}{escape * 400}"}}'.encode()
-            preview = outline_of(body).parts[0].preview
+            preview = parts_of(body).parts[0].preview
             assert len(preview) <= 80
             assert "\n" not in preview
             assert preview.endswith("…")
@@ -154,8 +155,8 @@ def test_what_changed_between_two_requests_is_marked_and_told() -> None:
 
 def test_a_changed_tool_and_a_removed_option_are_told() -> None:
     function = {"name": "a", "description": "x"}
-    before = outline_of(text({"model": "m", "seed": 1, "tools": [{"function": function}, {"function": {"name": "b"}}]}))
-    now = outline_of(text({"model": "m", "tools": [{"function": function | {"description": "y"}}]}))
+    before = parts_of(text({"model": "m", "seed": 1, "tools": [{"function": function}, {"function": {"name": "b"}}]}))
+    now = parts_of(text({"model": "m", "tools": [{"function": function | {"description": "y"}}]}))
 
     found = Comparison(before, now)
 

@@ -68,7 +68,7 @@ OF_SERVERS: dict[str, JSON] = {
 @each_vendor
 @pytest.mark.parametrize("schema", OF_SERVERS.values(), ids=OF_SERVERS)
 def test_a_servers_schema_is_written_as_its_vendor_takes_it(name: str, schema: JSON) -> None:
-    adapted = adapt(schema, dialect(name).schema_rules).schema
+    adapted = adapt(schema, dialect(name).writer.rules).schema
 
     assert (adapted["type"], adapted.keys() & set(RULES[name][1])) == ("object", set())
     assert name != "anthropic" or all(map(PROPERTY.fullmatch, mapping(adapted["properties"])))
@@ -101,7 +101,7 @@ def test_only_what_is_refused_is_changed_and_each_change_is_named() -> None:
 
 
 def test_renamed_properties_have_the_servers_names_again_in_arguments() -> None:
-    adapted = adapt(OF_SERVERS["another script"], dialect("anthropic").schema_rules)
+    adapted = adapt(OF_SERVERS["another script"], dialect("anthropic").writer.rules)
     ((city, inner),) = mapping(adapted.schema["properties"]).items()
     assert adapted.schema["required"] == [city]
     assert mapping(inner)["description"] == "城市"

@@ -17,6 +17,7 @@ from tui_host.capture.link import Link, read_link
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.fold import Fold
+from tui_host.llm.layout import outline_of
 from tui_host.llm.outline import Outline
 
 _Outlined: TypeAlias = "tuple[Dialect, Mapping[str, tuple[str, str]], bytes, Outline | None]"
@@ -41,7 +42,7 @@ def outlined(wires: Wires, row: Row, body: bytes, dialect: Dialect) -> Outline |
     for spoken, known, data, outline in _LAST.copy():
         if spoken is dialect and known is names and data == body:
             return outline
-    outline = dialect.outline(body, names)
+    outline = outline_of(body, names)
     _LAST.append((dialect, names, body, outline))
     return outline
 
@@ -78,7 +79,7 @@ def earlier_apart(wires: Wires, row: Row, earlier: Row | TakenRequest) -> tuple[
     """Take apart what a request is compared with; returns a sentence if that cannot be done."""
     if not isinstance(earlier, TakenRequest):
         return taken_apart(wires, earlier)
-    outline = earlier.dialect.outline(earlier.data, wires.names(row))
+    outline = outline_of(earlier.data, wires.names(row))
     body = Body(wire=earlier.data, data=earlier.data, redacted=earlier.redacted)
     return "The other request is not a JSON object." if outline is None else (body, outline)
 

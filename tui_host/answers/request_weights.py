@@ -18,6 +18,7 @@ from tui_host.capture.link import Link
 from tui_host.capture.visible import decode
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
+from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import estimate_tokens
 
@@ -181,7 +182,7 @@ def _tools(wires: Wires, row: Row, offered: bytes, marks: Sequence[Link], weighe
     if offered and dialect is not None:
         key = row.capture, dialect.name, offered
         if key not in lists:
-            outline = dialect.outline(b'{"tools":%s}' % offered, names)
+            outline = outline_of(b'{"tools":%s}' % offered, names)
             lists[key] = tuple(
                 ToolWeight(
                     name=part.name,

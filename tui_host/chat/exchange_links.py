@@ -13,6 +13,7 @@ from tui_host.capture.link import Link, Relation, Span, offered_link
 from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
 from tui_host.chat.result_words import text_of
+from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import ToolCall, ToolResult
 from tui_host.llm.request_writing import text_spans
 
@@ -45,7 +46,7 @@ class Links:
         prepared, adapted = self.request.prepared, self.request.adapted
         spans: list[Link] = []
         if adapted:
-            outline = dialect.outline(self.redactor.bytes(outgoing.body)[0])
+            outline = outline_of(self.redactor.bytes(outgoing.body)[0])
             for part in outline.walk() if outline is not None else ():
                 if part.kind == "tool" and part.name in adapted:
                     words = f"adapted for {dialect.name}: {'; '.join(adapted[part.name].changes)}"
@@ -53,7 +54,7 @@ class Links:
         if prepared.places:
             spans += self._in_text(outgoing, {result.call.id: result for result in new_results})
         if new_results and self.request.protocol.name == "native":
-            spans += self._in_messages(outgoing, dialect, new_results)
+            spans += self._in_messages(outgoing, new_results)
         return spans
 
     def of_request(self, exchange: str, links: Sequence[Link]) -> Iterator[Record]:
@@ -85,7 +86,7 @@ class Links:
         place = replace(self.place, call=link.call) if link.call else self.place
         return Record(wire="host", kind="link", place=place, data=link.to_bytes())
 
-    def _in_messages(self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]) -> Iterator[Link]:
+    def _in_messages(self, outgoing: Outgoing, new_results: Sequence[ToolResult]) -> Iterator[Link]:
         """Find results that are separate messages; nothing if the user's own options replace the conversation."""
         # From the end: in a long conversation, reading all earlier results again would hold up each request.
         stream = self.redactor.body()
@@ -94,7 +95,7 @@ class Links:
         spans: list[tuple[int, int]] = []
         for span in reversed(outgoing.spans):
             start, end = (_kept_at(offset, stream.shifts) for offset in span)
-            outline = dialect.outline(begin + kept[start:end] + b"]}")
+            outline = outline_of(begin + kept[start:end] + b"]}")
             parts = [part for part in outline.walk() if part.kind == "result"] if outline is not None else []
             spans[:0] = [(start - len(begin) + part.start, start - len(begin) + part.end) for part in parts]
             if len(spans) >= len(new_results):

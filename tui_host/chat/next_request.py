@@ -208,7 +208,7 @@ def build_request(
     offered = [tool for tool in tools if offers(profile.profile, tool.server, tool.name)]
     shown = tuple(tool for tool in offered if tool.resources is None or with_resources)
     rule = dialect.name_rule if is_native or is_hub else TEXT_NAMES
-    offer = offer_of(shown, rule, dialect.schema_rules, is_hub=is_hub, before=before)
+    offer = offer_of(shown, rule, dialect.writer.rules, is_hub=is_hub, before=before)
     system = list(profile.system)
     if is_native and profile.instructions:
         system += [("\n\n", "")] if system else []

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.errors import JSON
@@ -30,27 +31,30 @@ _ASKED = ("query", "code", "url", "command", "queries")
 """The members of a built-in tool's input that tell what it was asked for."""
 
 
+@dataclass(eq=False)
 class AnswerReader(ABC):
     """The reading of one answer: a dialect's subclass turns JSON values into events, which the methods here add."""
 
-    dialect = ""  # one model may be used in several dialects, so data to send back is kept with the dialect's name
-    stops: Mapping[str, Stop] = {}  # why an answer ended, by the provider's word
-    otherwise: Stop = "end"  # for all other words
-    answers: tuple[str, ...] = ()  # the members by one of which an answer without streaming is known
+    dialect: ClassVar[str] = (
+        ""  # one model may be used in several dialects, so data to send back is kept with the dialect's name
+    )
+    stops: ClassVar[Mapping[str, Stop]] = {}  # why an answer ended, by the provider's word
+    otherwise: ClassVar[Stop] = "end"  # for all other words
+    answers: ClassVar[tuple[str, ...]] = ()  # the members by one of which an answer without streaming is known
 
-    def __init__(self) -> None:
-        self.events: list[ModelEvent] = []  # since they were last taken
-        self.start = self.end = 0  # the bytes of the vendor's event being read
-        self.has_read = False  # whether any piece of an answer has come
-        self.has_foreign = False  # whether anything has come that is no part of an answer
-        self.has_failed = False
-        self.is_over = False  # whether the answer has said that nothing follows
-        self.refuses = False
-        self.calls = 0  # including those beyond the limit
-        self.reason = ""  # the provider's, for the end
-        self.reason_span = (0, 0)
-        self.mark = ""  # the provider's mark for the end of the stream, such as `[DONE]`
-        self._usage: Usage | None = None
+    events: list[ModelEvent] = field(default_factory=list[ModelEvent])  # since they were last taken
+    start: int = 0  # the bytes of the vendor's event being read
+    end: int = 0
+    has_read: bool = False  # whether any piece of an answer has come
+    has_foreign: bool = False  # whether anything has come that is no part of an answer
+    has_failed: bool = False
+    is_over: bool = False  # whether the answer has said that nothing follows
+    refuses: bool = False
+    calls: int = 0  # including those beyond the limit
+    reason: str = ""  # the provider's, for the end
+    reason_span: tuple[int, int] = (0, 0)
+    mark: str = ""  # the provider's mark for the end of the stream, such as `[DONE]`
+    _usage: Usage | None = None
 
     @abstractmethod
     def event(self, value: dict[str, JSON], data: bytes) -> None:
@@ -105,10 +109,8 @@ class AnswerReader(ABC):
             self.text(words)
 
     def end_part(self, kind: Literal["text", "thinking"], echo: Mapping[str, JSON] | None = None) -> None:
-        self.events.append(PartEnded(kind=kind, echo=self._kept(echo), start=self.start, end=self.end))
-
-    def _kept(self, echo: Mapping[str, JSON] | None) -> JSON:
-        return {self.dialect: echo} if echo else None
+        kept: JSON = {self.dialect: echo} if echo else None
+        self.events.append(PartEnded(kind=kind, echo=kept, start=self.start, end=self.end))
 
     def open_call(self, wire_id: JSON, name: JSON, echo: Mapping[str, JSON] | None = None) -> int:
         """Begin the next call. Returns the call's number."""
@@ -120,8 +122,9 @@ class AnswerReader(ABC):
         """Say the id, the name, or the data to send back of a call, or count the event as bytes of the call."""
         wire_id = wire_id if isinstance(wire_id, str) else ""
         name = name[:_LONGEST_NAME] if isinstance(name, str) else ""
+        kept: JSON = {self.dialect: echo} if echo else None
         self.events.append(
-            CallStarted(index=number, wire_id=wire_id, name=name, echo=self._kept(echo), start=self.start, end=self.end)
+            CallStarted(index=number, wire_id=wire_id, name=name, echo=kept, start=self.start, end=self.end)
         )
 
     def arguments(self, number: int | None, text: str, *, anew: bool = False) -> None:

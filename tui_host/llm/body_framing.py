@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tui_host.capture.http.sse import SseDecoder, SseEvent
@@ -27,19 +28,19 @@ _DONE = "[DONE]"
 _BOM = b"\xef\xbb\xbf"
 
 
+@dataclass(eq=False)
 class BodyDecoder:
     """Reads a response from pieces of any size. The announced type is shown in errors, but not relied on."""
 
-    def __init__(self, reading: AnswerReader, content_type: str = "", framing: Framing = "sse") -> None:
-        self._reading = reading
-        self._content_type = content_type
-        self._framing: Framing = framing
-        self._splitter: SseDecoder | LineDecoder | None = None  # None before, and for a whole answer
-        self._is_whole = False
-        self._kept = bytearray()  # what no splitter has read, else the beginning of the body
-        self._size = 0
-        self._spoken = ""  # the dialect of events that are not this one's
-        self._has_stopped = False
+    _reading: AnswerReader
+    _content_type: str = ""
+    _framing: Framing = "sse"
+    _splitter: SseDecoder | LineDecoder | None = None  # None before, and for a whole answer
+    _is_whole: bool = False
+    _kept: bytearray = field(default_factory=bytearray)  # what no splitter has read, else the beginning of the body
+    _size: int = 0
+    _spoken: str = ""  # the dialect of events that are not this one's
+    _has_stopped: bool = False
 
     def feed(self, data: bytes) -> list[ModelEvent]:
         """Return the events completed by more bytes."""
@@ -182,12 +183,12 @@ class BodyDecoder:
             self._reading.fail(*fault)
 
 
+@dataclass(eq=False)
 class LineDecoder:
     """Splits a body into lines (NDJSON), each returned as an event; empty lines are skipped."""
 
-    def __init__(self) -> None:
-        self._rest = bytearray()
-        self._start = 0
+    _rest: bytearray = field(default_factory=bytearray)
+    _start: int = 0
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Return the lines completed by more bytes."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from tui_host.capture.json.spans import Node, spans
 from tui_host.llm.outline import USER, Outline, Part, PartKind, estimate_tokens, preview
@@ -76,8 +77,11 @@ _WALKED = frozenset(
 )
 
 
-def outline_of(body: bytes, names: Mapping[str, tuple[str, str]]) -> Outline | None:
-    """Read a body as a tree. None if the body is no JSON object. `names` has server and tool for each tool name."""
+def outline_of(body: bytes, names: Mapping[str, tuple[str, str]] = MappingProxyType({})) -> Outline | None:
+    """Read a request's body, ours or another host's, as a tree with byte spans. None if the body is no JSON object.
+
+    `names` has server and tool for each tool name, to show where parts come from.
+    """
     root = spans(body, walk=_WALKED, depth=_DEPTH)
     if root is None or root.kind != "object":
         return None

@@ -24,9 +24,6 @@ class Target:
     api_version: str = ""
     has_short_ids: bool = False  # it has refused ids that were not nine letters and digits (Mistral behind a gateway)
 
-    def path(self, path: str) -> str:
-        return f"{path}?api-version={self.api_version}" if self.service == AZURE and self.api_version else path
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.outgoing import Outgoing, Target
+from tui_host.llm.outgoing import AZURE, Outgoing, Target
 from tui_host.llm.schema_adaptation import SchemaRules, adapt
 from tui_host.settings.model_options import value_of
 
@@ -27,7 +27,10 @@ class RequestWriter(ABC):
 
     dialect = ""  # with its name, data to send back was kept
     path = ""  # below the base URL, perhaps with a query
+    is_dated = False  # whether Azure wants the version of its API in the query
     conversation = "messages"  # the member with the conversation
+    keeps_system = False  # whether system messages stand in the conversation, not in a member of their own
+    around_tools = ("", "")  # what stands before and behind the list of tools
     schema = "parameters"  # the member of a tool with its schema
     rules = SchemaRules()
     images = _IMAGES
@@ -37,6 +40,7 @@ class RequestWriter(ABC):
     def __init__(self, ask: Ask, target: Target) -> None:
         self.ask = ask
         self.target = target
+        self._asked = (target.provider, ask.model)
         self.ids = CallIds(64)
         self.added = dict(ask.extra)  # the person's members win over the dialect's
         self.stops = list(ask.stops[: self.most_stops])
@@ -45,7 +49,10 @@ class RequestWriter(ABC):
         members = self.body() | self.added
         name, more, instead = self.conversation, members.pop("tools", None), members.pop(self.conversation, None)
         texts = [f"{json_text(key)}:{json_text(value)}" for key, value in members.items()]
-        tools = self.tools()
+        tools, offered = None, self.ask.tools if isinstance(self.ask.tools, Tools) else Tools(self.ask.tools)
+        if offered:
+            tools = offered.text(type(self), lambda tools: json_text(list(map(self.tool, tools))))
+            tools = f"{self.around_tools[0]}{tools}{self.around_tools[1]}"
         if tools is not None and isinstance(more, list):  # a vendor's web search, behind the offered tools
             tools = f"{tools.removesuffix(']')}{''.join(f',{json_text(tool)}' for tool in more)}]"
         elif more is not None:
@@ -53,20 +60,19 @@ class RequestWriter(ABC):
         if tools is not None:
             texts.append(f'"tools":{tools}')
         head = _encoded("{" + "".join(f"{text}," for text in texts) + f"{json_text(name)}:")
-        spans, said = (), _encoded(json_text(instead))
-        if instead is None:
-            spans, said = self._conversation(len(head))
-        unsent = self.ask.unsent(self.stops, **self.missing)
-        return Outgoing(url=self.path, body=head + said + b"}", growing=name, spans=spans, unsent=unsent)
-
-    def _conversation(self, start: int) -> tuple[tuple[tuple[int, int], ...], bytes]:
-        pieces = [_encoded(json_text(message)) for message in self.messages()]
         spans: list[tuple[int, int]] = []
-        for piece in pieces:
-            start += 1  # the bracket, or the comma
-            spans.append((start, start + len(piece)))
-            start += len(piece)
-        return tuple(spans), b"[" + b",".join(pieces) + b"]"
+        said, start = _encoded(json_text(instead)), len(head)
+        if instead is None:
+            pieces = [_encoded(json_text(message)) for message in self.messages()]
+            for piece in pieces:
+                start += 1  # the bracket, or the comma
+                spans.append((start, start + len(piece)))
+                start += len(piece)
+            said = b"[" + b",".join(pieces) + b"]"
+        is_dated = self.is_dated and self.target.service == AZURE and self.target.api_version
+        url = f"{self.path}?api-version={self.target.api_version}" if is_dated else self.path
+        unsent = self.ask.unsent(self.stops, **self.missing)
+        return Outgoing(url=url, body=head + said + b"}", growing=name, spans=tuple(spans), unsent=unsent)
 
     @abstractmethod
     def body(self) -> dict[str, JSON]:
@@ -85,24 +91,18 @@ class RequestWriter(ABC):
         described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
         return {"name": tool.name, **described, self.schema: adapt(tool.schema, self.rules).schema}
 
-    def system(self, parts: Sequence[Part]) -> Iterable[JSON]:
-        del parts
-        return ()  # most dialects have a member of its own for it
-
-    def tools(self) -> str | None:
-        offered = self.ask.tools if isinstance(self.ask.tools, Tools) else Tools(self.ask.tools)
-        return offered.text(type(self), lambda tools: json_text(list(map(self.tool, tools)))) if offered else None
-
     def messages(self) -> list[JSON]:
         written: list[JSON] = []
         for message in self.ask.messages:
             match message.role:
+                case "system" if self.keeps_system:
+                    written.append({"role": "system", "content": text_of(message.parts)})
                 case "system":
-                    written += self.system(message.parts)
+                    pass
                 case "user":
                     written += self.user(message.parts)
                 case "assistant":
-                    self.ids.begin_message()
+                    self.ids.taken.clear()  # a model may count from the start again with each message
                     written += self.answer(message)
                 case "tool":
                     written += self.results([part for part in message.parts if isinstance(part, ToolResult)])
@@ -133,10 +133,6 @@ class RequestWriter(ABC):
         thoughts = [part for part in message.parts if isinstance(part, Thinking)]
         return [part for part in thoughts if (part.provider, part.model) == self._asked]
 
-    @property
-    def _asked(self) -> tuple[str, str]:
-        return self.target.provider, self.ask.model
-
     def taken(self, parts: Sequence[Part]) -> list[Text | Image]:
         """Return texts and images, with words in place of images of types that the service refuses."""
         taken: list[Text | Image] = []
@@ -156,19 +152,16 @@ class CallIds:
         self._limit = limit
         self._fits = re.compile(f"[{allowed}]{{{least},{limit}}}")
         self._ids: dict[str, str] = {}
-        self._taken: set[str] = set()
-
-    def begin_message(self) -> None:
-        self._taken.clear()  # a model may count from the start again with each message
+        self.taken: set[str] = set()  # in the current message
 
     def of(self, call: ToolCall) -> str:
         """Return a call's id, always the same for the same call."""
         made = self._ids.get(call.id, call.wire_id or call.id)
-        if call.id not in self._ids and (made in self._taken or not self._fits.fullmatch(made)):
+        if call.id not in self._ids and (made in self.taken or not self._fits.fullmatch(made)):
             digest = hashlib.sha256(f"{made}\0{call.id}".encode("utf-8", "replace")).hexdigest()
             made = f"call_{digest[:24]}" if self._limit > len("call_") + 24 else digest[: self._limit]
         self._ids[call.id] = made
-        self._taken.add(made)
+        self.taken.add(made)
         return made
 
 
@@ -206,7 +199,7 @@ def arguments_text(text: str) -> str:
 def arguments_object(text: str) -> Mapping[str, JSON]:
     """Return a call's arguments as an object: an empty one for no text, a wrapped text for anything but an object."""
     try:
-        value: JSON = json.loads(text, parse_constant=_refused) if text.strip() else None
+        value: JSON = json.loads(text, parse_constant=refuse_constant) if text.strip() else None
     except (ValueError, RecursionError):
         value = text
     if value is None:
@@ -214,8 +207,9 @@ def arguments_object(text: str) -> Mapping[str, JSON]:
     return value if isinstance(value, dict) else {UNREADABLE: text}
 
 
-def _refused(word: str) -> JSON:
-    raise ValueError(word)
+def refuse_constant(word: str) -> JSON:
+    """Refuse NaN and infinities, which Python's reader of JSON takes."""
+    raise ValueError(f"{word} is no JSON value")
 
 
 def _encoded(text: str) -> bytes:

@@ -238,7 +238,7 @@ async def _check_tool(checked: CheckedServer, tool: Tool, misfits: Misfits) -> N
                 checked.note("mistake", words, tool.name)
         refusing: dict[str, list[str]] = {}
         for name, dialect in DIALECTS.items():
-            for change in adapt(tool.schema, dialect.schema_rules).changes:
+            for change in adapt(tool.schema, dialect.writer.rules).changes:
                 refusing.setdefault(change, []).append(name)
         for change, names in refusing.items():
             words = "would refuse the input schema as it is; what is sent is adapted"

@@ -23,7 +23,6 @@ from tui_host.llm.outgoing import Target
 from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_object
 from tui_host.llm.schema_adaptation import SchemaRules
 from tui_host.llm.tool_names import OPENAI_NAMES
-from tui_host.settings.model_options import Options
 
 NAME: Final = "anthropic"
 MOST_TOKENS: Final = 8192  # the default for `max_tokens`, which the API requires; every model allows this many
@@ -65,7 +64,16 @@ class MessagesWriter(RequestWriter):
 
     @override
     def body(self) -> dict[str, JSON]:
-        body = {"model": self.ask.model, **_thinking_options(self.ask.options)}
+        effort = self.ask.options.reasoning_effort
+        thinks = effort is not None and effort not in {"none", "off"}
+        default = MOST_TOKENS_THINKING if thinks else MOST_TOKENS
+        most = self.ask.options.max_tokens  # for thinking and answer together
+        body: dict[str, JSON] = {"model": self.ask.model, "max_tokens": default if most is None else most}
+        if thinks:
+            body["thinking"] = {"type": "adaptive", "display": "summarized"}
+            body["output_config"] = {"effort": effort}
+        elif effort is not None:
+            body["thinking"] = {"type": "disabled"}
         body |= self.options(temperature="temperature", top_p="top_p", stop="stop_sequences")
         body |= self.ask.options.others
         if self.ask.stream:
@@ -115,34 +123,17 @@ class MessagesWriter(RequestWriter):
             text = part.text if isinstance(part, Thinking) else ""
             is_taken = "signature" in echo or (has_calls and self.target.service != NAME)
             return {"type": "thinking", "thinking": text, **echo} if is_taken else None
-        return echo if echo and not self._is_abandoned(echo, message) else None
-
-    def _is_abandoned(self, block: Mapping[str, JSON], message: Message) -> bool:
-        """Tell whether a run of the vendor's own tool has no end, and can no longer get one."""
-        if block.get("type") != "server_tool_use" or block.get("id") in self._ended_runs:
-            return False
-        # Only the answer to this request may end it: where the last one paused, or waits for results of our tools.
-        return message is not self._last_answer or message.stop not in {"paused", "tools"}
+        # A run of the vendor's own tool needs an end. Only the answer to this request may still bring it: where the last
+        # one paused, or waits for results of our tools.
+        has_ended = echo.get("type") != "server_tool_use" or echo.get("id") in self._ended_runs
+        may_end = message is self._last_answer and message.stop in {"paused", "tools"}
+        return echo if echo and (has_ended or may_end) else None
 
 
 def _block(part: Text | Image) -> Mapping[str, JSON]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
-
-
-def _thinking_options(options: Options) -> dict[str, JSON]:
-    """Return how much the model may think, and the limit of tokens, which is for thinking and answer together."""
-    effort = options.reasoning_effort
-    thinks = effort is not None and effort not in {"none", "off"}
-    default = MOST_TOKENS_THINKING if thinks else MOST_TOKENS
-    written: dict[str, JSON] = {"max_tokens": default if options.max_tokens is None else options.max_tokens}
-    if thinks:
-        written["thinking"] = {"type": "adaptive", "display": "summarized"}
-        written["output_config"] = {"effort": effort}
-    elif effort is not None:
-        written["thinking"] = {"type": "disabled"}
-    return written
 
 
 def _version(target: Target) -> str:
@@ -166,18 +157,17 @@ class _Block:
     has_ended: bool = False
 
 
+@dataclass(eq=False)
 class MessagesReader(AnswerReader):
     """Turns the vendor's events, or a whole answer, into ours."""
 
     dialect = NAME
     stops = _STOPS
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._blocks: dict[int, _Block] = {}
-        self._last_block: _Block | None = None
-        self._counts: dict[str, JSON] = {}
-        self._begins_again = False  # a second message_start came: a known block next is a restart
+    _blocks: dict[int, _Block] = field(default_factory=dict[int, _Block])
+    _last_block: _Block | None = None
+    _counts: dict[str, JSON] = field(default_factory=dict[str, JSON])
+    _begins_again: bool = False  # a second message_start came: a known block next is a restart
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
@@ -194,7 +184,10 @@ class MessagesReader(AnswerReader):
             case "content_block_stop":
                 self._close(self._block_of(value))
             case "message_delta":
-                self.finish(_reason(mapping(value.get("delta"))))
+                delta = mapping(value.get("delta"))
+                reason, details = text_or_empty(delta.get("stop_reason")), mapping(delta.get("stop_details"))
+                texts = [text for name in ("category", "explanation") if (text := text_or_empty(details.get(name)))]
+                self.finish(f"{reason}: {', '.join(texts)}" if reason and texts else reason)
                 self._count(value.get("usage"))
             case "message_stop":
                 self.mark, self.is_over = "message_stop", True
@@ -256,10 +249,13 @@ class MessagesReader(AnswerReader):
             is_thinking = kind in {"thinking_delta", "signature_delta"}
             block = self._add(event, {"type": "thinking" if is_thinking else "text"})
         match kind:
-            case "text_delta":
-                self._piece(block, delta.get("text"))
-            case "thinking_delta":
-                self._piece(block, delta.get("thinking"))
+            case "text_delta" | "thinking_delta":
+                text = delta.get("text" if kind == "text_delta" else "thinking")
+                begun, block.first_text = block.first_text, ""
+                if begun and text == begun:  # some gateways repeat what the block began with
+                    self.repeat()
+                else:
+                    self.say(block.kind, text)
             case "signature_delta":
                 block.value["signature"] = delta.get("signature")
             case "input_json_delta":
@@ -270,14 +266,6 @@ class MessagesReader(AnswerReader):
                 self.cite(delta.get("citation"))
             case _:
                 pass  # kinds to come: they stay in the record
-
-    def _piece(self, block: _Block, text: JSON) -> None:
-        """Add a piece of a block's words, unless the first one repeats what the block began with, as some gateways do."""
-        begun, block.first_text = block.first_text, ""
-        if begun and text == begun:
-            self.repeat()
-        else:
-            self.say(block.kind, text)
 
     def _close(self, block: _Block | None) -> None:
         if block is None or block.has_ended:
@@ -306,27 +294,17 @@ class MessagesReader(AnswerReader):
 
     def _count(self, usage: JSON) -> None:
         self._counts |= {name: count for name, count in mapping(usage).items() if count is not None}
-        self.report(_usage_of(self._counts))
-
-
-def _reason(delta: Mapping[str, JSON]) -> str:
-    """Return why the answer ended; behind a colon, the vendor's details."""
-    reason, details = text_or_empty(delta.get("stop_reason")), mapping(delta.get("stop_details"))
-    texts = [text for name in ("category", "explanation") if (text := text_or_empty(details.get(name)))]
-    return f"{reason}: {', '.join(texts)}" if reason and texts else reason
-
-
-def _usage_of(usage: Mapping[str, JSON]) -> Usage:
-    # `input_tokens` does not include the tokens that the cache read and wrote.
-    plain, written, read = (count_of(usage, name) for name in _INPUT)
-    reported = [count for count in (plain, written, read) if count is not None]
-    return Usage(
-        input_total=sum(reported) if reported else None,
-        input_cached=read,
-        cache_written=written,
-        output_total=count_of(usage, "output_tokens"),
-        reasoning=count_of(usage, "output_tokens_details", "thinking_tokens"),
-    )
+        # `input_tokens` does not include the tokens that the cache read and wrote.
+        plain, written, read = (count_of(self._counts, name) for name in _INPUT)
+        reported = [count for count in (plain, written, read) if count is not None]
+        total = Usage(
+            input_total=sum(reported) if reported else None,
+            input_cached=read,
+            cache_written=written,
+            output_total=count_of(self._counts, "output_tokens"),
+            reasoning=count_of(self._counts, "output_tokens_details", "thinking_tokens"),
+        )
+        self.report(total)
 
 
 ANTHROPIC: Final = Dialect(

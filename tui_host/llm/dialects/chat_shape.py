@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from typing_extensions import override
 
@@ -17,17 +18,12 @@ from tui_host.llm.thinktags import ThinkTags
 class ChatWriter(RequestWriter):
     """Writes messages and tools; a dialect adds what the two do not share."""
 
+    keeps_system = True
     shows_images = True  # whether a message with the images of results may follow the results
 
     @abstractmethod
-    def content(self, parts: Sequence[Part]) -> dict[str, JSON]: ...
-
-    @abstractmethod
-    def said(self, message: Message, text: str) -> dict[str, JSON]:
-        """Return the members of an answer but for its role and its calls."""
-
-    @abstractmethod
-    def call(self, call: ToolCall) -> JSON: ...
+    def said(self, message: Message, text: str, calls: Sequence[ToolCall]) -> dict[str, JSON]:
+        """Return the members of an answer but for its role."""
 
     @abstractmethod
     def result(self, result: ToolResult, text: str) -> JSON: ...
@@ -37,19 +33,10 @@ class ChatWriter(RequestWriter):
         return {"type": "function", "function": super().tool(tool)}
 
     @override
-    def system(self, parts: Sequence[Part]) -> Iterable[JSON]:
-        yield {"role": "system", "content": text_of(parts)}
-
-    @override
-    def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
-        yield {"role": "user", **self.content(parts)}
-
-    @override
     def answer(self, message: Message) -> Iterable[JSON]:
         text, calls = text_of(message.parts), [part for part in message.parts if isinstance(part, ToolCall)]
         if text or calls:  # an empty answer would be refused; it is only stored
-            asked = {"tool_calls": [self.call(call) for call in calls]} if calls else {}
-            yield {"role": "assistant", **self.said(message, text), **asked}
+            yield {"role": "assistant", **self.said(message, text, calls)}
 
     @override
     def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
@@ -69,11 +56,11 @@ class ChatWriter(RequestWriter):
             yield from self.user(images)
 
 
+@dataclass(eq=False)
 class ChatReader(AnswerReader):
     """Reads answers whose text may begin with thinking between tags, as open models write it."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __post_init__(self) -> None:
         self.tags = ThinkTags(self)
 
     @override

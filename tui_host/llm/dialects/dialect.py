@@ -10,13 +10,10 @@ from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import BodyDecoder, Framing
-from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import Ask
 from tui_host.llm.outgoing import AZURE, Outgoing, Target
-from tui_host.llm.outline import Outline
 from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import RequestWriter
-from tui_host.llm.schema_adaptation import SchemaRules
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.settings.environment_references import Secret
 
@@ -46,10 +43,6 @@ class Dialect:
     takes_calls_without_tools: bool = False  # such servers refuse tools where the model knows none
     refine: Callable[[ModelError, bytes], ModelError] | None = None  # adds what this vendor says in a refusal
 
-    @property
-    def schema_rules(self) -> SchemaRules:
-        return self.writer.rules
-
     def write(self, ask: Ask, target: Target) -> Outgoing:
         """Write a request, the conversation last: each step's request begins with all bytes of the previous one.
 
@@ -68,18 +61,11 @@ class Dialect:
 
     def decoder(self, content_type: str) -> BodyDecoder:
         """Make a reader for a response with status 2xx, streamed or whole. The content type is only shown in errors."""
-        return BodyDecoder(self.reader(), content_type, framing=self.framing)
+        return BodyDecoder(self.reader(), content_type, self.framing)
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         error = refusal(status, headers, body)
         return error if self.refine is None else self.refine(error, body)
-
-    def outline(self, body: bytes, names: Mapping[str, tuple[str, str]] | None = None) -> Outline | None:
-        """Read a request's body, ours or another host's, as a tree with byte spans. None if the body is not JSON.
-
-        `names` has server and tool for each tool name, to show where parts come from.
-        """
-        return outline_of(body, names or {})
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """Return the names in a list of models, in the provider's order; nothing if the list is unreadable."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import quote
 
@@ -76,6 +77,7 @@ class GeminiWriter(RequestWriter):
     schema = "parametersJsonSchema"
     images = _IMAGES
     most_stops = 5
+    around_tools = ('[{"functionDeclarations":', "}]")
 
     def __init__(self, ask: Ask, target: Target) -> None:
         model = ask.model if ask.model.startswith("models/") else f"models/{ask.model}"
@@ -99,11 +101,6 @@ class GeminiWriter(RequestWriter):
         options |= {name: value for name, value in others.items() if name not in _BESIDE}
         options |= mapping(self.added.pop(_GENERATION, None))
         return body | ({_GENERATION: options} if options else {})
-
-    @override
-    def tools(self) -> str | None:
-        declared = super().tools()
-        return None if declared is None else f'[{{"functionDeclarations":{declared}}}]'
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
@@ -212,6 +209,7 @@ def _said(part: Part) -> Mapping[str, JSON]:
     return {"text": part.text} if isinstance(part, Text) and part.text else {}
 
 
+@dataclass(eq=False)
 class GeminiReader(AnswerReader):
     """Turns chunks of new parts into events; a whole answer looks like a chunk."""
 
@@ -219,9 +217,7 @@ class GeminiReader(AnswerReader):
     stops = _STOPS
     answers = ("candidates", "promptFeedback", "usageMetadata")
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._words: Literal["text", "thinking"] | None = None  # the kind of part to which text of that kind is added
+    _words: Literal["text", "thinking"] | None = None  # the kind of part to which text of that kind is added
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
@@ -230,7 +226,7 @@ class GeminiReader(AnswerReader):
         if value.keys().isdisjoint(self.answers) or ("error" in value and fault_in(value) is not None):
             self.outside(value)
             return
-        self.has_read = True
+        self.has_read, reason, message = True, None, None
         if candidate:
             for number, part in enumerate(items(mapping(candidate.get("content")).get("parts"))):
                 self._part(part, number, data)
@@ -238,12 +234,23 @@ class GeminiReader(AnswerReader):
                 queries = grounding.get("webSearchQueries")
                 self.used("google_search" if queries else "", {"queries": queries})
                 self.cite(grounding.get("groundingChunks"))
-            if "finishReason" in candidate:
-                self._finished(candidate["finishReason"], candidate.get("finishMessage"))
+            reason, message = candidate.get("finishReason"), candidate.get("finishMessage")
         elif isinstance(feedback, dict):
-            self._finished(feedback.get("blockReason"), feedback.get("blockReasonMessage"))
+            reason, message = feedback.get("blockReason"), feedback.get("blockReasonMessage")
+        if isinstance(reason, str) and reason and not reason.endswith("_UNSPECIFIED"):
+            words = text_or_empty(message)[:_MESSAGE_CHARACTERS]
+            self.finish(f"{reason}: {words}" if words else reason)
         if "usageMetadata" in value:
-            self.report(_usage(value["usageMetadata"]))
+            counts = value["usageMetadata"]
+            usage = Usage(
+                input_total=_sum(counts, "promptTokenCount", "toolUsePromptTokenCount"),
+                input_cached=count_of(counts, "cachedContentTokenCount"),
+                output_total=_sum(
+                    counts, "candidatesTokenCount", "thoughtsTokenCount"
+                ),  # the first is without thoughts
+                reasoning=count_of(counts, "thoughtsTokenCount"),
+            )
+            self.report(usage)
 
     @override
     def closing(self) -> None:
@@ -252,11 +259,6 @@ class GeminiReader(AnswerReader):
             words = message or f"the provider could not read it ({word})"
             self.events.append(CallMalformed(reason=words, start=self.start, end=self.end))
         super().closing()
-
-    def _finished(self, reason: JSON, message: JSON) -> None:
-        words = text_or_empty(message)[:_MESSAGE_CHARACTERS]
-        if isinstance(reason, str) and reason and not reason.endswith("_UNSPECIFIED"):
-            self.finish(f"{reason}: {words}" if words else reason)
 
     def _part(self, part: JSON, number: int, data: bytes) -> None:
         if not isinstance(part, dict):
@@ -285,15 +287,6 @@ class GeminiReader(AnswerReader):
             self.end_part(kind, echo)
         if echo or text:
             self._words = None if echo else kind
-
-
-def _usage(counts: JSON) -> Usage:
-    return Usage(
-        input_total=_sum(counts, "promptTokenCount", "toolUsePromptTokenCount"),
-        input_cached=count_of(counts, "cachedContentTokenCount"),
-        output_total=_sum(counts, "candidatesTokenCount", "thoughtsTokenCount"),  # the first is without the thoughts
-        reasoning=count_of(counts, "thoughtsTokenCount"),
-    )
 
 
 def _sum(counts: JSON, *names: str) -> int | None:

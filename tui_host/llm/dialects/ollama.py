@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
 from typing_extensions import override
 
@@ -72,22 +72,23 @@ class OllamaWriter(ChatWriter):
         return replace(super().outgoing(), headers=headers, window=window)
 
     @override
-    def content(self, parts: Sequence[Part]) -> dict[str, JSON]:
+    def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
         parts = self.taken(parts)
         images: list[JSON] = [part.data for part in parts if isinstance(part, Image)]
-        return {"content": text_of(parts), **({"images": images} if images else {})}
+        yield {"role": "user", "content": text_of(parts), **({"images": images} if images else {})}
 
     @override
-    def said(self, message: Message, text: str) -> dict[str, JSON]:
+    def said(self, message: Message, text: str, calls: Sequence[ToolCall]) -> dict[str, JSON]:
+        written: dict[str, JSON] = {"content": text}
         thoughts = "".join(part.text for part in self.thoughts(message))
-        thinking: dict[str, JSON] = {"thinking": thoughts} if thoughts and id(message) in self._thinks else {}
-        return {"content": text, **thinking}
-
-    @override
-    def call(self, call: ToolCall) -> JSON:
-        name = OPENAI_NAMES.clean(call.name)
-        function: JSON = {"name": name, "arguments": arguments_object(call.arguments)}
-        return {"id": self.ids.of(call), "function": function} if call.wire_id else {"function": function}
+        if thoughts and id(message) in self._thinks:
+            written["thinking"] = thoughts
+        asked: list[JSON] = []
+        for call in calls:
+            wire_id: dict[str, JSON] = {"id": self.ids.of(call)} if call.wire_id else {}
+            name, arguments = OPENAI_NAMES.clean(call.name), arguments_object(call.arguments)
+            asked.append({**wire_id, "function": {"name": name, "arguments": arguments}})
+        return {**written, **({"tool_calls": asked} if asked else {})}
 
     @override
     def result(self, result: ToolResult, text: str) -> JSON:
@@ -100,7 +101,7 @@ class OllamaWriter(ChatWriter):
 class OllamaReader(ChatReader):
     """Turns lines into events."""
 
-    stops: Mapping[str, Stop] = {"length": "length"}
+    stops: ClassVar[Mapping[str, Stop]] = {"length": "length"}
     answers = ("message", "done")
 
     @override
@@ -122,7 +123,17 @@ class OllamaReader(ChatReader):
         if value.get("error"):
             self.outside(value)
         elif value.get("done") is True:
-            self._done(value)
+            reason = value.get("done_reason")
+            self.is_over = self.has_read = True
+            self.finish(reason if isinstance(reason, str) and reason else "done")
+            usage = Usage(
+                input_total=count_of(value, "prompt_eval_count"),
+                output_total=count_of(value, "eval_count"),
+                loading=_seconds(value, "load_duration"),
+                reading=_seconds(value, "prompt_eval_duration"),
+                writing=_seconds(value, "eval_duration"),
+            )
+            self.report(usage)
 
     def _call(self, value: JSON, number: int, data: bytes) -> None:
         """Read a call, which is never split."""
@@ -136,20 +147,6 @@ class OllamaReader(ChatReader):
         if not isinstance(arguments, str):  # servers that imitate OpenAI send a text
             arguments = source(data, "message", "tool_calls", number, "function", "arguments")
         self.arguments(index, arguments)
-
-    def _done(self, value: Mapping[str, JSON]) -> None:
-        reason = value.get("done_reason")
-        self.is_over = self.has_read = True
-        self.finish(reason if isinstance(reason, str) and reason else "done")
-        self.report(
-            Usage(
-                input_total=count_of(value, "prompt_eval_count"),
-                output_total=count_of(value, "eval_count"),
-                loading=_seconds(value, "load_duration"),
-                reading=_seconds(value, "prompt_eval_duration"),
-                writing=_seconds(value, "eval_duration"),
-            )
-        )
 
 
 def _seconds(value: Mapping[str, JSON], name: str) -> float | None:

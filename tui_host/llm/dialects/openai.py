@@ -14,12 +14,11 @@ from typing_extensions import override
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.errors import JSON
-from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of
 from tui_host.llm.dialects.chat_shape import ChatReader, ChatWriter
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.events import PartEnded
-from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, ToolCall, ToolResult, Usage
+from tui_host.llm.messages import Ask, Image, Message, Part, Stop, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import AZURE, Target
 from tui_host.llm.provider_faults import fault_in
 from tui_host.llm.request_writing import CallIds, arguments_text, image_url, text_of
@@ -51,10 +50,11 @@ class ChatCompletionsWriter(ChatWriter):
     dialect = NAME
     rules = OPENAI_SCHEMAS
     most_stops = 4
+    path = "chat/completions"
+    is_dated = True
 
     def __init__(self, ask: Ask, target: Target) -> None:
         super().__init__(ask, target)
-        self.path = target.path("chat/completions")
         # Mistral wants no user's message directly behind the results of tools. Source: Mistral API reference, Chat.
         self.shows_images = target.service != _MISTRAL
         if target.service == _MISTRAL or target.has_short_ids:
@@ -80,60 +80,84 @@ class ChatCompletionsWriter(ChatWriter):
         return {**body, **self.ask.options.others}
 
     @override
-    def content(self, parts: Sequence[Part]) -> dict[str, JSON]:
-        if not any(isinstance(part, Image) for part in parts):
-            return {"content": text_of(parts)}
-        return {"content": [_piece(part) for part in self.taken(parts)]}
+    def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
+        content: list[JSON] = []
+        for part in self.taken(parts):
+            if isinstance(part, Image):
+                content.append({"type": "image_url", "image_url": {"url": image_url(part), "detail": "auto"}})
+            else:
+                content.append({"type": "text", "text": part.text})
+        has_images = any(isinstance(part, Image) for part in parts)
+        yield {"role": "user", "content": content if has_images else text_of(parts)}
 
     @override
-    def said(self, message: Message, text: str) -> dict[str, JSON]:
+    def said(self, message: Message, text: str, calls: Sequence[ToolCall]) -> dict[str, JSON]:
         thoughts, written = self.thoughts(message), dict[str, JSON]()
         if self._echoes:
             written[ECHOED] = "".join(thought.text for thought in thoughts)
         details = [item for thought in thoughts for item in items(mapping(thought.echo).get(DETAILS))]
         if details:
             written[DETAILS] = details
-        return {**written, "content": text or None}
-
-    @override
-    def call(self, call: ToolCall) -> JSON:
-        echo = dict(self.echo(call))
-        function: JSON = {
-            "name": OPENAI_NAMES.clean(call.name),
-            "arguments": arguments_text(call.arguments),
-            **mapping(echo.pop("function", None)),
-        }
-        return {"id": self.ids.of(call), "type": "function", "function": function, **echo}
+        asked: list[JSON] = []
+        for call in calls:
+            echo = dict(self.echo(call))
+            function: JSON = {
+                "name": OPENAI_NAMES.clean(call.name),
+                "arguments": arguments_text(call.arguments),
+                **mapping(echo.pop("function", None)),
+            }
+            asked.append({"id": self.ids.of(call), "type": "function", "function": function, **echo})
+        return {**written, "content": text or None, **({"tool_calls": asked} if asked else {})}
 
     @override
     def result(self, result: ToolResult, text: str) -> JSON:
         return {"role": "tool", "tool_call_id": self.ids.of(result.call), "content": text}
 
 
-def _piece(part: Text | Image) -> JSON:
-    if isinstance(part, Image):
-        return {"type": "image_url", "image_url": {"url": image_url(part), "detail": "auto"}}
-    return {"type": "text", "text": part.text}
+@dataclass(slots=True)
+class _Call:
+    """A piece of a call, or a call as far as it was read."""
+
+    index: int | None
+    id: str
+    name: str
+    arguments: str
+    echo: dict[str, JSON]
+    number: int | None = None  # None until it has a name or arguments
+    pieces: list[str] = field(default_factory=list[str])  # all arguments so far
+
+    def is_whole(self) -> bool:
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
+            return False
+        try:
+            return isinstance(json.loads("".join(self.pieces), strict=False), dict)
+        except (ValueError, RecursionError):
+            return False
 
 
+@dataclass(eq=False)
 class ChatCompletionsReader(ChatReader):
-    """Turns chunks into events; a whole answer is one chunk with a message in it."""
+    """Turns chunks into events; a whole answer is one chunk with a message in it.
+
+    Calls are put together from pieces. A piece names its call by index, by id, or not at all.
+    """
 
     dialect = NAME
     stops = _STOPS
     answers = ("choices",)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._calls = _Calls(self)
-        self._has_words = False
-        self._echoes = False
-        self._details: list[dict[str, JSON]] = []
+    _open_calls: list[_Call] = field(default_factory=list[_Call])
+    _has_words: bool = False
+    _echoes: bool = False
+    _details: list[dict[str, JSON]] = field(default_factory=list[dict[str, JSON]])
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
-        choice = _choice(value)
-        if choice is None:
+        # Requests never ask for several choices, but LiteLLM before Bedrock gives calls an index of their own.
+        choice = next(iter(items(value.get("choices"))), None)
+        if not isinstance(choice, dict) or (
+            choice.get("index") and "message" not in choice and not mapping(choice.get("delta")).get("tool_calls")
+        ):
             self.has_read = self.has_read or "choices" in value
             self._around(value, {})
             return
@@ -166,7 +190,18 @@ class ChatCompletionsReader(ChatReader):
         places = (value, choice, mapping(value.get("x_groq")))
         counts = next((usage for place in places if isinstance(usage := place.get("usage"), dict)), None)
         if counts is not None:
-            self.report(_usage(counts))
+            cost = counts.get("cost")
+            # Moonshot and DeepSeek have the cached ones under names of their own.
+            cached = [("prompt_tokens_details", "cached_tokens"), ("cached_tokens",), ("prompt_cache_hit_tokens",)]
+            usage = Usage(
+                input_total=count_of(counts, "prompt_tokens"),
+                input_cached=next((count for path in cached if (count := count_of(counts, *path)) is not None), None),
+                cache_written=count_of(counts, "prompt_tokens_details", "cache_write_tokens"),
+                output_total=count_of(counts, "completion_tokens"),
+                reasoning=count_of(counts, "completion_tokens_details", "reasoning_tokens"),
+                cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+            )
+            self.report(usage)
         if fault_in(value) is not None or (counts is None and value and "choices" not in value):
             self.outside(value)
 
@@ -184,17 +219,58 @@ class ChatCompletionsReader(ChatReader):
         self.cite(delta.get("annotations"))
         self.refuses = self.refuses or bool(refusal)
         self.text(refusal)
-        self._calls.add(calls)
+        for call in calls:
+            self._add_call(call)
         self._has_words = self._has_words or bool(thought or content or refusal or calls)
 
+    def _add_call(self, value: JSON) -> None:
+        """Begin a call, or add a piece to one."""
+        piece = _call_in(value)
+        if piece is None:
+            self.unreadable("a tool call that is no object")
+            return
+        if not (piece.id or piece.name or piece.arguments or piece.echo):
+            return  # LM Studio sends empty calls
+        call = self._continued(piece)
+        if call is None:
+            call = replace(piece, name="")
+            self._open_calls.append(call)
+        elif call.id and call.id == piece.id and piece.arguments == "".join(call.pieces) != "":
+            self.repeat()
+            return
+        before = call.id, call.name
+        call.echo |= piece.echo
+        call.id = call.id or piece.id
+        if call.pieces and call.name:
+            pass  # some services repeat the name with each piece
+        elif piece.name.startswith(call.name):
+            call.name = piece.name
+        else:
+            call.name = f"{call.name}{piece.name}"[:1000]  # others send it in pieces
+        if call.number is None and (call.name or piece.arguments):
+            call.number = self.open_call(call.id, call.name, call.echo)
+        elif call.number is not None and (piece.echo or before != (call.id, call.name)):
+            self.name_call(call.number, call.id, call.name, call.echo)
+        if piece.arguments:
+            call.pieces.append(piece.arguments)
+            self.arguments(call.number, piece.arguments)
 
-def _choice(value: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return the first choice. Requests never ask for several, but LiteLLM before Bedrock gives calls an index of their own."""
-    first = next(iter(items(value.get("choices"))), None)
-    if not isinstance(first, dict):
-        return None
-    is_other = first.get("index") and "message" not in first and not mapping(first.get("delta")).get("tool_calls")
-    return None if is_other else first
+    def _continued(self, piece: _Call) -> _Call | None:
+        """Find the call that a piece continues, None if it begins one."""
+        near = [call for call in self._open_calls if piece.index in {None, call.index}]
+        same = [call for call in near if piece.id and call.id == piece.id]
+        call = next(reversed(same or near), None)
+        if call is None:
+            # A new index alone begins no call; with a name it does, whatever its id: some services give all the same.
+            return None if piece.name or piece.id or not self._open_calls else self._open_calls[-1]
+        if not piece.name:
+            return call
+        if same or not (piece.id and call.id):
+            has_more = piece.arguments.strip() and piece.arguments != "".join(call.pieces)
+            return None if has_more and call.is_whole() else call
+        # Another id under the same index: another call, or (GLM behind gateways) the same whose id changes.
+        is_same = piece.index is not None and piece.name == call.name and not call.is_whole()
+        return call if is_same and (call.pieces or piece.arguments) else None
 
 
 def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
@@ -229,100 +305,6 @@ def _flat(part: JSON) -> str:
     if isinstance(part, dict):
         return _flat(part.get("text"))
     return "".join(_flat(piece) for piece in part) if isinstance(part, list) else ""
-
-
-def _usage(counts: Mapping[str, JSON]) -> Usage:
-    cost = counts.get("cost")
-    # Moonshot and DeepSeek have the cached ones under names of their own.
-    cached = [("prompt_tokens_details", "cached_tokens"), ("cached_tokens",), ("prompt_cache_hit_tokens",)]
-    return Usage(
-        input_total=count_of(counts, "prompt_tokens"),
-        input_cached=next((count for path in cached if (count := count_of(counts, *path)) is not None), None),
-        cache_written=count_of(counts, "prompt_tokens_details", "cache_write_tokens"),
-        output_total=count_of(counts, "completion_tokens"),
-        reasoning=count_of(counts, "completion_tokens_details", "reasoning_tokens"),
-        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
-    )
-
-
-@dataclass(slots=True)
-class _Call:
-    """A piece of a call, or a call as far as it was read."""
-
-    index: int | None
-    id: str
-    name: str
-    arguments: str
-    echo: dict[str, JSON]
-    number: int | None = None  # None until it has a name or arguments
-    pieces: list[str] = field(default_factory=list[str])  # all arguments so far
-
-    def is_whole(self) -> bool:
-        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
-            return False
-        try:
-            return isinstance(json.loads("".join(self.pieces), strict=False), dict)
-        except (ValueError, RecursionError):
-            return False
-
-
-class _Calls:
-    """The calls of a response, put together from pieces. A piece names its call by index, by id, or not at all."""
-
-    def __init__(self, reader: AnswerReader) -> None:
-        self._reader = reader
-        self._open: list[_Call] = []
-
-    def add(self, values: Iterable[JSON]) -> None:
-        for piece in map(_call_in, values):
-            if piece is None:
-                self._reader.unreadable("a tool call that is no object")
-                continue
-            if not (piece.id or piece.name or piece.arguments or piece.echo):
-                continue  # LM Studio sends empty calls
-            call = self._continued(piece)
-            if call is None:
-                call = replace(piece, name="")
-                self._open.append(call)
-            elif call.id and call.id == piece.id and piece.arguments == "".join(call.pieces) != "":
-                self._reader.repeat()
-                continue
-            self._extend(call, piece)
-
-    def _continued(self, piece: _Call) -> _Call | None:
-        """Find the call that a piece continues, None if it begins one."""
-        near = [call for call in self._open if piece.index in {None, call.index}]
-        same = [call for call in near if piece.id and call.id == piece.id]
-        call = next(reversed(same or near), None)
-        if call is None:
-            # A new index alone begins no call; with a name it does, whatever its id: some services give all the same.
-            return None if piece.name or piece.id or not self._open else self._open[-1]
-        if not piece.name:
-            return call
-        if same or not (piece.id and call.id):
-            has_more = piece.arguments.strip() and piece.arguments != "".join(call.pieces)
-            return None if has_more and call.is_whole() else call
-        # Another id under the same index: another call, or (GLM behind gateways) the same whose id changes.
-        is_same = piece.index is not None and piece.name == call.name and not call.is_whole()
-        return call if is_same and (call.pieces or piece.arguments) else None
-
-    def _extend(self, call: _Call, piece: _Call) -> None:
-        before = call.id, call.name
-        call.echo |= piece.echo
-        call.id = call.id or piece.id
-        if call.pieces and call.name:
-            pass  # some services repeat the name with each piece
-        elif piece.name.startswith(call.name):
-            call.name = piece.name
-        else:
-            call.name = f"{call.name}{piece.name}"[:1000]  # others send it in pieces
-        if call.number is None and (call.name or piece.arguments):
-            call.number = self._reader.open_call(call.id, call.name, call.echo)
-        elif call.number is not None and (piece.echo or before != (call.id, call.name)):
-            self._reader.name_call(call.number, call.id, call.name, call.echo)
-        if piece.arguments:
-            call.pieces.append(piece.arguments)
-            self._reader.arguments(call.number, piece.arguments)
 
 
 def _call_in(value: JSON) -> _Call | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from typing_extensions import override
 
@@ -18,8 +18,7 @@ from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.layout import full_name
-from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
-from tui_host.llm.outgoing import Target
+from tui_host.llm.messages import Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
 from tui_host.llm.request_writing import RequestWriter, arguments_text, image_url, text_of
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS
 from tui_host.llm.tool_names import OPENAI_NAMES
@@ -50,20 +49,25 @@ class ResponsesWriter(RequestWriter):
     """Writes a request, the conversation as a list of items."""
 
     dialect = NAME
+    path = "responses"
+    is_dated = True
     conversation = "input"
     rules = OPENAI_SCHEMAS
     missing: Mapping[str, str] = {"seed": "this API has no seed", "stop": "this API has no texts to stop at"}
-
-    def __init__(self, ask: Ask, target: Target) -> None:
-        super().__init__(ask, target)
-        self.path = target.path("responses")
 
     @override
     def body(self) -> dict[str, JSON]:
         body: dict[str, JSON] = {"model": self.ask.model, "store": False}
         if self.ask.stream:
             body["stream"] = True
-        body |= _thinking_options(self.ask.model, self.ask.options.reasoning_effort)
+        model, effort = self.ask.model, self.ask.options.reasoning_effort
+        if effort is not None or not _THINKS_NOT.search(model):
+            # Summaries of the thinking, and encrypted thinking to send back, as the vendor's own client asks for them.
+            body["include"] = ["reasoning.encrypted_content"]
+            if effort is not None:
+                body["reasoning"] = {"effort": "none" if effort == "off" else effort, "summary": "auto"}
+            elif _THINKS.search(model):  # only the vendor's own are known to take a `reasoning` that nobody set
+                body["reasoning"] = {"summary": "auto"}
         system = self.system_text()
         if system:
             body["instructions"] = system
@@ -101,7 +105,13 @@ class ResponsesWriter(RequestWriter):
     def _content(self, parts: Sequence[Part], between: str = "") -> JSON:
         if not any(isinstance(part, Image) for part in parts):
             return text_of(parts, between)
-        return [_piece(part) for part in self.taken(parts)]
+        content: list[JSON] = []
+        for part in self.taken(parts):
+            if isinstance(part, Image):
+                content.append({"type": "input_image", "image_url": image_url(part), "detail": "auto"})
+            else:
+                content.append({"type": "input_text", "text": part.text})
+        return content
 
     def _item(self, part: Part, echo: Mapping[str, JSON]) -> dict[str, JSON]:
         match part:
@@ -121,23 +131,6 @@ class ResponsesWriter(RequestWriter):
                 return {}
 
 
-def _piece(part: Text | Image) -> JSON:
-    if isinstance(part, Image):
-        return {"type": "input_image", "image_url": image_url(part), "detail": "auto"}
-    return {"type": "input_text", "text": part.text}
-
-
-def _thinking_options(model: str, effort: str | None) -> dict[str, JSON]:
-    """Ask for summaries of the thinking and for encrypted thinking to send back, as the vendor's own client does."""
-    include: JSON = ["reasoning.encrypted_content"]
-    if effort is not None:
-        return {"include": include, "reasoning": {"effort": "none" if effort == "off" else effort, "summary": "auto"}}
-    if _THINKS_NOT.search(model):
-        return {}
-    # Only the vendor's own models are known to take a `reasoning` that nobody set.
-    return {"include": include, **({"reasoning": {"summary": "auto"}} if _THINKS.search(model) else {})}
-
-
 def _is_complete(thought: Mapping[str, JSON]) -> bool:
     # The service stores no thinking, so an item can only go back with all of it.
     return bool(thought.get("encrypted_content") or thought.get("content"))
@@ -153,6 +146,7 @@ class _Item:
     is_done: bool = False
 
 
+@dataclass(eq=False)
 class ResponsesReader(AnswerReader):
     """Turns the vendor's events, or a whole answer, into ours.
 
@@ -160,7 +154,7 @@ class ResponsesReader(AnswerReader):
     """
 
     dialect = NAME
-    stops: Mapping[str, Stop] = {
+    stops: ClassVar[Mapping[str, Stop]] = {
         "": "end",
         "completed": "end",
         "queued": "cut",
@@ -171,11 +165,10 @@ class ResponsesReader(AnswerReader):
     }
     otherwise = "length"  # incomplete for any reason
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._items: dict[int | str, _Item] = {}  # by their places, and by their ids, for some services lack one
-        self._last: _Item | None = None
-        self._is_whole = False
+    # By their places, and by their ids, for some services lack one.
+    _items: dict[int | str, _Item] = field(default_factory=dict[int | str, _Item])
+    _last: _Item | None = None
+    _is_whole: bool = False
 
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
@@ -185,27 +178,18 @@ class ResponsesReader(AnswerReader):
             self.has_read = True
             self.refuses = self.refuses or kind == _REFUSAL
             self._words(self._find(value) or self._add(value, {}), value.get("delta"), words)
-        elif kind.startswith("response."):
-            self.has_read = True
-            name = kind.removeprefix("response.")
-            if name in _FINAL or self._is_whole:
-                self.is_over = True
-                self._end(mapping(value.get("response")), name)
-            else:
-                self._item_event(name, value)
-        else:
+            return
+        if not kind.startswith("response."):
             self.outside(value)
-
-    @override
-    def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
-        if not isinstance(value.get("output"), list) and "status" not in value:
-            return ()
-        self._is_whole = True
-        return [{"type": f"response.{text_or_empty(value.get('status')) or 'completed'}", "response": value}]
-
-    def _item_event(self, kind: str, value: Mapping[str, JSON]) -> None:
+            return
+        self.has_read = True
+        name = kind.removeprefix("response.")
+        if name in _FINAL or self._is_whole:
+            self.is_over = True
+            self._end(mapping(value.get("response")), name)
+            return
         opened, item = self._find(value), mapping(value.get("item"))
-        match kind:
+        match name:
             case "output_item.added":
                 opened = self._add(value, item)
                 if item.get("type") == _CALL:
@@ -222,6 +206,13 @@ class ResponsesReader(AnswerReader):
                 self._words(opened, "\n\n", "thinking")
             case _:
                 pass  # ends of parts, progress, the vendor's own tools: only recorded
+
+    @override
+    def whole(self, value: dict[str, JSON], data: bytes) -> Sequence[dict[str, JSON]]:
+        if not isinstance(value.get("output"), list) and "status" not in value:
+            return ()
+        self._is_whole = True
+        return [{"type": f"response.{text_or_empty(value.get('status')) or 'completed'}", "response": value}]
 
     def _add(self, event: Mapping[str, JSON], item: Mapping[str, JSON]) -> _Item:
         opened = self._last = _Item(id=text_or_empty(item.get("id")))
@@ -259,7 +250,11 @@ class ResponsesReader(AnswerReader):
                     self.cite(part.get("annotations"))
                 self.end_part("text", echo)
             case "reasoning":
-                self._rest(opened, _thinking(item), "thinking")
+                # The summary of the thinking, or the thinking itself of open models.
+                summary, content = (map(mapping, items(item.get(name))) for name in ("summary", "content"))
+                texts = list(filter(None, (text_or_empty(part.get("text")) for part in summary)))
+                texts = texts or list(filter(None, (text_or_empty(part.get("text")) for part in content)))
+                self._rest(opened, "\n\n".join(texts), "thinking")
                 self.end_part("thinking", echo)
             case _:
                 action = mapping(item.get("action")) or item
@@ -300,7 +295,15 @@ class ResponsesReader(AnswerReader):
         reason = status if status in _FINAL else event_status
         details = text_or_empty(mapping(response.get("incomplete_details")).get("reason"))
         self.finish(details if reason == "incomplete" and details else reason)
-        self.report(_usage(response.get("usage")))
+        counts = response.get("usage")
+        usage = Usage(
+            input_total=count_of(counts, "input_tokens"),
+            input_cached=count_of(counts, "input_tokens_details", "cached_tokens"),
+            cache_written=count_of(counts, "input_tokens_details", "cache_write_tokens"),
+            output_total=count_of(counts, "output_tokens"),
+            reasoning=count_of(counts, "output_tokens_details", "reasoning_tokens"),
+        )
+        self.report(usage)
         if response.get("error") and not self.has_failed:
             self.outside({"error": response.get("error")})
 
@@ -314,25 +317,6 @@ def _echo_of(item: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     if kind == "message" and any(mapping(part).get("refusal") for part in items(item.get("content"))):
         own = ()  # our form cannot hold refusals
     return {name: value for name, value in item.items() if name not in own and value is not None}
-
-
-def _thinking(item: Mapping[str, JSON]) -> str:
-    """Return the summary of the thinking, or the thinking itself of open models."""
-    for name in ("summary", "content"):
-        texts = [text for part in items(item.get(name)) if (text := text_or_empty(mapping(part).get("text")))]
-        if texts:
-            return "\n\n".join(texts)
-    return ""
-
-
-def _usage(counts: JSON) -> Usage:
-    return Usage(
-        input_total=count_of(counts, "input_tokens"),
-        input_cached=count_of(counts, "input_tokens_details", "cached_tokens"),
-        cache_written=count_of(counts, "input_tokens_details", "cache_write_tokens"),
-        output_total=count_of(counts, "output_tokens"),
-        reasoning=count_of(counts, "output_tokens_details", "reasoning_tokens"),
-    )
 
 
 OPENAI_RESPONSES: Final = Dialect(

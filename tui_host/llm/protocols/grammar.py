@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import ToolSpec
+from tui_host.llm.request_writing import refuse_constant
 from tui_host.llm.tool_names import tool_meant
 
 _AROUND = 40
@@ -87,7 +88,7 @@ def read_arguments(text: str, what: str = "the arguments are") -> str:
     """Return the arguments as written. Raises `BrokenCall` with the fault and its place unless they are a JSON object."""
     text = text.strip() or "{}"
     try:
-        value: JSON = json.loads(text, parse_constant=_no_constant)
+        value: JSON = json.loads(text, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise BrokenCall(f"{what} not JSON: {json_fault(text, error)}") from error
     if not isinstance(value, dict):
@@ -101,10 +102,6 @@ def json_fault(text: str, error: Exception) -> str:
         return str(error)
     near = text[max(0, error.pos - _AROUND // 2) : error.pos + _AROUND // 2]
     return f"{error.msg.removesuffix(' at')}, line {error.lineno}, column {error.colno}, near {near!r}"
-
-
-def _no_constant(word: str) -> JSON:
-    raise ValueError(f"{word} is no JSON value")
 
 
 def end_of_value(text: str, start: int = 0) -> int:
