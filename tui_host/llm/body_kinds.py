@@ -33,8 +33,12 @@ def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
     if "model" in body and (isinstance(asked, str) or are_objects(asked)):
         return ("openai-responses",)
     messages = _messages(body)
-    if messages and _is_anthropic(body, messages):
-        return ("anthropic",)
+    if messages:
+        kinds = {said(mapping(block).get("type")) for each in messages for block in items(each.get("content"))}
+        has_blocks = bool(kinds & {"tool_use", "tool_result", "thinking"})
+        has_schemas = any("input_schema" in mapping(tool) for tool in items(body.get("tools")))
+        if has_blocks or has_schemas or ("max_tokens" in body and body.keys() & _ANTHROPICS):
+            return ("anthropic",)
     if are_objects(body.get("contents")):
         return ("gemini",)
     if not messages:
@@ -58,13 +62,6 @@ def _messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
     return messages if has_roles and body.keys() & _BESIDE_MESSAGES else ()
 
 
-def _is_anthropic(body: Mapping[str, JSON], messages: Sequence[Mapping[str, JSON]]) -> bool:
-    tools = [mapping(tool) for tool in items(body.get("tools"))]
-    kinds = {said(mapping(block).get("type")) for message in messages for block in items(message.get("content"))}
-    has_blocks = bool(kinds & {"tool_use", "tool_result", "thinking"}) or any("input_schema" in tool for tool in tools)
-    return has_blocks or ("max_tokens" in body and bool(body.keys() & _ANTHROPICS))
-
-
 def are_objects(value: JSON) -> bool:
     """Tell whether a value is a non-empty list of objects."""
     return isinstance(value, list) and bool(value) and all(isinstance(item, (dict, Mapping)) for item in value)
@@ -74,7 +71,14 @@ def answer_part(body: Mapping[str, JSON]) -> tuple[str, AnswerPart] | None:
     """Recognise an answer, an event of a streamed answer, or an error: its dialect, and its part. None for other bodies."""
     kind, message = text_or_empty(body.get("type")), body.get("message")
     if "choices" in body and "messages" not in body:
-        return "openai", _chunk(body)
+        choice = _first(body["choices"])
+        has_words = any(value for name, value in mapping(choice.get("delta")).items() if name != "role")
+        return "openai", AnswerPart(
+            is_event=body.get("object") == "chat.completion.chunk" or "delta" in choice or not choice,
+            stream=text_or_empty(body.get("id")),
+            ends=bool(choice.get("finish_reason")),
+            is_empty=not has_words and "message" not in choice and not choice.get("text"),
+        )
     if kind.startswith("response."):
         ends = kind in {"response.completed", "response.failed", "response.incomplete"}
         return "openai-responses", AnswerPart(
@@ -95,17 +99,6 @@ def answer_part(body: Mapping[str, JSON]) -> tuple[str, AnswerPart] | None:
         is_empty = not any(message.get(name) for name in ("content", "thinking", "tool_calls"))
         return "ollama", AnswerPart(is_event=True, ends=body["done"] is True, is_empty=is_empty)
     return _error(body, kind)
-
-
-def _chunk(body: Mapping[str, JSON]) -> AnswerPart:
-    choice = _first(body["choices"])
-    words = [value for name, value in mapping(choice.get("delta")).items() if value and name != "role"]
-    return AnswerPart(
-        is_event=body.get("object") == "chat.completion.chunk" or "delta" in choice or not choice,
-        stream=text_or_empty(body.get("id")),
-        ends=bool(choice.get("finish_reason")),
-        is_empty=not words and "message" not in choice and not choice.get("text"),
-    )
 
 
 def _first(values: JSON) -> Mapping[str, JSON]:

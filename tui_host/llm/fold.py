@@ -119,10 +119,20 @@ class Fold:
                 words.tag = words.tag or event.tag
             case CallStarted():
                 self._start(event)
-            case CallArguments():
-                self._arguments(event)
+            case CallArguments(index=index) if (call := self._calls.get(index)) is not None:
+                if event.anew:
+                    call.pieces.clear()
+                call.pieces.append(event.text)
+                call.extend(event.start, event.end)
             case PartEnded():
-                self._end_part(event)
+                part = None
+                if event.kind == "thinking":  # data for the thinking may come when the text has begun
+                    part = next(
+                        (part for part in reversed(self._parts) if part.is_thinking and not part.has_ended), None
+                    )
+                part = part or self._words(thinking=event.kind == "thinking")
+                part.has_ended, part.echo, part.written = True, event.echo, event.written
+                self.options = event.options or self.options
             case TextWasThinking():
                 self._text_was_thinking()
             case Repeated(restarts=True):
@@ -157,14 +167,6 @@ class Fold:
             self._parts.append(last)
         return last
 
-    def _end_part(self, event: PartEnded) -> None:
-        part = None
-        if event.kind == "thinking":  # data for the thinking may come when the text has begun
-            part = next((part for part in reversed(self._parts) if part.is_thinking and not part.has_ended), None)
-        part = part or self._words(thinking=event.kind == "thinking")
-        part.has_ended, part.echo, part.written = True, event.echo, event.written
-        self.options = event.options or self.options
-
     def _text_was_thinking(self) -> None:
         for part in self._parts:
             if part.index >= 0 and part.written:  # a call that was taken out of the text
@@ -189,15 +191,6 @@ class Fold:
         call.written = event.written or call.written
         if event.echo is not None:
             call.echo = event.echo
-        call.extend(event.start, event.end)
-
-    def _arguments(self, event: CallArguments) -> None:
-        call = self._calls.get(event.index)
-        if call is None:
-            return
-        if event.anew:
-            call.pieces.clear()
-        call.pieces.append(event.text)
         call.extend(event.start, event.end)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tui_host.capture.json.spans import Node, spans
@@ -105,12 +105,12 @@ def _unique(names: Iterable[str]) -> Sequence[str]:
     return unique
 
 
+@dataclass(eq=False)
 class _Walker:
-    def __init__(self, body: bytes, names: Mapping[str, tuple[str, str]]) -> None:
-        self._body = body
-        self._names = names
-        self._called: dict[str, str] = {}  # tool names by call id
-        self._servers: list[str] = []  # of the results just before
+    _body: bytes
+    _names: Mapping[str, tuple[str, str]]
+    _called: dict[str, str] = field(default_factory=dict[str, str])  # tool names by call id
+    _servers: list[str] = field(default_factory=list[str])  # of the results just before
 
     def member(self, key: str, name: str, node: Node) -> Part:
         if name == "tools" and node.kind == "array":
@@ -157,9 +157,6 @@ class _Walker:
     def _text(self, node: Node | None) -> str:
         return node.text(self._body) if node is not None else ""
 
-    def _server(self, name: str) -> str:
-        return self._names.get(name, ("", ""))[0]
-
     def _tools(self, node: Node, key: str) -> Sequence[Part]:
         """List the tools. A list inside an entry stands for its tools; what else has no name is a tool of the vendor."""
         found: list[tuple[Node, Node, str]] = []  # a tool, its description, and its name
@@ -174,18 +171,20 @@ class _Walker:
             elif not name:
                 found += [(entry, entry, member) for member, _ in entry.members if member not in _TOOL_LISTS]
         keys = _unique([f"{key}/{name}" for _, _, name in found])
-        return [self._tool(*tool, tool_key) for tool, tool_key in zip(found, keys, strict=True)]
-
-    def _tool(self, node: Node, described: Node, name: str, key: str) -> Part:
-        origin, children = self._server(name), list[Part]()
-        text, schema = described.get("description"), _first(described, _SCHEMAS)
-        if text is not None:
-            label = "description"
-            children.append(self._part(text, f"{key}/description", "text", said=text, label=label, origin=origin))
-        words = children[0].preview if children else ""
-        if schema is not None:
-            children.append(self._part(schema, f"{key}/schema", "schema", said=schema, origin=origin))
-        return self._part(node, key, "tool", said=node, words=words, name=name, origin=origin, children=children)
+        tools: list[Part] = []
+        for (tool, described, name), place in zip(found, keys, strict=True):
+            origin, inner = self._names.get(name, ("", ""))[0], list[Part]()
+            text, schema = described.get("description"), _first(described, _SCHEMAS)
+            if text is not None:
+                label = "description"
+                inner.append(self._part(text, f"{place}/description", "text", said=text, label=label, origin=origin))
+            words = inner[0].preview if inner else ""
+            if schema is not None:
+                inner.append(self._part(schema, f"{place}/schema", "schema", said=schema, origin=origin))
+            tools.append(
+                self._part(tool, place, "tool", said=tool, words=words, name=name, origin=origin, children=inner)
+            )
+        return tools
 
     def _message(self, node: Node, key: str, role: str = "") -> Part:
         """Make a part from an element of the conversation: a message, or a call, result or thought that stands alone."""
@@ -236,22 +235,24 @@ class _Walker:
     def _pieces(self, node: Node | None, key: str, origin: str) -> list[Part]:
         if node is not None and node.kind == "string" and node.size > _EMPTY:
             return [self._part(node, f"{key}/text", "text", said=node, origin=origin)]
-        return [self._piece(piece, f"{key}/{n}", origin) for n, piece in enumerate(_elements(node))]
-
-    def _piece(self, node: Node, key: str, origin: str) -> Part:
-        part = self._call(node, key) or self._result(node, key) or self._thought(node, key)
-        if part is None and self._inside(node, _IMAGE) is not None:
-            return self._part(node, key, "image", said=node, words="", origin=origin)
-        if part is None:
-            text = _first(node, ("text", "refusal"))
-            label = self._text(node.get("type")) or ("text" if text is not None else next(iter(node.members), ("",))[0])
-            part = self._part(node, key, "text", said=text or node, label=label, origin=origin)
-        signature = _first(node, ("thoughtSignature", "thought_signature"))  # of Gemini
-        if signature is None:
-            return part
-        key, origin = f"{key}/signature", part.origin
-        signed = self._part(signature, key, "thinking", said=signature, label="signature", origin=origin)
-        return replace(part, children=(*part.children, signed))
+        parts: list[Part] = []
+        for number, piece in enumerate(_elements(node)):
+            place = f"{key}/{number}"
+            part = self._call(piece, place) or self._result(piece, place) or self._thought(piece, place)
+            if part is None and self._inside(piece, _IMAGE) is not None:
+                part = self._part(piece, place, "image", said=piece, words="", origin=origin)
+            elif part is None:
+                text = _first(piece, ("text", "refusal"))
+                member = "text" if text is not None else next(iter(piece.members), ("",))[0]
+                label = self._text(piece.get("type")) or member
+                part = self._part(piece, place, "text", said=text or piece, label=label, origin=origin)
+            signature = _first(piece, ("thoughtSignature", "thought_signature"))  # of Gemini
+            if signature is not None:
+                place, label = f"{place}/signature", "signature"
+                signed = self._part(signature, place, "thinking", said=signature, label=label, origin=part.origin)
+                part = replace(part, children=(*part.children, signed))
+            parts.append(part)
+        return parts
 
     def _inside(self, node: Node, spot: _Spot) -> Node | None:
         if spot.types and self._text(node.get("type")) in spot.types:
@@ -277,7 +278,7 @@ class _Walker:
             return None
         wire_id = self._text(_first(inside, _RESULT.ids))
         name = self._text(_first(inside, _RESULT.names)) or self._called.get(wire_id, "")
-        origin = self._server(name)
+        origin = self._names.get(name, ("", ""))[0]
         self._servers.append(origin or "tool")
         content = _first(inside, _RESULT.texts)
         if content is not None and len(content.members) == 1:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import zip_longest
 from typing import AnyStr, Literal, TypeAlias
 
 from tui_host.capture.json.spans import Node
@@ -164,15 +165,12 @@ class Comparison:
         gone, come = old[head:], new[head:]
         before, after = map(self._previous.bytes_of, gone), map(self._now.bytes_of, come)
         for _, start, end, first, last in SequenceMatcher(None, list(before), list(after)).get_opcodes():
-            self._stretch(gone[start:end], come[first:last])
-
-    def _stretch(self, gone: Sequence[Part], come: Sequence[Part]) -> None:
-        for number, part in enumerate(come):
-            like = gone[number] if number < len(gone) and gone[number].label == part.label else None
-            self._pair(like, part)
-            if like is None and number < len(gone):
-                self.removed.append(gone[number])
-        self.removed += gone[len(come) :]
+            for was, part in zip_longest(gone[start:end], come[first:last]):
+                is_like = was is not None and part is not None and was.label == part.label
+                if part is not None:
+                    self._pair(was if is_like else None, part)
+                if was is not None and not is_like:
+                    self.removed.append(was)
 
     def _words(self) -> str:
         changes: list[str] = []

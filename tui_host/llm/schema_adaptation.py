@@ -63,11 +63,11 @@ def adapt(schema: JSON, rules: SchemaRules) -> AdaptedSchema:
     return AdaptedSchema(adapted, tuple(dict.fromkeys(adapter.changes)), adapter.names)
 
 
+@dataclass(eq=False)
 class _Adapter:
-    def __init__(self, rules: SchemaRules) -> None:
-        self._rules = rules
-        self.changes: list[str] = []
-        self.names: dict[str, str] = {}
+    _rules: SchemaRules
+    changes: list[str] = field(default_factory=list[str])
+    names: dict[str, str] = field(default_factory=dict[str, str])
 
     def root(self, schema: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """Give the root its type and properties, and remove keywords that are refused there."""
@@ -106,7 +106,14 @@ class _Adapter:
         nulls = [name for name, value in schema.items() if value is None and name not in _MAY_BE_NULL]
         self.changes += [f"removed {name}: null" for name in nulls]
         members = {name: value for name, value in schema.items() if name not in nulls}
-        adapted = {name: self._member(name, value, depth + 1) for name, value in members.items()}
+        adapted: dict[str, JSON] = {}
+        for name, value in members.items():
+            if name in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
+                adapted[name] = {key: self.schema(inner, depth + 1) for key, inner in value.items()}
+            elif name in _SCHEMA_LISTS and isinstance(value, list):
+                adapted[name] = [self.schema(inner, depth + 1) for inner in value]
+            else:
+                adapted[name] = self.schema(value, depth + 1) if name in _SCHEMAS else value
         for flag, bound in _BOUNDS.items():
             if isinstance(adapted.get(flag), bool):
                 self.changes.append(f"wrote {flag} as a number")
@@ -121,37 +128,25 @@ class _Adapter:
             adapted["items"] = {}
         return self._renamed(adapted)
 
-    def _member(self, name: str, value: JSON, depth: int) -> JSON:
-        if name in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
-            return {key: self.schema(inner, depth) for key, inner in value.items()}
-        if name in _SCHEMA_LISTS and isinstance(value, list):
-            return [self.schema(inner, depth) for inner in value]
-        return self.schema(value, depth) if name in _SCHEMAS else value
-
     def _renamed(self, schema: dict[str, JSON]) -> dict[str, JSON]:
         """Rename properties with refused names; the server's own name is put at the beginning of the description."""
         pattern, properties = self._rules.property_name, mapping(schema.get("properties"))
         if pattern is None or all(map(pattern.fullmatch, properties)):
             return schema
         self.changes.append("renamed properties")
-        new_names = {name: name if pattern.fullmatch(name) else _new_name(name) for name in properties}
-        self.names.update({new: name for name, new in new_names.items() if new != name})
-        schema["properties"] = {
-            new_names[name]: inner if new_names[name] == name else _named(inner, name)
-            for name, inner in properties.items()
-        }
+        new_names: dict[str, str] = {}
+        renamed: dict[str, JSON] = {}
+        for name, value in properties.items():
+            new, inner = name, value
+            if not pattern.fullmatch(name):
+                digest = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+                new = f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[:40].strip('_') or 'property'}_{digest}"
+                self.names[new] = name
+                if isinstance(inner, Mapping):
+                    said = inner.get("description")
+                    inner = {**inner, "description": f"{name}: {said}" if isinstance(said, str) and said else name}
+            new_names[name], renamed[new] = new, inner
+        schema["properties"] = renamed
         if "required" in schema:
             schema["required"] = [new_names.get(str(name), str(name)) for name in items(schema["required"])]
         return schema
-
-
-def _new_name(name: str) -> str:
-    digest = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-    return f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[:40].strip('_') or 'property'}_{digest}"
-
-
-def _named(schema: JSON, name: str) -> JSON:
-    if not isinstance(schema, Mapping):
-        return schema
-    described = schema.get("description")
-    return {**schema, "description": f"{name}: {described}" if isinstance(described, str) and described else name}

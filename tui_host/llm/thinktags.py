@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_host.errors import JSON
@@ -17,15 +18,15 @@ _TAGS = {
 _CLOSE = "</think>"
 
 
+@dataclass(eq=False)
 class ThinkTags:
     """Separates thinking from text, which may be cut anywhere; no part of a tag is shown."""
 
-    def __init__(self, state: AnswerReader) -> None:
-        self._answer = state
-        self._state: Literal["head", "inside", "after", "text", "plain"] = "head"
-        self._close = ""
-        self._held = ""
-        self._said: list[str] = []  # the text so far, in which a closing tag may stand
+    _answer: AnswerReader
+    _state: Literal["head", "inside", "after", "text", "plain"] = "head"
+    _close: str = ""
+    _held: str = ""
+    _said: list[str] = field(default_factory=list[str])  # the text so far, in which a closing tag may stand
 
     def thinking(self, text: JSON) -> None:
         # A server that separates thinking itself leaves none in the text.
@@ -46,7 +47,11 @@ class ThinkTags:
                 case "head":
                     text = self._head(text)
                 case "inside":
-                    text = self._inside(text)
+                    before, tag, rest = text.partition(self._close)
+                    kept = 0 if tag else beginning_of(self._close, text)
+                    self._held = text[len(text) - kept :]
+                    self._answer.thinking(before[: len(before) - kept], self._close[2:-1])
+                    self._state, text = "after" if tag else "inside", rest
                 case "after":
                     text = text.lstrip()
                     self._state = "plain" if text else "after"
@@ -74,16 +79,6 @@ class ThinkTags:
             return ""
         self._state = "text"
         return text
-
-    def _inside(self, text: str) -> str:
-        before, tag, rest = text.partition(self._close)
-        if tag:
-            self._state = "after"
-        else:
-            kept = beginning_of(self._close, text)
-            before, self._held = text[: len(text) - kept], text[len(text) - kept :]
-        self._answer.thinking(before, self._close[2:-1])
-        return rest
 
     def _text(self, text: str) -> str:
         before, tag, rest = text.partition(_CLOSE)

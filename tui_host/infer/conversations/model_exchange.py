@@ -22,7 +22,6 @@ from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent
 from tui_host.llm.exchange_summary import ResponseWords
 from tui_host.llm.fold import Fold
-from tui_host.llm.protocols.reader import HeldReader
 from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import Reader
 
@@ -100,9 +99,8 @@ class ModelExchange:
 
     def reader(self) -> Reader:
         """Return a reader for the calls in the words of an answer."""
-        reader = protocol(self.speaker.protocol).reader(self._tools)
         # Other hosts than tui-host also run calls in prose and in code.
-        return reader.anywhere() if isinstance(reader, HeldReader) and self.speaker.host != OWN else reader
+        return protocol(self.speaker.protocol).reader(self._tools, anywhere=self.speaker.host != OWN)
 
     def feed(self, record: Record, at_ns: int) -> None:
         """Take in the next record of the response."""

@@ -32,13 +32,25 @@ def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
             raise BrokenCall(f"{_END} has no <result>")
         return ReadText(text=result)
     if tag == _ASK:
-        return _question(inside)
+        question = element(inside, "question")
+        if not question:
+            raise BrokenCall(f"{_ASK} has no <question>")
+        proposed: JSON = None
+        with suppress(ValueError):
+            proposed = json.loads(element(inside, "options") or "[]")
+        options = tuple(option for option in items(proposed) if isinstance(option, str) and option)
+        return ReadText(text=question, options=options[:9])
     if tag not in {_USE, _READ}:
         reads = f" {_READ}," if any(spec.resources is not None for spec in tools) else ""
         raise BrokenCall(f"there is no tool {tag} here; there are {_USE},{reads} {_ASK} and {_END}")
     server = _demanded(inside, "server_name")
     if tag == _READ:
-        return _access(server, _demanded(inside, "uri"), tools)
+        uri = _demanded(inside, "uri")
+        readers = {spec.server: spec.name for spec in tools if spec.resources is not None}
+        if server not in readers:
+            readable = f"only {', '.join(readers)} does" if readers else f"no server does; use {_USE}"
+            raise BrokenCall(f"{server} offers no resources; {readable}")
+        return read_call(readers[server], json.dumps({"uri": uri}, ensure_ascii=False), tools)
     tool, arguments = _demanded(inside, "tool_name"), element(inside, "arguments", is_last=True)
     if arguments is None and "<arguments>" in inside:
         raise BrokenCall(f"{server} {tool}: the <arguments> do not end with </arguments>")
@@ -51,25 +63,6 @@ def _demanded(inside: str, name: str) -> str:
     if not value:
         raise BrokenCall(f"missing value for the required parameter {name}")
     return value
-
-
-def _access(server: str, uri: str, tools: Sequence[ToolSpec]) -> Found:
-    readers = {spec.server: spec.name for spec in tools if spec.resources is not None}
-    if server not in readers:
-        readable = f"only {', '.join(readers)} does" if readers else f"no server does; use {_USE}"
-        raise BrokenCall(f"{server} offers no resources; {readable}")
-    return read_call(readers[server], json.dumps({"uri": uri}, ensure_ascii=False), tools)
-
-
-def _question(inside: str) -> Found:
-    question = element(inside, "question")
-    if not question:
-        raise BrokenCall(f"{_ASK} has no <question>")
-    proposed: JSON = None
-    with suppress(ValueError):
-        proposed = json.loads(element(inside, "options") or "[]")
-    options = tuple(option for option in items(proposed) if isinstance(option, str) and option)
-    return ReadText(text=question, options=options[:9])
 
 
 class Cline(TextProtocol):
@@ -93,7 +86,23 @@ class Cline(TextProtocol):
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        return "\n\n".join(_server(name, tools) for name in _servers(tools))
+        servers: list[str] = []
+        for name in _servers(tools):
+            lines, of_server = [f"## {name}"], [tool for tool in tools if tool.server == name]
+            own = [tool for tool in of_server if tool.resources is None]
+            lines += ["", "### Available Tools"] if own else []
+            for tool in own:
+                schema = json.dumps(tool.schema, ensure_ascii=False, indent=2).replace("\n", "\n    ")
+                lines.append(f"- {tool.tool}: {tool.description}\n    Input Schema:\n    {schema}")
+            resources = [resource for tool in of_server for resource in tool.resources or ()]
+            for title, is_template in (("Resource Templates", True), ("Direct Resources", False)):
+                listed = [resource for resource in resources if resource.is_template == is_template]
+                lines += ["", f"### {title}"] if listed else []
+                for resource in listed:
+                    about = f" ({resource.name})" if resource.name else ""
+                    lines.append(f"- {resource.uri}{about}: {resource.description}".rstrip(": "))
+            servers.append("\n".join(lines))
+        return "\n\n".join(servers)
 
     @override
     def thought_words(self, thought: Thinking) -> str:
@@ -150,19 +159,3 @@ def _uri_of(call: ToolCall, tools: Sequence[ToolSpec]) -> str:
 
 def _servers(tools: Sequence[ToolSpec]) -> Sequence[str]:
     return list(dict.fromkeys(tool.server for tool in tools))
-
-
-def _server(name: str, tools: Sequence[ToolSpec]) -> str:
-    lines, own = [f"## {name}"], [tool for tool in tools if tool.server == name and tool.resources is None]
-    lines += ["", "### Available Tools"] if own else []
-    for tool in own:
-        schema = json.dumps(tool.schema, ensure_ascii=False, indent=2).replace("\n", "\n    ")
-        lines.append(f"- {tool.tool}: {tool.description}\n    Input Schema:\n    {schema}")
-    resources = [resource for tool in tools if tool.server == name for resource in tool.resources or ()]
-    for title, is_template in (("Resource Templates", True), ("Direct Resources", False)):
-        listed = [resource for resource in resources if resource.is_template == is_template]
-        lines += ["", f"### {title}"] if listed else []
-        for resource in listed:
-            about = f" ({resource.name})" if resource.name else ""
-            lines.append(f"- {resource.uri}{about}: {resource.description}".rstrip(": "))
-    return "\n".join(lines)

@@ -94,7 +94,16 @@ class JsonCalls(TextProtocol):
 
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        return "\n\n".join(_described(tool) for tool in tools)
+        described: list[str] = []
+        for tool in tools:
+            required = tool.schema.get("required") if isinstance(tool.schema, dict) else None
+            needed = required if isinstance(required, list) else []
+            lines = [f"Tool: {tool.name}", f"Description: {tool.description}", "Arguments:"]
+            for name, value in parameters(tool).items():
+                must = " (required)" if name in needed else ""
+                lines.append(f"- {name}: {json.dumps(value, ensure_ascii=False)}{must}")
+            described.append("\n".join(lines))
+        return "\n\n".join(described)
 
     @override
     def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
@@ -105,16 +114,6 @@ class JsonCalls(TextProtocol):
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
         kind = "error" if result.is_error else "result"
         return f"Tool {kind} for {result.call.name}:\n", result_text(result), ""
-
-
-def _described(tool: ToolSpec) -> str:
-    required = tool.schema.get("required") if isinstance(tool.schema, dict) else None
-    needed = required if isinstance(required, list) else []
-    lines = [f"Tool: {tool.name}", f"Description: {tool.description}", "Arguments:"]
-    for name, value in parameters(tool).items():
-        must = " (required)" if name in needed else ""
-        lines.append(f"- {name}: {json.dumps(value, ensure_ascii=False)}{must}")
-    return "\n".join(lines)
 
 
 class FunctionCalls(JsonCalls):

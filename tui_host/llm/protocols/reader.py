@@ -28,7 +28,7 @@ from tui_host.llm.events import (
     ThinkingDelta,
 )
 from tui_host.llm.messages import ToolSpec
-from tui_host.llm.protocols.grammar import Ending, Found, ReadCall, Syntax
+from tui_host.llm.protocols.grammar import Ending, ReadCall, Syntax
 from tui_host.llm.protocols.tool_protocol import Reader
 from tui_host.llm.thinktags import beginning_of
 
@@ -53,10 +53,11 @@ _Step: TypeAlias = list[ModelEvent] | None
 class HeldReader(Reader):
     """Reads an answer. A call by the vendor's own function calling is a fault, since no tool was declared there."""
 
-    def __init__(self, grammar: Syntax, tools: Sequence[ToolSpec]) -> None:
+    def __init__(self, grammar: Syntax, tools: Sequence[ToolSpec], *, anywhere: bool = False) -> None:
+        """Read calls of these tools; `anywhere` also after words and in code, as hosts do that show the text after a call."""
         self._grammar = grammar
         self._tools = tools
-        self._is_anywhere = False
+        self._is_anywhere = anywhere and grammar.has_tags
         self._begin()
 
     def _begin(self) -> None:
@@ -74,16 +75,15 @@ class HeldReader(Reader):
         self._waiting: list[TextDelta] = []  # the text after a call
         self._has_cut = False
 
-    def anywhere(self) -> HeldReader:
-        """Accept calls after words and in code too, as other hosts do, who show the text after a call; return the reader."""
-        self._is_anywhere = self._grammar.has_tags
-        return self
-
     @override
     def feed(self, event: ModelEvent) -> list[ModelEvent]:
         match event:
             case TextDelta():
-                return self._read(event)
+                events: list[ModelEvent] = []
+                for start in range(0, len(event.text), _SLICE):  # short pieces are cheap to search
+                    self._hold(replace(event, text=event.text[start : start + _SLICE]))
+                    events += self._scan()
+                return events
             case Stopped():
                 self._ending = "length" if event.stop == "length" else "end"
                 return [*self.finish(), event]
@@ -111,13 +111,6 @@ class HeldReader(Reader):
             events.append(PartEnded(kind="text", start=end, end=end, written=self._answer.rstrip()))
             self._answer, self._look = "", self._cut_rest
         return [*events, *self._cut_waiting()]
-
-    def _read(self, event: TextDelta) -> list[ModelEvent]:
-        events: list[ModelEvent] = []
-        for start in range(0, len(event.text), _SLICE):  # short pieces are cheap to search
-            self._hold(replace(event, text=event.text[start : start + _SLICE]))
-            events += self._scan()
-        return events
 
     def _hold(self, piece: TextDelta) -> None:
         self._start = self._start if self._text else piece.start
@@ -209,27 +202,22 @@ class HeldReader(Reader):
         self._waiting = []
         if parsed.fault:
             events += [words, CallMalformed(reason=parsed.fault, start=words.start, end=words.end)]
+        start, end = words.start, words.end
         for found in parsed.found:
-            events += self._events_of(found, words, words.text.strip() + parsed.closing)
+            written = words.text.strip() + parsed.closing
+            if isinstance(found, ReadCall):
+                index, own = self._calls, found.written or written
+                self._calls += 1
+                events.append(CallStarted(index=index, wire_id="", name=found.name, start=start, end=end, written=own))
+                events.append(CallArguments(index=index, text=found.arguments, start=start, end=end))
+            else:
+                events.append(PartEnded(kind="text", start=start, end=start))  # the words before are not the answer
+                events.append(TextDelta(text=found.text, start=start, end=end))
+                events.append(PartEnded(kind="text", written=written, options=found.options, start=start, end=end))
         has_call = bool(parsed.found) and isinstance(parsed.found[0], ReadCall)
         if not self._grammar.several or not (self._is_anywhere or has_call):
             self._look = self._cut_rest
         return events
-
-    def _events_of(self, found: Found, words: TextDelta, written: str) -> list[ModelEvent]:
-        start, end = words.start, words.end
-        if not isinstance(found, ReadCall):
-            return [
-                PartEnded(kind="text", start=start, end=start),  # the words before are not the answer
-                TextDelta(text=found.text, start=start, end=end),
-                PartEnded(kind="text", written=written, options=found.options, start=start, end=end),
-            ]
-        index, own = self._calls, found.written or written
-        self._calls += 1
-        return [
-            CallStarted(index=index, wire_id="", name=found.name, start=start, end=end, written=own),
-            CallArguments(index=index, text=found.arguments, start=start, end=end),
-        ]
 
     def _in_fence(self, text: str) -> _Step:
         marks, body = self._fence

@@ -41,7 +41,14 @@ def tag_grammar(tags: Mapping[str, Sequence[str]], read: Read, *, results: str =
             first = first or parsed
         if ending == "open":
             return None
-        return first or _unclosed(_parsed(read, tag, text[start:], tools, len(text)), f"</{tag}>", ending)
+        if first is not None:
+            return first
+        rest = _parsed(read, tag, text[start:], tools, len(text))
+        if ending == "length" and not (rest.found and isinstance(rest.found[0], ReadText)):
+            return Parsed(size=rest.size, fault=CUT)
+        if rest.fault:
+            return Parsed(size=rest.size, fault=f"there is no </{tag}> ({rest.fault})")
+        return Parsed(size=rest.size, found=rest.found, closing=f"</{tag}>")  # the tag was a stop sequence
 
     return Syntax(
         signs=re.compile(rf"<(?P<thinking>thinking|think)>|(?P<call>{blocks}){made_up}"),
@@ -57,15 +64,6 @@ def _parsed(read: Read, tag: str, inside: str, tools: Sequence[ToolSpec], size: 
         return Parsed(size=size, found=(read(tag, inside, tools),))
     except BrokenCall as broken:
         return Parsed(size=size, fault=str(broken))
-
-
-def _unclosed(parsed: Parsed, closing: str, ending: Ending) -> Parsed:
-    is_text = bool(parsed.found) and isinstance(parsed.found[0], ReadText)
-    if ending == "length" and not is_text:
-        return Parsed(size=parsed.size, fault=CUT)
-    if parsed.fault:
-        return Parsed(size=parsed.size, fault=f"there is no {closing} ({parsed.fault})")
-    return Parsed(size=parsed.size, found=parsed.found, closing=closing)  # the tag was a stop sequence
 
 
 def element(text: str, name: str, *, is_last: bool = False) -> str | None:

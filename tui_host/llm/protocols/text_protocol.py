@@ -81,8 +81,8 @@ class TextProtocol(ToolProtocol, ABC):
         return ""
 
     @override
-    def reader(self, tools: Sequence[ToolSpec]) -> HeldReader:
-        return HeldReader(self.grammar, tools)
+    def reader(self, tools: Sequence[ToolSpec], *, anywhere: bool = False) -> HeldReader:
+        return HeldReader(self.grammar, tools, anywhere=anywhere)
 
     @override
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:

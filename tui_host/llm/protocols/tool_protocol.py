@@ -68,9 +68,9 @@ class ToolProtocol:
         # The same tuple of tools again keeps the texts that were made of it.
         return Prepared(messages=prepared, tools=tools if isinstance(tools, tuple) else tuple(tools), places=own)
 
-    def reader(self, tools: Sequence[ToolSpec]) -> Reader:
-        """Make a reader for an answer with calls of these tools."""
-        del tools
+    def reader(self, tools: Sequence[ToolSpec], *, anywhere: bool = False) -> Reader:
+        """Make a reader for an answer with calls of these tools; `anywhere` says whether calls may stand in prose and code."""
+        del tools, anywhere
         return Reader()
 
     def answer(self, message: Message) -> str | None:
