@@ -28,7 +28,6 @@ from tui_host.servers.catalog_changes import changed_parts
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from tui_host.capture.record import Place
     from tui_host.capture.recorder import Recorder
     from tui_host.chat.next_request import NextRequest
     from tui_host.chat.session import Session
@@ -73,7 +72,23 @@ class Calls:
 
     def read(self, calls: Sequence[FoldedCall], *, cut: str) -> None:
         """Show each call in the chat and find its tool; `cut` says why the answer was cut. What cannot be run gets its result at once."""
-        self.outcomes = [self._read(folded.call, cut="" if folded.complete else cut) for folded in calls]
+        session = self._session
+        for folded in calls:
+            call = folded.call
+            server, name = self._request.offer.table.resolve(call.name) or ("", call.name)
+            item = CallItem(
+                turn=session.turn, step=session.step, call=call.id, server=server, tool=name, asked=call.arguments
+            )
+            outcome = Outcome(call=call, item=item, server=server, tool=name, asked=call.arguments)
+            self.outcomes.append(outcome)
+            try:
+                self._understand(outcome, cut="" if folded.complete else cut)
+            except TuiHostError as error:
+                outcome.result = wording.error_of(call, f"Error: {error}. Nothing was run.")
+                outcome.is_error = True
+                arguments = call.arguments.encode(errors="replace")  # a model's text may hold lone surrogates
+                decision = Decision(verdict="invalid", by="default", arguments=arguments, words=str(error))
+                self._record(outcome, decision, state="invalid")
 
     async def run(self) -> None:
         """Decide and run each call, in the order of the answer. `results` is correct after a cancellation too."""
@@ -97,30 +112,26 @@ class Calls:
 
     def results(self, running: str, waiting: str, *, state: Literal["stopped", "failed"]) -> list[ToolResult]:
         """Return a result for each call, in order, also for those left open: `running` and `waiting` tell the model, `state` the user."""
-        return [
-            outcome.result or self._close(outcome, running if outcome.began else waiting, state)
-            for outcome in self.outcomes
-        ]
+        results: list[ToolResult] = []
+        for outcome in self.outcomes:
+            if outcome.result is None:
+                text = running if outcome.began else waiting
+                if outcome.began:
+                    outcome.is_error, outcome.fault = True, wording.CUT_RUNNING
+                    self._show(outcome, state=state, words=wording.CUT_RUNNING)
+                elif outcome.decision is not None:
+                    outcome.sent, outcome.fault = False, wording.CUT_BEFORE
+                    words = f"{outcome.decision.words}; {wording.CUT_BEFORE}"
+                    self._show(outcome, state=state, words=words, sent="")
+                elif outcome.request is not None:
+                    outcome.fault = wording.NOT_DECIDED
+                    decision = outcome.request.decided("stopped", "default", wording.NOT_DECIDED)
+                    self._record(outcome, decision, state="stopped")
+                outcome.result = self._told(outcome, wording.error_of(outcome.call, text))
+            results.append(outcome.result)
+        return results
 
     # Reading.
-
-    def _read(self, call: ToolCall, *, cut: str) -> Outcome:
-        """Find the tool and parse the arguments. A call that cannot be run gets its result here."""
-        session = self._session
-        server, name = self._request.offer.table.resolve(call.name) or ("", call.name)
-        item = CallItem(
-            turn=session.turn, step=session.step, call=call.id, server=server, tool=name, asked=call.arguments
-        )
-        outcome = Outcome(call=call, item=item, server=server, tool=name, asked=call.arguments)
-        try:
-            self._understand(outcome, cut=cut)
-        except TuiHostError as error:
-            outcome.result = wording.error_of(call, f"Error: {error}. Nothing was run.")
-            outcome.is_error = True
-            arguments = call.arguments.encode(errors="replace")  # a model's text may hold lone surrogates
-            decision = Decision(verdict="invalid", by="default", arguments=arguments, words=str(error))
-            self._record(outcome, decision, state="invalid")
-        return outcome
 
     def _understand(self, outcome: Outcome, *, cut: str) -> None:
         """Find out which tool is called, with which arguments, and show the call. Raises TuiHostError for one that cannot be run."""
@@ -138,7 +149,12 @@ class Calls:
         outcome.server, outcome.tool = offer.table.resolve(meant.name) or ("", meant.name)
         outcome.item = replace(outcome.item, asked=meant.arguments)
         outcome.asked = meant.arguments
-        tool = self._tool(outcome, meant.name)
+        tool = self._tools.get((outcome.server, outcome.tool))
+        if tool is None:
+            others = [other for other in offer.known if other.name != meant.name]
+            near = [self._spoken(candidate) for candidate in nearest(meant.name, others)]
+            remedy = f"there is {', '.join(near)}" if near else ""
+            raise TuiHostError(f"there is no tool {self._spoken(meant.name)}", remedy=remedy)
         value = read_arguments(meant.arguments)
         offered = offer.table.name(tool.server, tool.name)
         outcome.resolved_from = meant.name if meant.name != offered else ""
@@ -157,15 +173,6 @@ class Calls:
         )
         self._show(outcome)
 
-    def _tool(self, outcome: Outcome, name: str) -> Tool:
-        tool = self._tools.get((outcome.server, outcome.tool))
-        if tool is None:
-            others = [tool for tool in self._request.offer.known if tool.name != name]
-            near = [self._spoken(candidate) for candidate in nearest(name, others)]
-            remedy = f"there is {', '.join(near)}" if near else ""
-            raise TuiHostError(f"there is no tool {self._spoken(name)}", remedy=remedy)
-        return tool
-
     def _spoken(self, name: str) -> str:
         return self._request.protocol.spoken(name, self._request.offer.known)
 
@@ -181,16 +188,14 @@ class Calls:
     def _record(self, outcome: Outcome, decision: Decision, *, state: CallState) -> None:
         """Keep a decision, as a record too, and show it."""
         outcome.decision, outcome.sent = decision, decision.is_approval
-        self._services.recorder.append(outcome.record(self._place(outcome)))
+        place = self._session.place(step=self._session.step, call=outcome.call.id)
+        self._services.recorder.append(outcome.record(place))
         words, sent = decision.words, ""
         if outcome.sent:
             sent = decision.arguments.decode()
             words += f"; the model wrote {outcome.resolved_from}" if outcome.resolved_from else ""
         outcome.item = replace(outcome.item, decision=decision.verdict, by=decision.by, waited=decision.waited)
         self._show(outcome, state=state, sent=sent, words=words)
-
-    def _place(self, outcome: Outcome) -> Place:
-        return self._session.place(step=self._session.step, call=outcome.call.id)
 
     def _told(self, outcome: Outcome, result: ToolResult) -> ToolResult:
         """Return what the model is told: after an edit, what ran too."""
@@ -297,9 +302,9 @@ class Calls:
             outcome.fault, outcome.sent = str(error), error.sent
             if not error.sent:  # it never left: neither the chat nor the history may say that it ran
                 outcome.item = replace(outcome.item, sent="")
-            self._answered(outcome, result, began)
+            output = None
         else:
-            outcome.output = output.raw
+            outcome.output, result = output.raw, wording.result_of(outcome.call, output)
             outcome.item = replace(
                 outcome.item,
                 contents=wording.content_lines(output),
@@ -309,15 +314,13 @@ class Calls:
             )
             with anyio.CancelScope(shield=True):  # whoever stops the turn now still gets the result
                 await self._services.until_kept()
-            self._answered(outcome, wording.result_of(outcome.call, output), began)
-            await self._check_output(outcome, output)
-
-    def _answered(self, outcome: Outcome, result: ToolResult, began: float) -> None:
         outcome.milliseconds = (time.perf_counter() - began) * 1000
         outcome.is_error = result.is_error
         outcome.result = self._told(outcome, result)
         state, text = "failed" if result.is_error else "done", wording.text_of(result)
         self._show(outcome, state=state, result=text, milliseconds=outcome.milliseconds)
+        if output is not None:
+            await self._check_output(outcome, output)
 
     async def _call(self, outcome: Outcome, decision: Decision) -> ToolOutput:
         def progressed(progress: CallProgress) -> None:
@@ -329,7 +332,7 @@ class Calls:
             outcome.server,
             outcome.tool,
             decision.arguments,
-            place=self._place(outcome),
+            place=self._session.place(step=self._session.step, call=outcome.call.id),
             fingerprint=decision.fingerprint,
             on_progress=progressed,
         )
@@ -347,22 +350,6 @@ class Calls:
             words = outcome.output_misfits = [wording.NO_STRUCTURE]
         if words:
             self._show(outcome, output_misfits="\n".join(words))
-
-    def _close(self, outcome: Outcome, text: str, state: Literal["stopped", "failed"]) -> ToolResult:
-        """Return the result of a call whose turn ended before the call had one; `text` tells the model."""
-        if outcome.began:
-            outcome.is_error, outcome.fault = True, wording.CUT_RUNNING
-            self._show(outcome, state=state, words=wording.CUT_RUNNING)
-        elif outcome.decision is not None:
-            outcome.sent, outcome.fault = False, wording.CUT_BEFORE
-            words = f"{outcome.decision.words}; {wording.CUT_BEFORE}"
-            self._show(outcome, state=state, words=words, sent="")
-        elif outcome.request is not None:
-            outcome.fault = wording.NOT_DECIDED
-            decision = outcome.request.decided("stopped", "default", wording.NOT_DECIDED)
-            self._record(outcome, decision, state="stopped")
-        outcome.result = self._told(outcome, wording.error_of(outcome.call, text))
-        return outcome.result
 
 
 async def call_directly(

@@ -62,36 +62,30 @@ class Hub:
         """Return the call that a hub tool stands for, or the host's own answer. Raises TuiHostError with why neither can be given."""
         own = tool_meant(call.name, self.specs)
         if own is None:
-            raise self._refused(call.name, spoken)
+            tool = tool_meant(call.name, self._tools.values())
+            if tool is not None:
+                params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
+                remedy = f"call {spoken(INVOKE)} with {params}"
+                raise TuiHostError(f"{call.name} is not offered by itself", remedy=remedy)
+            remedy = f"{spoken(LIST)} names those that there are"
+            raise TuiHostError(f"there is no tool {spoken(call.name)}", remedy=remedy)
         given = read_arguments(call.arguments)
         if own.name == LIST:
             limit, offset = number_or_zero(given.get("limit")), number_or_zero(given.get("offset"))
-            return self._listed(limit if limit > 0 else USUALLY_LISTED, max(offset, 0))
-        tool = self._tool(given.get("name"))
-        if own.name == INSPECT:
-            return f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}"
-        return replace(call, name=str(given["name"]), arguments=_json(_params(given, tool)))
-
-    def _refused(self, name: str, spoken: Callable[[str], str]) -> TuiHostError:
-        tool = tool_meant(name, self._tools.values())
-        if tool is not None:
-            params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
-            return TuiHostError(f"{name} is not offered by itself", remedy=f"call {spoken(INVOKE)} with {params}")
-        return TuiHostError(f"there is no tool {spoken(name)}", remedy=f"{spoken(LIST)} names those that there are")
-
-    def _listed(self, limit: int, offset: int) -> str:
-        some = list(self._tools.values())[offset : offset + min(limit, MOST_LISTED)]
-        lines = [f"Total: {len(self._tools)} tools, offset {offset}, returned {len(some)}", ""]
-        lines += [f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some]
-        return "\n".join(lines)
-
-    def _tool(self, name: JSON) -> ToolSpec:
+            limit, offset = limit if limit > 0 else USUALLY_LISTED, max(offset, 0)
+            some = list(self._tools.values())[offset : offset + min(limit, MOST_LISTED)]
+            lines = [f"Total: {len(self._tools)} tools, offset {offset}, returned {len(some)}", ""]
+            lines += [f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some]
+            return "\n".join(lines)
+        name = given.get("name")
         if not isinstance(name, str):
             raise TuiHostError("name is missing", remedy=f"{LIST} names all")
         tool = tool_meant(name, self._tools.values())
         if tool is None:
             raise TuiHostError(f"there is no tool {name[:_SHOWN_CHARACTERS]!r}", remedy=f"{LIST} names all")
-        return tool
+        if own.name == INSPECT:
+            return f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}"
+        return replace(call, name=name, arguments=_json(_params(given, tool)))
 
 
 def _hub_spec(name: str, description: str, properties: dict[str, JSON], *required: str) -> ToolSpec:
@@ -222,10 +216,7 @@ def build_request(
     if is_native and not specs and not dialect.takes_calls_without_tools:
         specs = _called_before(history)
     prepared = protocol.prepare(history, specs)
-    places: list[TextPlace] = []
-    for place in prepared.places:
-        places += _origins(place, system) if place.source == "profile" else [place]
-    prepared = replace(prepared, places=(*places, *_given(prepared.messages)))
+    prepared = replace(prepared, places=tuple(_places(prepared, system)))
     ask = Ask(
         model=session.model.model,
         messages=prepared.messages,
@@ -277,18 +268,18 @@ def _called_before(history: Sequence[Message]) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(name=name, description=words, schema=schema, server="", tool=name) for name in names)
 
 
-def _origins(whole: TextPlace, system: Sequence[SystemPiece]) -> Iterator[TextPlace]:
-    """Yield the parts of the system prompt by origin: the profile, or a server's instructions."""
-    start = whole.start
-    for text, origin in system:
-        if text.strip():
-            yield replace(whole, start=start, end=start + len(text), words=origin)
-        start += len(text)
-
-
-def _given(messages: Sequence[Message]) -> Iterator[TextPlace]:
-    """Yield the places of what servers' prompts and resources gave."""
-    for number, message in enumerate(messages):
+def _places(prepared: Prepared, system: Sequence[SystemPiece]) -> Iterator[TextPlace]:
+    """Yield the protocol's places, with the system prompt's parts by origin, and those of what servers' prompts and resources gave."""
+    for place in prepared.places:
+        if place.source != "profile":
+            yield place
+            continue
+        start = place.start
+        for text, origin in system:  # the profile's, and servers' instructions
+            if text.strip():
+                yield replace(place, start=start, end=start + len(text), words=origin)
+            start += len(text)
+    for number, message in enumerate(prepared.messages):
         start = 0
         for part in message.parts:
             if isinstance(part, Text):

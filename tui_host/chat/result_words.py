@@ -17,6 +17,7 @@ from tui_host.chat.policy import Decision
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
 from tui_host.llm.outline import size_words
+from tui_host.llm.request_writing import json_text
 from tui_host.servers.catalog import ContentBlock, ToolOutput
 
 _LINE_CHARACTERS, _NAME_CHARACTERS = 200, 60
@@ -116,15 +117,11 @@ ANSWER_CUT = "[The connection broke off here; the previous answer is not complet
 FAILED = "A fault in the host ended the turn before this call had a result. It may have had its effect; its result is unknown."
 FAILED_BEFORE = "A fault in the host ended the turn before this call was run."
 ENDED_BEFORE = "The program ended before this call was run."
+SAME_CALL = (
+    "You have made the same call with the same arguments {} times in a row. Its result stands above: use it, "
+    "make another call, or give the answer. The same call again will not be run."
+)
 ENDED = "The program ended before this call had a result. It may have had its effect; its result is unknown."
-
-
-def same_call_of(times: int) -> str:
-    """Tell the model that it repeats the same call."""
-    return (
-        f"You have made the same call with the same arguments {times} times in a row. Its result stands above: use it, "
-        "make another call, or give the answer. The same call again will not be run."
-    )
 
 
 def cut_behind_call_of(count: int, asked: Sequence[str]) -> str:
@@ -157,19 +154,37 @@ def _calls_of(asked: Sequence[str]) -> tuple[str, str]:
 
 def content_lines(output: ToolOutput, *, is_own: bool = True) -> str:
     """Describe the contents of a result, a line each; with `is_own`, this host told the model, so what was left out is known."""
-    describe = _described_to_user if is_own else described
-    lines = [describe(block) for block in output.content if block.kind != "text" or block.annotations]
+    lines: list[str] = []
+    for block in output.content:
+        if block.kind == "text" and not block.annotations:
+            continue
+        words, image = described(block), image_of(block)
+        if is_own and isinstance(image, Image):
+            words += "" if image.media_type == block.media_type else f" · sent as {image.media_type}"
+        elif is_own and block.kind == "resource_link":
+            words += " · not read"
+        elif is_own and block.data:
+            words += f" · {image}; {ONLY_NAMED}" if image else f" · {ONLY_NAMED}"
+        lines.append(words)
     if is_own and structured_text(output):
-        size = size_words(len(_compact(output.structured).encode("utf-8", "replace")))
+        size = size_words(len(json_text(output.structured).encode("utf-8", "replace")))
         lines.append(f"structured content: {size} · the model is told only the text")
     return "\n".join(lines)
 
 
 def structured_text(output: ToolOutput) -> str:
     """Return the structured content as JSON; empty if there is none, or if the result's text says the same."""
-    if not output.has_structured or _is_spelled_out(output):
+    if not output.has_structured:
         return ""
-    return shortened(_compact(output.structured))
+    texts = [block.text for block in output.content if block.kind == "text"]
+    inner = output.structured
+    if isinstance(inner, Mapping) and list(inner) == ["result"]:
+        inner = inner["result"]  # the only member, in which SDKs wrap plain values
+    if any(_says(text, value) for text in texts for value in (output.structured, inner)):
+        return ""
+    # Of a list, SDKs make a text for each element.
+    is_spelled_out = isinstance(inner, list) and len(inner) == len(texts) and all(map(_says, texts, inner))
+    return "" if is_spelled_out else shortened(json_text(output.structured))
 
 
 def described(block: ContentBlock) -> str:
@@ -177,42 +192,14 @@ def described(block: ContentBlock) -> str:
     kind = block.kind.removeprefix("resource_") if block.kind in KNOWN_KINDS else f"«{block.kind}», {_NOT_KNOWN}"
     size = "" if block.size is None else size_words(block.size)
     name = block.text if block.kind == "resource_link" and block.text != block.uri else ""
-    facts = (block.media_type, size, name, block.uri, *_hints(block.annotations))
-    return line(f"{kind}: {', '.join(filter(None, facts))}", _LINE_CHARACTERS)
-
-
-def _described_to_user(block: ContentBlock) -> str:
-    words, image = described(block), image_of(block)
-    if isinstance(image, Image):
-        return words if image.media_type == block.media_type else f"{words} · sent as {image.media_type}"
-    if block.kind == "resource_link":
-        return f"{words} · not read"
-    if block.data:
-        return f"{words} · {image}; {ONLY_NAMED}" if image else f"{words} · {ONLY_NAMED}"
-    return words
-
-
-def _hints(annotations: Sequence[tuple[str, JSON]]) -> list[str]:
-    """Return the server's hints in words. Source: MCP 2025-11-25, Resources, Annotations."""
-    words: list[str] = []
-    for name, value in annotations:
-        if name == "audience" and isinstance(value, list):
-            words.append(f"for {' and '.join(map(str, value))}")
+    hints: list[str] = []  # the server's. Source: MCP 2025-11-25, Resources, Annotations.
+    for hint, value in block.annotations:
+        if hint == "audience" and isinstance(value, list):
+            hints.append(f"for {' and '.join(map(str, value))}")
         elif isinstance(value, str | int | float):
-            words.append(f"{name} {value}")
-    return words
-
-
-def _is_spelled_out(output: ToolOutput) -> bool:
-    """Whether the text says what the structured content says, or its only member `result`, in which SDKs wrap plain values."""
-    texts = [block.text for block in output.content if block.kind == "text"]
-    inner = output.structured
-    if isinstance(inner, Mapping) and list(inner) == ["result"]:
-        inner = inner["result"]
-    if any(_says(text, value) for text in texts for value in (output.structured, inner)):
-        return True
-    # Of a list, SDKs make a text for each element.
-    return isinstance(inner, list) and len(inner) == len(texts) and all(map(_says, texts, inner))
+            hints.append(f"{hint} {value}")
+    facts = (block.media_type, size, name, block.uri, *hints)
+    return line(f"{kind}: {', '.join(filter(None, facts))}", _LINE_CHARACTERS)
 
 
 def _says(text: str, value: JSON) -> bool:
@@ -220,10 +207,6 @@ def _says(text: str, value: JSON) -> bool:
         return text == value or json.loads(text) == value
     except (ValueError, RecursionError):
         return False
-
-
-def _compact(value: JSON) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def content_bytes(content: ContentBlock) -> bytes:

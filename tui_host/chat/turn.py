@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tui_host.chat.step import Services
     from tui_host.llm.fold import Fold
     from tui_host.llm.messages import ToolSpec
-    from tui_host.settings.schema import Profile, Provider
+    from tui_host.settings.schema import Provider
 
 MOST_CORRECTIONS = 3
 """Largest number of corrections in a row, for calls that cannot be read or name no existing tool. Then the turn ends."""
@@ -50,15 +50,15 @@ RESOURCES_SECONDS = 2.0
 """Seconds that a turn waits for lists of resources, if the tool protocol's prompt mentions resources."""
 
 
+@dataclass(slots=True)
 class CallMistakes:
     """The model's mistakes during a turn."""
 
-    def __init__(self) -> None:
-        self.malformed = 0  # answers in a row whose calls could not be read or run
-        self.repeats = 0  # times in a row that the model asked for the same calls
-        self.calls_behind: list[str] = []  # tools called in text that was cut after an answer's call
-        self.unread: UnreadCall | None = None  # the call that the server left in the answer
-        self._last: tuple[tuple[str, str], ...] = ()
+    malformed: int = 0  # answers in a row whose calls could not be read or run
+    repeats: int = 0  # times in a row that the model asked for the same calls
+    calls_behind: list[str] = field(default_factory=list[str])  # called in text that was cut after an answer's call
+    unread: UnreadCall | None = None  # the call that the server left in the answer
+    _last: tuple[tuple[str, str], ...] = ()
 
     def examine(self, fold: Fold, protocol: ToolProtocol, tools: Sequence[ToolSpec]) -> None:
         """Examine an answer for mistakes, with the tools whose names the model may know; adds to the fold's `malformed`."""
@@ -75,18 +75,15 @@ class CallMistakes:
         reason = "the answer was empty" if is_empty else ""
         if unread is not None:
             reason = unread.reason
-        if reason and not self._is_answer(fold):
+        # Calls, an early end, and an element for answers stand in the way of a correction.
+        is_plain = fold.stop == "end" and not (fold.calls or fold.malformed or fold.unreadable)
+        is_plain = is_plain and not any(isinstance(part, Text) and part.written for part in fold.message(turn=0).parts)
+        if reason and is_plain:
             fold.add(CallMalformed(reason=reason, start=0, end=0))
         # Spaces between the arguments do not make it another call.
         asked = tuple((folded.call.name, "".join(folded.call.arguments.split())) for folded in fold.calls)
         self.repeats = self.repeats + 1 if asked and asked == self._last else int(bool(asked))
         self._last = asked
-
-    def _is_answer(self, fold: Fold) -> bool:
-        """Return whether an answer is none to correct: it has calls, did not end by itself, or stands in the element for answers."""
-        if fold.calls or fold.malformed or fold.unreadable or fold.stop != "end":
-            return True
-        return any(isinstance(part, Text) and part.written for part in fold.message(turn=0).parts)
 
 
 class Turn:
@@ -120,7 +117,18 @@ class Turn:
             with self._scope:
                 await self._loop()
             if self._scope.cancelled_caught:
-                self._end_stopped()
+                self.result.stop = "stopped"
+                self._keep(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
+                session = self._session
+                # Vendors want user and assistant in turn: after a result or a question the host speaks for the model.
+                match session.messages.last.role:
+                    case "assistant":
+                        session.say(host_message(wording.ANSWER_STOPPED, turn=session.turn, role="user"))
+                    case "tool":
+                        session.say(host_message(wording.TURN_STOPPED, turn=session.turn))
+                    case _:
+                        session.say(host_message(wording.ANSWER_NOT_BEGUN, turn=session.turn))
+                session.note("stopped by you")
         except TuiHostError as error:
             self._fail(error)
         except Exception:  # an unexpected error: keep the history usable
@@ -179,26 +187,9 @@ class Turn:
             session.save()
         session.wait_for("model", str(session.model))
         provider = await services.provider(session.model)
-        await self._wait_for_servers(profile)  # last, so that the servers' statuses are current
-        applied = apply_profile(
-            profile,
-            services.settings.environment,
-            now=services.now(),
-            servers=services.pool.statuses(),
-            instructions=services.pool.instructions(),
-        )
-        self._protocol = await to_thread.run_sync(session_protocol, session, services.settings)
-        if not session.messages.is_loaded:  # reading thousands of messages would block the screen
-            await to_thread.run_sync(session.messages.load)
-        if self._protocol.reads_resources:
-            await services.pool.listed(RESOURCES_SECONDS)
-        return provider, applied
-
-    async def _wait_for_servers(self, profile: Profile | None) -> None:
-        """Wait at most `limits.connect_wait` for servers, except servers of which the profile offers no tool."""
-        session, pool = self._session, self._services.pool
+        # Servers last, so that their statuses are current: those of which the profile offers no tool are not waited for.
         session.wait_for("servers")
-        seconds = self._services.settings.limits.connect_wait
+        seconds, pool = services.settings.limits.connect_wait, services.pool
         missing = await pool.settled(seconds, lambda server: offers(profile, server))
         if missing:
             remedy = "once connected, press up and enter to ask again; limits.connect_wait sets the wait"
@@ -207,6 +198,18 @@ class Turn:
         for rule in session.policy.unmatched_rules(ready, pool.tools()):
             what = f"the rule {rule.action} {rule.server}.{rule.tool} in {rule.where} matches no tool of its server"
             session.note(what, remedy="compare it with the tools' names in f3")
+        applied = apply_profile(
+            profile,
+            services.settings.environment,
+            now=services.now(),
+            servers=pool.statuses(),
+            instructions=pool.instructions(),
+        )
+        self._protocol = await to_thread.run_sync(session_protocol, session, services.settings)
+        await to_thread.run_sync(session.messages.load)  # reading thousands of messages would block the screen
+        if self._protocol.reads_resources:
+            await pool.listed(RESOURCES_SECONDS)
+        return provider, applied
 
     async def _may_step(self) -> bool:
         """Return whether the turn takes another step. At each multiple of the limit the user decides."""
@@ -233,13 +236,25 @@ class Turn:
         return None if message is None else self._protocol.answer(message)
 
     def _say_answer(self, step: Step) -> None:
-        """Add the answer to the history, and tell the user what was odd about it. Raises the error of a failed exchange."""
+        """Add the answer to the history, and tell the user what was odd about it.
+
+        Of an answer that broke off, what came is kept without its calls, and its error raised.
+        """
         session, fold = self._session, step.fold
-        if step.is_broken:
-            raise self._broken(step)
-        message = step.message()
+        message = step.message(calls=not step.is_broken)
         if message is not None:
-            session.say(message)
+            session.say(replace(message, stop="cut") if step.is_broken else message)
+        if step.is_broken:
+            if message is not None:
+                session.say(host_message(wording.ANSWER_CUT, turn=session.turn, role="user"))
+            broke_off = ModelError("the answer broke off before its end", session.model.provider, "try again")
+            error = step.error or broke_off
+            refused = refused_images(step.request.history, error)
+            if refused:  # it would stay in every later request, and end the conversation for good
+                session.refused_images[str(session.model)] = session.turn
+                session.save()
+                error.remedy = f"try again: the next request leaves out {refused}"
+            raise error
         if fold.unreadable:
             session.note(f"parts of the answer that could not be read: {fold.unreadable:,}; the inspector shows them")
         for run in fold.vendor_runs:
@@ -253,22 +268,6 @@ class Turn:
             self._has_warned_of_window = True
             what = f"the prompt filled {tokens:,} of {window.tokens:,} tokens: the server may have cut it silently"
             session.note(what, remedy=window.remedy, is_full=True)
-
-    def _broken(self, step: Step) -> ModelError:
-        """Keep what came of an answer that broke off, without its calls, and return the error."""
-        session = self._session
-        message = step.message(calls=False)
-        if message is not None:
-            session.say(replace(message, stop="cut"))
-            session.say(host_message(wording.ANSWER_CUT, turn=session.turn, role="user"))
-        broke_off = ModelError("the answer broke off before its end", session.model.provider, "try again")
-        error = step.error or broke_off
-        refused = refused_images(step.request.history, error)
-        if refused:  # it would stay in every later request, and end the conversation for good
-            session.refused_images[str(session.model)] = session.turn
-            session.save()
-            error.remedy = f"try again: the next request leaves out {refused}"
-        return error
 
     def _is_final(self, step: Step) -> bool:
         """Return whether an answer without a call ends the turn, and say how it ended."""
@@ -333,7 +332,7 @@ class Turn:
         if mistakes.calls_behind:
             session.say(host_message(wording.not_run_behind_of(mistakes.calls_behind), turn=session.turn, role="user"))
         if mistakes.repeats == MOST_SAME:
-            session.say(host_message(wording.same_call_of(MOST_SAME), turn=session.turn, role="user"))
+            session.say(host_message(wording.SAME_CALL.format(MOST_SAME), turn=session.turn, role="user"))
             what = f"the same call with the same arguments, {MOST_SAME} times in a row"
             session.note(what, remedy="the model was told")
         reasons = [malformed.reason for malformed in fold.malformed]
@@ -348,20 +347,6 @@ class Turn:
             session.note(f"a call could not be read: {'; '.join(reasons)}", remedy=remedy)
 
     # How a turn ends.
-
-    def _end_stopped(self) -> None:
-        self.result.stop = "stopped"
-        self._keep(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
-        session = self._session
-        # Vendors want user and assistant in turn: after a result or a question the host speaks in the model's place.
-        match session.messages.last.role:
-            case "assistant":
-                session.say(host_message(wording.ANSWER_STOPPED, turn=session.turn, role="user"))
-            case "tool":
-                session.say(host_message(wording.TURN_STOPPED, turn=session.turn))
-            case _:
-                session.say(host_message(wording.ANSWER_NOT_BEGUN, turn=session.turn))
-        session.note("stopped by you")
 
     def _keep(self, running: str, waiting: str, *, state: Literal["stopped", "cut"]) -> None:
         """Add everything so far to the history, with what to tell the model of running and of waiting calls; at any point of the turn."""
