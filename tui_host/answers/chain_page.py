@@ -74,10 +74,9 @@ def _said_pieces(
         elif isinstance(event, CallArguments) and event.index == number and event.text:
             pieces += _characters("arguments", data, (event.start, event.end), event.text)
         elif isinstance(event, TextDelta) and number is None:
-            for start, end in ranges:
-                if event.start < end and start < event.end:
-                    place = max(event.start, start), min(event.end, end)
-                    pieces += _characters(part, data, place, event.text)
+            own = [(start, end) for start, end in ranges if event.start < end and start < event.end]
+            for start, end in own:
+                pieces += _characters(part, data, (max(event.start, start), min(event.end, end)), event.text)
     return pieces
 
 
@@ -132,11 +131,12 @@ class CallChain:
 
 def chain_page(wires: Wires, row: Row) -> Sheet:
     """Make the page of a row: the chain of its call, or of each of its calls, the first one open."""
-
-    def order(call: str) -> tuple[int, Sequence[int]]:
-        return wires.ladder.rows_of_call(call)[0], [int(part) if part.isdecimal() else 0 for part in call.split(".")]
-
-    chains = [*filter(None, (chain_of(wires, call) for call in sorted(row.calls, key=order)[:_MOST_CALLS]))]
+    keyed = (  # in the order of their first rows, then of turn, step and place
+        (wires.ladder.rows_of_call(call)[0], [int(part) if part.isdecimal() else 0 for part in call.split(".")], call)
+        for call in row.calls
+    )
+    calls = [call for *_, call in sorted(keyed)]
+    chains = [*filter(None, (chain_of(wires, call) for call in calls[:_MOST_CALLS]))]
     if not chains:
         return Sheet(what="chain", lines=(), empty=EMPTY)
     more = len(row.calls) - _MOST_CALLS

@@ -32,6 +32,8 @@ async def reported(
     """
     import anyio
 
+    from tui_host.llm.probe import local_servers
+
     answers: dict[str, Reported] = {}
 
     def take(answer: Reported) -> None:
@@ -45,13 +47,10 @@ async def reported(
             is_local = bool(provider.preset) and provider.key_variable is None and not provider.embedded
             if name in names or not (names or is_local or name in known):
                 group.start_soon(_ask, host, provider, bool(names), take)
-        if not names:
-            from tui_host.llm.probe import local_servers
-
-            for server in await local_servers():
-                provider = host.settings.providers.get(server.provider)
-                if provider is not None and provider.preset:
-                    take(Reported(provider=server.provider, models=server.models))
+        for server in () if names else await local_servers():
+            provider = host.settings.providers.get(server.provider)
+            if provider is not None and provider.preset:
+                take(Reported(provider=server.provider, models=server.models))
     return tuple(answers[name] for name in host.settings.providers if name in answers)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from anyio import to_thread
@@ -12,6 +13,8 @@ from tui_host.chat.comparison import ComparedRun, figures_of
 from tui_host.chat.conversation import NoteItem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.chat.turn_result import TurnResult
@@ -25,14 +28,11 @@ async def measured(host: Host, session: Session, result: TurnResult) -> Compared
         StoreError: The records cannot be read.
     """
     recorder = host.recorder
-
-    def records_of() -> list[Record]:
-        if recorder is None:
-            return []
-        recorder.flush()
-        return [record for record in recorder.since(0, limit=sys.maxsize) if record.place.session == session.id]
-
-    records = await to_thread.run_sync(records_of)
+    records: Sequence[Record] = ()
+    if recorder is not None:
+        await to_thread.run_sync(recorder.flush)
+        records = await to_thread.run_sync(partial(recorder.since, 0, limit=sys.maxsize))
+    own = [record for record in records if record.place.session == session.id]
     notes = (item for item in session.conversation.items if isinstance(item, NoteItem) and item.kind == "note")
-    figures = await to_thread.run_sync(figures_of, RecordedWires(records, host.settings.providers))
+    figures = await to_thread.run_sync(figures_of, RecordedWires(own, host.settings.providers))
     return ComparedRun(session=session.id, result=result, figures=figures, notes=tuple(notes))

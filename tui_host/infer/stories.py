@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from operator import attrgetter
 from typing import TypeAlias
 
 from tui_host.capture.session_summary import SessionInfo
@@ -19,6 +20,7 @@ from tui_host.infer.tap_facts import TapFacts
 
 NEAR_NS = 5_000_000_000  # how long after the end of one tap another may begin and still count as overlapping
 _stated_in = lru_cache(1 << 10)(TapFacts)
+_order = attrgetter("created_ns", "id")
 Links: TypeAlias = Mapping[tuple[str, str], bool]
 """What a person decided of pairs of taps, the smaller id first: True if both are one story."""
 
@@ -205,10 +207,6 @@ def grouped(taps: Iterable[TapStory], links: Links) -> Sequence[TapGroup]:
             new.own.sort(key=_order)
             groups = [*(group for group in groups if group not in chosen), new]
     return sorted(groups, key=lambda group: _order(group.own[0]))
-
-
-def _order(tap: SessionInfo) -> tuple[int, str]:
-    return tap.created_ns, tap.id
 
 
 def _are_apart(one: TapGroup, two: TapGroup, links: Links) -> bool:

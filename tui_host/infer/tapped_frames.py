@@ -36,7 +36,7 @@ class TappedFrames:
 
     def feed(self, record: Record, at_ns: int) -> None:
         """Take in the next frame."""
-        self.peers.setdefault(_line(record), record.peer)
+        self.peers.setdefault((record.capture, record.connection or ""), record.peer)
         if len(record.data) > MOST:  # an answer is known by its id alone
             head = frame_head(record.data)
             message: Mapping[str, JSON] = {"error" if head.is_error else "result": {}}
@@ -51,7 +51,11 @@ class TappedFrames:
             self._answer(record, message, keys)
 
     def _ask(self, record: Record, at_ns: int, message: Mapping[str, JSON], keys: Sequence[_Key]) -> None:
-        params, line, method = mapping(message.get("params")), _line(record), message["method"]
+        params, method, line = (
+            mapping(message.get("params")),
+            message["method"],
+            (record.capture, record.connection or ""),
+        )
         if line not in self.clients and b'clientInfo"' in record.data and (client := client_in(record.data)):
             self.clients[line] = client
             self.revision += 1
@@ -122,14 +126,10 @@ class TappedFrames:
         self.revision += 1
 
 
-def _line(record: Record) -> Line:
-    return record.capture, record.connection or ""
-
-
 def _keys(record: Record, identity: str) -> Sequence[_Key]:
     """Return where an id is counted: in the HTTP exchange, if there is one, and on the connection."""
     own = [] if record.exchange is None else [(record.capture, f"exchange {record.exchange}", identity)]
-    return [*own, (*_line(record), identity)]
+    return [*own, (record.capture, record.connection or "", identity)]
 
 
 def client_in(data: bytes) -> str:
