@@ -60,6 +60,20 @@ def test_no_secret_is_shown_however_it_comes_in() -> None:
     assert shown[answer] is shown[answer]
 
 
+def test_a_note_that_is_said_again_is_one_line_that_counts() -> None:
+    session = session_of(Policy(()))
+    session.begin_turn("two")
+    for what in ("taken back", "taken back", "another", "taken back"):
+        session.note(what)
+        session.conversation.add(call("a", turn=session.turn))
+    session.note("taken back", kind="error")
+    session.note("taken back", kind="error")
+    notes = [item for item in session.conversation if isinstance(item, NoteItem)]
+    assert [note.what for note in notes] == ["taken back", "another", *["taken back"] * 3]
+    assert [note.times for note in notes] == [2, 1, 1, 1, 1]
+    assert item_from_text(item_to_text(notes[0])) == notes[0]
+
+
 def test_a_title_is_the_first_line_cut_short() -> None:
     assert [title_of("\n\n  hello\nworld"), len(title_of("x" * 200)), title_of("  ")] == ["hello", 60, "untitled"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal, TypeAlias, overload
 
 from typing_extensions import override
@@ -84,6 +85,7 @@ class NoteItem:
     again: bool = False
     is_full: bool = False
     server: str = ""
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,7 @@ STORED, SAID = '{"item":"', '{"item":"user"'
 """First characters of the text from `item_to_text`: of every item, and of a user item."""
 _FORM = StoredForm(
     tag="item",
+    sparse=frozenset(("times",)),
     classes={"user": UserItem, "answer": AnswerItem, "call": CallItem, "note": NoteItem, "summary": SummaryItem},
 )
 
@@ -213,17 +216,11 @@ class Conversation(Sequence[Item]):
 
     def proposed(self) -> Sequence[str]:
         """Return the answers proposed with the model's last question; empty once the user has replied."""
-        answer = next((item for _, item in self.last_turn() if isinstance(item, AnswerItem)), None)
-        return answer.options.splitlines() if answer is not None else ()
+        return next((item.options.splitlines() for _, item in self.last_turn() if isinstance(item, AnswerItem)), ())
 
     def changed_since(self, revision: int) -> list[int]:
         """Return the numbers of the items changed after `revision`, in order. Takes time only for changed items."""
-        numbers: list[int] = []
-        for number in reversed(self._changed):
-            if self._changed[number] <= revision:
-                break
-            numbers.append(number)
-        return sorted(numbers)
+        return sorted(takewhile(lambda number: self._changed[number] > revision, reversed(self._changed)))
 
     def _touch(self, number: int) -> None:
         self.revision += 1
@@ -231,7 +228,12 @@ class Conversation(Sequence[Item]):
         self._changed[number] = self.revision
 
     def add(self, item: Item) -> int:
-        """Append an item and return its number. The number never changes."""
+        """Append an item and return its number, which never changes; a note that is equal to the turn's last one counts there."""
+        if isinstance(item, NoteItem) and item.kind == "note":
+            last = next(((number, note) for number, note in self.last_turn() if isinstance(note, NoteItem)), None)
+            if last is not None and replace(last[1], times=1) == without_secrets(item, self._redact):
+                self.put(last[0], replace(last[1], times=last[1].times + 1))
+                return last[0]
         self._items.append(item)
         self.put(len(self._items) - 1, item)
         return len(self._items) - 1

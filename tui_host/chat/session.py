@@ -196,9 +196,8 @@ class Session:
         is_full: bool = False,
     ) -> None:
         """Add a note of the host to the chat."""
-        self.conversation.add(
-            NoteItem(turn=self.turn, kind=kind, what=what, where=where, remedy=remedy, again=again, is_full=is_full)
-        )
+        note = NoteItem(turn=self.turn, kind=kind, what=what, where=where, remedy=remedy, again=again, is_full=is_full)
+        self.conversation.add(note)
 
     def begin_turn(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
         """Begin a turn with the user's text and attached files, or with the messages of a server's prompt."""
@@ -276,5 +275,4 @@ def note_turning(sessions: Iterable[Session], settings: Settings, server: str, t
     }[turning]
     for session in sessions:
         if session.turn and not session.is_foreign and offers(settings.profiles.get(session.profile), server):
-            note = NoteItem(turn=session.turn, kind="note", what=what, remedy=remedy, server=server)
-            session.conversation.add(note)
+            session.conversation.add(NoteItem(turn=session.turn, kind="note", what=what, remedy=remedy, server=server))

@@ -205,8 +205,9 @@ class Items(Blocks):
         key = "press ctrl+r to " + ("go on without the oldest turns" if item.is_full else "try again")
         key *= item.is_full or item.again
         if item.kind == "note":
+            times = f"{item.times} times" * (item.times > 1)
             with page.inside(Segment(" · ", dim)):
-                page.say(" · ".join(filter(None, (item.what, item.where, item.remedy, key)))[:LONGEST_NOTE], dim)
+                page.say(" · ".join(filter(None, (item.what, times, item.where, item.remedy, key)))[:LONGEST_NOTE], dim)
         else:
             page.say(" ✗ error", self.inks["wrong"])
             with page.inside(bar, bar):
