@@ -114,6 +114,7 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
         ("tools", "", "tools of the session: 1 in 2 requests"),
         ("bill", "LLM 9", "has no request LLM 9"),
         ("time", "yesterday", "has no turn yesterday"),
+        ("time", "turn 9", "has no turn 9"),
         ("chain", "divide", "has no call divide"),
         ("changes", "1 2 3", "it takes 2 names, not 3"),
         ("servers", "math", "it takes no names"),

@@ -17,6 +17,10 @@ CONFIG = f'{MATH}[[rules]]\nserver = "math"\ntool = "*"\naction = "allow"\n'
 async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_before(tmp_path: Path) -> None:
     async with running(tmp_path, config=CONFIG, size=SMALL) as app:
         await app.until_ready()
+        app.inspector.ladder.focus()
+        await app.press("x")
+        await app.until_told("Nothing was asked in this session yet")
+        app.prompt.focus()
         await app.send(f'call math.add {{"a": 1, "b": 2}} my key is {KEY}')
         await app.until_idle()
         ladder, session = app.inspector.ladder, app.session.id
@@ -42,7 +46,10 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         lines = map(json.loads, (await written(app, tmp_path / "marked.jsonl")).splitlines()[1:])
         assert [line["wire"] for line in lines if line["kind"] == "request"] == ["llm"]
 
-        await app.press("f5")
+        await app.press("escape")
+        await app.send("/export 1 har")  # a request, as in `/bill 1`
+        await app.until_shown("> this row     the marked row     turn 1", "> har", "Letters go into the name.")
+        await app.press("escape", "f5")
         await app.until_shown("1 turn")
         await app.press("ctrl+s")
         await app.until_shown("> the session", f"{session}.jsonl")

@@ -330,3 +330,12 @@ def test_tools_in_the_prompt_have_their_shares(name: str) -> None:
     wires.append(Record(wire="host", kind="link", data=link.to_bytes()), 1.0)
     assert "2 never called" in "\n".join(drawn(page_of("Bill", wires, SESSION, set()), 120))
     assert re.search("multiply(.*\n)*.*add", "\n".join(drawn(page_of("Tools", wires, SESSION, set()), 120)))
+
+
+def test_where_labels_have_little_room_the_lesser_columns_give_way() -> None:
+    heads = {50: "all tokens calls", 90: "all tokens tokens requests calls"}
+    for width, wanted in heads.items():
+        page = pages_of("tools that changed", width)["Tools by their tokens in all, tools that changed"].split("\n")
+        head = next(number for number, words in enumerate(page) if words.strip().startswith("all tokens"))
+        assert " ".join(page[head].split()) == wanted
+        assert len(page[head + 1].split()[-4:]) == 4, page[head + 1]

@@ -136,4 +136,4 @@ def _rows_called(wires: Wires, name: str) -> Iterator[Row]:
 
 
 def _unknown(what: str, name: str, remedy: str) -> UnknownNameError:
-    return UnknownNameError(f"has no {what} {line(name, 60)}", "this session", remedy)
+    return UnknownNameError(f"has no {what} {line(re.sub(rf'(?i)^{what}[ :]+', '', name), 60)}", "this session", remedy)

@@ -78,7 +78,7 @@ def time_page(wires: Wires, section: Section) -> Sheet:
     if time is None:
         return Sheet(what=f"time of {section.words}", lines=(), empty=EMPTY)
     longest = max(time.spent.values(), default=0) or 1
-    names = {"you": wires.user, **_NAMES}
+    names = {"you": f"{wires.user}, since asked", **_NAMES}
     lines: list[SheetLine] = []
     for spender in _ORDER:
         intervals = [interval for interval in time.intervals if interval.spender == spender]

@@ -62,6 +62,7 @@ def tools_page(wires: Wires, section: Section) -> Sheet:
         values["calls"] = max(0, calls[name] - sum(failed.values()))
         changes = tuple(_changes(offered))
         marks = [f"{calls[name]:,} asked"] if failed else ["never called"] * (not whole_session[name])
+        marks += ["never run"] * (bool(failed) and not values["calls"])
         marks += [*(f"{count:,} {verdict}" for verdict, count in failed.items()), *["changed"] * bool(changes)]
         title = ".".join(filter(None, name))
         tool_line = SheetLine(

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from typing_extensions import override
 
-from tui_host.answers.names import call_named, turn_named
+from tui_host.answers.names import call_named, request_named, turn_named
 from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.visible import line
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tui_host.tui.sources.live import SessionSource
 
 FORMS = tuple(SESSION_EXPORTS)
-
-
 Parts: TypeAlias = "Mapping[str, Callable[[Exported], PartOfSession]]"
 """What may be exported, in words such as `turn 2`, and how it is taken from a session."""
 THE_SESSION = "the session"
@@ -84,7 +82,10 @@ class ExportScreen(SaveScreen):
         marks = {True: ">", False: " "}
         parts = "   ".join(f"{marks[n == self._part]} {words}" for n, (words, _) in enumerate(self._parts))
         forms = (f"{marks[n == self._form]} {name:<9} {SESSION_EXPORTS[name].words}" for n, name in enumerate(FORMS))
-        self.note("\n".join((parts, "", *forms, f"A name without a folder is in {Path.cwd()}.")), place="#page-words")
+        self.note(
+            "\n".join((parts, "", *forms, f"Letters go into the name. Without a folder it is in {Path.cwd()}.")),
+            place="#page-words",
+        )
         if self.field.value in {"", self._suggested}:
             words, _ = self._parts[self._part]
             name = "" if words == THE_SESSION else f"-{words.removeprefix('the ').removeprefix('this ')}"
@@ -107,22 +108,25 @@ class ExportScreen(SaveScreen):
 
 
 def parts_named(source: SessionSource, words: str) -> tuple[Parts, str]:
-    """Return what is named for an export, and the form: `turn 5 html`, `call 1.1.2`, `lab #4 markdown`, `har`."""
+    """Return what is named for an export, and the form: `turn 5 html`, `4` (as LLM 4), `call 1.1.2`, `lab #4 markdown`, `har`."""
     forms = [FORMS[0], *(word for word in words.split() if word in FORMS)]
     name = " ".join(word for word in words.split() if word not in FORMS)
     if not name:
         return WHOLE, forms[-1]
     if name.startswith("turn"):
         return parts_around(source, None, turn_named(source, name)), forms[-1]
-    return parts_around(source, call_named(source, name), None), forms[-1]
+    is_request = name.isdecimal() or name.lower().startswith("llm")
+    return parts_around(source, (request_named if is_request else call_named)(source, name), None), forms[-1]
 
 
 def ask_for_export(
     screen: Screen[None] | Screen[object], host: Host, session: str, parts: Parts, form: str = FORMS[0]
 ) -> None:
     """Open the screen over another one, and tell there where the file was written."""
-    if host.store is None:
-        screen.notify("Nothing is saved here, so there is nothing to export.", severity="warning", markup=False)
+    own = host.sessions.get(session)
+    if host.store is None or (own is not None and not own.turn and not own.is_foreign):
+        words = "Nothing is saved here" if host.store is None else "Nothing was asked in this session yet"
+        screen.notify(f"{words}, so there is nothing to export.", severity="warning", markup=False)
         return
     saved: Callable[[Path], None] = lambda path: screen.notify(f"exported to {path}", markup=False)  # noqa: E731
     screen.app.push_screen(ExportScreen(host.store, session, parts, saved, form))  # pyright: ignore[reportUnknownMemberType] - of any app

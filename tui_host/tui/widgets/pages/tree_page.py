@@ -21,7 +21,8 @@ from tui_host.tui.widgets.pages.json_values import joined
 from tui_host.tui.widgets.pages.text_page import BACK, NARROWEST, Below, LineItem, LineKey, Match, TextPage, matches
 
 MOST_ROWS = 2000  # largest number of lines to show of an opened entry; as a page of its own it has all
-_LABEL = 400
+_LABEL, _LABEL_ROOM = 400, 18  # longest label; cells below which columns give way to it
+_LESSER = ("requests", "bytes", "tools", "money", "tokens")  # columns in the order in which they do, until two are left
 _BY_SIZE = "by size"  # stands among the flipped paths, which begin with `/`, while a tree is sorted
 
 
@@ -63,7 +64,7 @@ class TreePage:
         entries = [*sheet.lines]
         for entry in entries:
             self._columns = [*map(max, zip_longest(self._columns, map(cell_len, entry.figures), fillvalue=0))]
-            self._marks = max(self._marks, cell_len(entry.mark))
+            self._marks = max(self._marks, cell_len(entry.mark) + bool(entry.mark))
             entries += entry.children  # which come after it
         self._notes: list[str] = []
         self._branches: list[_Branch] = []
@@ -81,10 +82,15 @@ class TreePage:
         order = "sorted by size, the largest first; b: in order" if is_sorted else ""
         notes = filter(None, (order, sheet.what, *sheet.notes, "" if sheet.lines else sheet.empty))
         self._notes = [note[start:end] for note in notes for start, end in fill(note, self._width)]
+        self._shown, self._mark_room = dict(enumerate(self._columns)), min(self._marks, self._width // 3)
+        for head in _LESSER:
+            room = self._width - sum(self._shown.values()) - len(self._shown) - self._mark_room
+            if head in sheet.heads and len(self._shown) > 2 and room < _LABEL_ROOM:
+                del self._shown[sheet.heads.index(head)]
         if sheet.heads:
-            heads = (f" {head:>{width}}" for head, width in zip(sheet.heads, self._columns, strict=False))
-            words = f"{''.join(heads)}{' ' * (self._marks + bool(self._marks))}"
-            self._notes.append(clip(f"{words:>{self._width}}", self._width))
+            heads = dict(enumerate(sheet.heads))
+            words = "".join(f" {heads.get(at, ''):>{cells}}" for at, cells in self._shown.items())
+            self._notes.append(clip(f"{words + ' ' * self._mark_room:>{self._width}}", self._width))
         self._branches, self._firsts = [], [len(self._notes)]
         self._coming = iter(self._sorted(sheet.lines))
 
@@ -266,9 +272,9 @@ class TreePage:
         right: list[Piece] = []
         if entry.figures or entry.mark:
             figures = (*entry.figures, *("",) * len(self._columns))
-            right.append(("".join(f" {figures[at]:>{width}}" for at, width in enumerate(self._columns)), "figure"))
+            right.append(("".join(f" {figures[at]:>{cells}}" for at, cells in self._shown.items()), "figure"))
             style = "note" if entry.mark.endswith("never called") else "new"  # what did not happen is no news
-            right.append((padded(f" {entry.mark}", self._marks + 1) if self._marks else "", style))
+            right.append((padded(f" {entry.mark}", self._mark_room), style))
         left = room - sum(cell_len(text) for text, _ in right)
         return (left, right) if left >= 8 or not right else (room, [])
 
