@@ -19,7 +19,7 @@ from tui_host.llm.messages import Image, Text
 from tui_host.llm.outline import size_words
 
 if TYPE_CHECKING:
-    from tui_host.servers.catalog import ContentBlock, ToolOutput
+    from tui_host.servers.catalog import ToolOutput
 
 MOST_TEXT = 1_000_000
 """Largest text file to attach, in bytes: few context windows hold more."""
@@ -52,7 +52,17 @@ class Attached:
 def read_attached(path: str) -> Attached:
     """Read a file to attach; `~` is the home folder. Blocks on the disk. Raises TuiHostError with why it cannot be sent."""
     name = _safe(os.path.basename(path.rstrip("/")) or path, _NAME_CHARACTERS)  # noqa: PTH119 - a text, as it was typed
-    data = _bytes(Path(path).expanduser(), name)
+    try:
+        # One byte beyond the limit, and without a wait for a pipe's writer.
+        descriptor = os.open(Path(path).expanduser(), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise TuiHostError(f"{name} is not a file", remedy="choose a file")
+        with os.fdopen(descriptor, "rb") as file:
+            data = file.read(LARGEST_IMAGE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
+        raise TuiHostError(f"{name} cannot be read: {reason}", remedy="choose another file") from error
     kind = media_type_of(data)
     if kind:
         _check_size(name, kind, len(data), "make it smaller")
@@ -72,26 +82,23 @@ def read_attached(path: str) -> Attached:
 
 def attached_resource(server: str, uri: str, output: ToolOutput) -> tuple[Attached, ...]:
     """Return the contents of a resource as attachments, in order. Raises TuiHostError with why it cannot be sent."""
-    attached = tuple(_attached_content(server, content.uri or uri, content) for content in output.content)
+    attached: list[Attached] = []
+    for content in output.content:
+        address, size, image = _safe(content.uri or uri, _URI_CHARACTERS), content.size or 0, image_of(content)
+        name, instead = f"{address} of {server}", "link it: then only its address is sent"
+        if isinstance(image, Image):
+            kind, part = image.media_type, image
+        elif content.data:
+            what = f"{name} is {content.media_type or 'data of an unknown type'}, which no model is given"
+            raise TuiHostError(what, remedy=instead)
+        else:
+            framed = _framed("resource", f'server="{server}" uri="{address}"', content.text)
+            kind, part = "text", Text(text=framed, origin=f"the resource {name}")
+        _check_size(name, kind, size, instead)
+        attached.append(Attached(name=name, kind=kind, size=size, part=part, server=server))
     if not attached:
         raise TuiHostError(f"{line(uri, _URI_CHARACTERS)} has no content", server)
-    return attached
-
-
-def _attached_content(server: str, uri: str, content: ContentBlock) -> Attached:
-    name, size, instead = _resource_name(server, uri), content.size or 0, "link it: then only its address is sent"
-    image = image_of(content)
-    if isinstance(image, Image):
-        _check_size(name, image.media_type, size, instead)
-        return Attached(name=name, kind=image.media_type, size=size, part=image, server=server)
-    if content.data:
-        raise TuiHostError(
-            f"{name} is {content.media_type or 'data of an unknown type'}, which no model is given", remedy=instead
-        )
-    _check_size(name, "text", size, instead)
-    framed = _framed("resource", f'server="{server}" uri="{_safe(uri, _URI_CHARACTERS)}"', content.text)
-    part = Text(text=framed, origin=f"the resource {name}")
-    return Attached(name=name, kind="text", size=size, part=part, server=server)
+    return tuple(attached)
 
 
 def _check_size(name: str, kind: str, size: int, remedy: str) -> None:
@@ -103,15 +110,11 @@ def _check_size(name: str, kind: str, size: int, remedy: str) -> None:
 
 def linked_resource(server: str, uri: str, about: str = "") -> Attached:
     """Return a resource as an attachment that names only its address; `about` is the server's own name for it."""
-    name = _resource_name(server, uri)
+    name = f"{_safe(uri, _URI_CHARACTERS)} of {server}"
     words = f" ({line(about, _NAME_CHARACTERS)})" if about else ""
     text = f"\n\n[A resource of the server {server}: {uri}{words}. Its content is not included.]"
     part = Text(text=text, origin=f"the address of {name}")
     return Attached(name=name, kind=LINKED, size=len(text), part=part, server=server)
-
-
-def _resource_name(server: str, uri: str) -> str:
-    return f"{_safe(uri, _URI_CHARACTERS)} of {server}"
 
 
 def _safe(name: str, limit: int) -> str:
@@ -124,20 +127,6 @@ def _framed(kind: str, attributes: str, text: str) -> str:
     tags = chain((kind,), (f"{kind}-{number}" for number in count(2)))
     tag = next(tag for tag in tags if f"</{tag}>" not in text)
     return f"\n\n<{tag} {attributes}>\n{text.rstrip()}\n</{tag}>"
-
-
-def _bytes(path: Path, name: str) -> bytes:
-    """Read a file up to one byte beyond the size limit."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # do not wait for a pipe's writer
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise TuiHostError(f"{name} is not a file", remedy="choose a file")
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read(LARGEST_IMAGE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
-        raise TuiHostError(f"{name} cannot be read: {reason}", remedy="choose another file") from error
 
 
 def with_marks(text: str, attached: Sequence[Attached]) -> str:

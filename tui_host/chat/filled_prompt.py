@@ -11,7 +11,7 @@ from tui_host.chat.conversation import UserItem
 from tui_host.chat.images import image_of
 from tui_host.chat.result_words import block_text, described
 from tui_host.llm.messages import Image, Message, Part, Text
-from tui_host.servers.catalog import ContentBlock, PromptMessage
+from tui_host.servers.catalog import PromptMessage
 
 NOT_ALONE = "As an example of your own words: "
 """Stands before words of the model that no API takes as such: those at the beginning or at the end of a conversation."""
@@ -37,15 +37,23 @@ class FilledPrompt:
     def items(self, turn: int) -> list[UserItem]:
         items: list[UserItem] = []
         for message in self.messages:
-            role = "assistant" if message.role == "assistant" else ""
-            items.append(UserItem(turn=turn, text=_shown(message.content), origin=self.origin, role=role))
+            role, content = "assistant" if message.role == "assistant" else "", message.content
+            text = content.text
+            if content.kind != "text":
+                text = f"[{described(content)}]\n{'' if content.data else content.text}".strip()
+            items.append(UserItem(turn=turn, text=text, origin=self.origin, role=role))
         return items
 
     def llm_messages(self, turn: int) -> list[Message]:
         """Return the messages for the model; neighbours of one role become one message, for vendors want them to alternate."""
         merged: list[Message] = []
         for message, role in zip(self.messages, self.roles, strict=True):
-            parts = _parts(message.content, f"the prompt {self.origin}")
+            content, image = message.content, image_of(message.content)
+            text = block_text(content)
+            if content.kind == "resource" and not content.data:
+                text = f"{content.uri}:\n{text}"
+            given = Text(text=text, origin=f"the prompt {self.origin}")
+            parts: list[Part] = [image if isinstance(image, Image) else given]
             if message.role == "assistant" != role:
                 parts.insert(0, Text(text=NOT_ALONE))
             if merged and merged[-1].role == role:
@@ -65,20 +73,3 @@ class FilledPrompt:
             "assistant" if message.role == "assistant" and number in between and not message.content.data else "user"
             for number, message in enumerate(self.messages)
         ]
-
-
-def _shown(content: ContentBlock) -> str:
-    if content.kind == "text":
-        return content.text
-    return f"[{described(content)}]\n{'' if content.data else content.text}".strip()
-
-
-def _parts(content: ContentBlock, origin: str) -> list[Part]:
-    """Return a block for the model: an image as an image, everything else as text."""
-    image = image_of(content)
-    if isinstance(image, Image):
-        return [image]
-    text = block_text(content)
-    if content.kind == "resource" and not content.data:
-        text = f"{content.uri}:\n{text}"
-    return [Text(text=text, origin=origin)]

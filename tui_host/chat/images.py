@@ -42,13 +42,18 @@ def read_image(text: str) -> Image | str:
         data = base64.b64decode(text, validate=True)
     except ValueError:
         return "not readable"
-    media_type, size = media_type_of(data), _pixels(data)
+    media_type, width, height = media_type_of(data), 0, 0
+    # The size where it stands in the first bytes: of screenshots, the large images that there are.
+    if media_type == "image/png" and len(data) >= 24:
+        width, height = struct.unpack_from(">II", data, 16)
+    elif media_type == "image/jpeg" and (jpeg := _SIZE_OF_JPEG.search(data)) is not None:
+        height, width = struct.unpack(">HH", jpeg[1])
     if not media_type:
         return "no PNG, JPEG, GIF or WebP"
     if len(data) > LARGEST_IMAGE_BYTES:
         return f"larger than {size_words(LARGEST_IMAGE_BYTES).replace('.0', '')}"
-    if max(size) > MOST_PIXELS:
-        return f"{size[0]:,} × {size[1]:,} pixels, more than {MOST_PIXELS:,} on a side"
+    if max(width, height) > MOST_PIXELS:
+        return f"{width:,} × {height:,} pixels, more than {MOST_PIXELS:,} on a side"
     return Image(media_type=media_type, data=text)
 
 
@@ -62,17 +67,6 @@ def image_of(block: ContentBlock) -> Image | str:
 def image_words(image: Image) -> str:
     """Describe an image: `image/png, 12.3 kB`."""
     return f"{image.media_type}, {size_words(len(image.data) * 3 // 4)}"
-
-
-def _pixels(data: bytes) -> tuple[int, int]:
-    """Return width and height where they stand in the first bytes: of screenshots, the large images that there are."""
-    if data.startswith(b"\x89PNG") and len(data) >= 24:
-        return struct.unpack_from(">II", data, 16)
-    jpeg = _SIZE_OF_JPEG.search(data) if data.startswith(b"\xff\xd8\xff") else None
-    if jpeg is None:
-        return 0, 0
-    height, width = struct.unpack(">HH", jpeg[1])
-    return width, height
 
 
 def refused_images(history: Sequence[Message], error: ModelError) -> str:

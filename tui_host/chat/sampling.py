@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
@@ -26,26 +27,19 @@ if TYPE_CHECKING:
 _STOPS: Mapping[str, str] = {"tools": "toolUse", "length": "maxTokens", "refused": "refusal"}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSampler:
     """Puts sampling requests to a model: that of the session with an id (None: unknown), or another one that its provider has."""
 
-    def __init__(
-        self,
-        *,
-        client: Callable[[], ModelClient],
-        provider: Callable[[ModelRef], Awaitable[Provider]],
-        model_of: Callable[[str | None], ModelRef],
-        offered: Callable[[str], Sequence[str]],
-    ) -> None:
-        self._client = client
-        self._provider = provider
-        self._model_of = model_of
-        self._offered = offered
+    client: Callable[[], ModelClient]
+    provider: Callable[[ModelRef], Awaitable[Provider]]
+    model_of: Callable[[str | None], ModelRef]
+    offered: Callable[[str], Sequence[str]]  # the models of a provider
 
     def model_for(self, session: str | None, hints: Sequence[str]) -> str:
         """Return the model that would answer: the session's, or one of its provider's models that a hint (part of a name) names."""
-        own = self._model_of(session)
-        offered = (own.model, *self._offered(own.provider))
+        own = self.model_of(session)
+        offered = (own.model, *self.offered(own.provider))
         hinted = (name for hint in hints if hint for name in offered if hint.lower() in name.lower())
         return str(ModelRef(provider=own.provider, model=next(hinted, own.model)))
 
@@ -54,16 +48,27 @@ class ModelSampler:
         from tui_host.llm.model_client import Stream
 
         name, _, model = request.model.partition("/")
-        provider = await self._provider(ModelRef(provider=name, model=model))
+        provider = await self.provider(ModelRef(provider=name, model=model))
         fold = Fold(provider=name, model=model, call_id=lambda number: f"sampled_{number + 1}")
         ask = sampling_ask(request, model)
-        async with Stream(client=self._client(), provider=provider, ask=ask, place=place) as stream:
+        async with Stream(client=self.client(), provider=provider, ask=ask, place=place) as stream:
             async for events in stream.batches():
                 for event in events:
                     fold.add(event)
         if fold.stop in {None, "cut", "failed", "bad call"}:
             raise ModelError("the model's answer to a server broke off", request.model, "let the server ask again")
-        return SamplingAnswer(result=_result(fold, request))
+        # A list of blocks if tools were offered, else the text as the only block.
+        content: list[JSON] = [{"type": "text", "text": fold.text}] if fold.text else []
+        for call in (folded.call for folded in fold.calls):
+            given = read_arguments(call.arguments)
+            content.append({"type": "tool_use", "id": call.wire_id or call.id, "name": call.name, "input": given})
+        result: Mapping[str, JSON] = {
+            "role": "assistant",
+            "content": content if items(request.params.get("tools")) else {"type": "text", "text": fold.text},
+            "model": request.model,
+            "stopReason": _STOPS.get(fold.stop or "", "endTurn"),
+        }
+        return SamplingAnswer(result=result)
 
 
 def sampling_ask(request: SamplingRequest, model: str) -> Ask:
@@ -84,10 +89,15 @@ def sampling_ask(request: SamplingRequest, model: str) -> Ask:
             messages.append(Message(role=role, parts=others))
     # Vendors forbid calls each in their own way, but where no tool is offered, none is called.
     has_tools = mapping(params.get("toolChoice")).get("mode") != "none"
+    tools: list[ToolSpec] = []
+    for tool in map(mapping, items(params.get("tools")) if has_tools else ()):
+        name, description = text_or_empty(tool.get("name")), text_or_empty(tool.get("description"))
+        schema = tool.get("inputSchema")
+        tools.append(ToolSpec(name=name, description=description, schema=schema, server=request.server, tool=name))
     return Ask(
         model=model,
         messages=tuple(messages),
-        tools=tuple(_tool(mapping(tool), request.server) for tool in items(params.get("tools")) if has_tools),
+        tools=tuple(tools),
         options=Options(
             temperature=temperature if isinstance(temperature, int | float) else None,
             max_tokens=most if isinstance(most, int) else None,
@@ -113,28 +123,3 @@ def _part(block: Mapping[str, JSON], calls: dict[str, ToolCall]) -> Part:
         case kind:
             # Left out, the model would answer another question than the one that was approved.
             raise ModelError(f"the server's request has content that cannot be put to a model: {kind!r}"[:200])
-
-
-def _tool(tool: Mapping[str, JSON], server: str) -> ToolSpec:
-    name = text_or_empty(tool.get("name"))
-    return ToolSpec(
-        name=name,
-        description=text_or_empty(tool.get("description")),
-        schema=tool.get("inputSchema"),
-        server=server,
-        tool=name,
-    )
-
-
-def _result(fold: Fold, request: SamplingRequest) -> Mapping[str, JSON]:
-    """Return the `CreateMessageResult`: a list of blocks if tools were offered, else the text as the only block."""
-    content: list[JSON] = [{"type": "text", "text": fold.text}] if fold.text else []
-    for call in (folded.call for folded in fold.calls):
-        given = read_arguments(call.arguments)
-        content.append({"type": "tool_use", "id": call.wire_id or call.id, "name": call.name, "input": given})
-    return {
-        "role": "assistant",
-        "content": content if items(request.params.get("tools")) else {"type": "text", "text": fold.text},
-        "model": request.model,
-        "stopReason": _STOPS.get(fold.stop or "", "endTurn"),
-    }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -40,10 +39,14 @@ def misfits(schema: JSON, value: JSON) -> list[str] | None:
     try:
         kind = validator_for(schema, default=Draft202012Validator)
         kind.check_schema(schema)
-        errors = islice(kind(schema, registry=Registry(), format_checker=_formats()).iter_errors(value), MOST)
-        return [_words(error.absolute_path, error.message) for error in errors]
+        errors: list[str] = []
+        for error in islice(kind(schema, registry=Registry(), format_checker=_formats()).iter_errors(value), MOST):
+            words = ": ".join(filter(None, (".".join(map(str, error.absolute_path)), error.message)))
+            is_short = len(words) <= _LENGTH  # else the reason is the last part of the message
+            errors.append(words if is_short else f"{words[: _LENGTH // 2 - 1]}…{words[-_LENGTH // 2 :]}")
     except Exception:  # noqa: BLE001 - a foreign schema has endless ways to break what reads it, and none is a defect here
         return None
+    return errors
 
 
 @cache
@@ -63,13 +66,6 @@ def _is_address(value: object) -> bool:
 
 def _is_time(value: object) -> bool:
     return not isinstance(value, str) or datetime.fromisoformat(value.upper()).tzinfo is not None
-
-
-def _words(path: Iterable[str | int], message: str) -> str:
-    words = ": ".join(filter(None, (".".join(map(str, path)), message)))
-    if len(words) <= _LENGTH:
-        return words
-    return f"{words[: _LENGTH // 2 - 1]}…{words[-_LENGTH // 2 :]}"  # the reason is the last part of the message
 
 
 def main() -> None:

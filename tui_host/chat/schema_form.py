@@ -89,7 +89,33 @@ class FormField:
 def fields_of(schema: JSON) -> tuple[FormField, ...]:
     """Return a field for each property of an object's schema, in the schema's order; none if the schema has no properties."""
     required = items(mapping(schema).get("required"))
-    return tuple(_field(name, written, required=name in required) for name, written in properties_of(schema).items())
+    fields: list[FormField] = []
+    for name, described in properties_of(schema).items():
+        written, options = described.get("type"), _options(described)
+        chosen = _options(mapping(described.get("items"))) if written == "array" else ()
+        kind: Kind = _KINDS.get(text_or_empty(written), "json")
+        if chosen:
+            kind, options = "choices", chosen
+        elif options and written in {None, "string"}:
+            kind = "choice"
+        shape = text_or_empty(described.get("format") if kind == "text" else written)
+        unknown = "JSON" if kind == "json" else ""
+        words = "" if chosen else _HINTS.get(shape, unknown)
+        known = ((words, described.get(key)) for key, words in _LIMITS.items())
+        limits = [words.format(limit) for words, limit in known if isinstance(limit, str | int | float)]
+        field = FormField(
+            name=name,
+            kind=kind,
+            schema=described,
+            label=text_or_empty(described.get("title")) or name,
+            description=text_or_empty(described.get("description")),
+            required=name in required,
+            default=text_of(kind, described.get("default")),
+            options=options if kind in {"choice", "choices"} else (),
+            hint=", ".join(filter(None, (words, *limits))),
+        )
+        fields.append(field)
+    return tuple(fields)
 
 
 def whole_field(fields: Sequence[FormField]) -> FormField | None:
@@ -110,30 +136,6 @@ def whole_field(fields: Sequence[FormField]) -> FormField | None:
     )
 
 
-def _field(name: str, schema: Mapping[str, JSON], *, required: bool) -> FormField:
-    written, options = schema.get("type"), _options(schema)
-    chosen = _options(mapping(schema.get("items"))) if written == "array" else ()
-    kind: Kind = _KINDS.get(text_or_empty(written), "json")
-    if chosen:
-        kind, options = "choices", chosen
-    elif options and written in {None, "string"}:
-        kind = "choice"
-    shape = text_or_empty(schema.get("format") if kind == "text" else written)
-    unknown = "JSON" if kind == "json" else ""
-    words = "" if chosen else _HINTS.get(shape, unknown)
-    return FormField(
-        name=name,
-        kind=kind,
-        schema=schema,
-        label=text_or_empty(schema.get("title")) or name,
-        description=text_or_empty(schema.get("description")),
-        required=required,
-        default=text_of(kind, schema.get("default")),
-        options=options if kind in {"choice", "choices"} else (),
-        hint=", ".join(filter(None, (words, *_limits(schema)))),
-    )
-
-
 def _options(schema: Mapping[str, JSON]) -> tuple[FormOption, ...]:
     """Return the values to choose where the schema lists texts, with their titles."""
     branches = [mapping(branch) for branch in items(schema.get("oneOf") or schema.get("anyOf"))]
@@ -148,11 +150,6 @@ def _options(schema: Mapping[str, JSON]) -> tuple[FormOption, ...]:
         return ()
     labels = [*map(text_or_empty, titles), *[""] * len(texts)]
     return tuple(FormOption(value=text, label=label or text) for text, label in zip(texts, labels, strict=False))
-
-
-def _limits(schema: Mapping[str, JSON]) -> list[str]:
-    known = ((words, schema.get(key)) for key, words in _LIMITS.items())
-    return [words.format(limit) for words, limit in known if isinstance(limit, str | int | float)]
 
 
 def text_of(kind: Kind, value: JSON) -> str:
@@ -181,15 +178,25 @@ def value_of(field: FormField, text: str) -> JSON:
                 raise TuiHostError("write true or false")
             return _TRUTHS[text.strip().lower()]
         case "number" | "integer":
-            return _number(field.kind, text)
+            try:
+                number = read_json(text)
+            except TuiHostError:
+                number = None
+            # `3.0` is an integer by JSON Schema 2020-12, section 6.1.1.
+            if field.kind == "integer" and isinstance(number, float) and number.is_integer():
+                number = int(number)
+            kinds = int if field.kind == "integer" else int | float
+            if not isinstance(number, kinds) or isinstance(number, bool):
+                raise TuiHostError(f"{_HINTS[field.kind]} is required")
+            return number
         case "choice":
             return _chosen(field, text)
         case "choices":
             written = read_json(text) if text.lstrip().startswith("[") else [part.strip() for part in text.split(",")]
             return [_chosen(field, part) for part in items(written) if isinstance(part, str)]
         case "json":
-            value, kinds = read_json(text), {"object": dict, "array": list}
-            if not isinstance(value, kinds.get(text_or_empty(field.schema.get("type")), object)):
+            value, shapes = read_json(text), {"object": dict, "array": list}
+            if not isinstance(value, shapes.get(text_or_empty(field.schema.get("type")), object)):
                 raise TuiHostError(f"{field.hint} is required")
             return value
 
@@ -210,20 +217,6 @@ def content_of(fields: Sequence[FormField], texts: Mapping[str, str]) -> Mapping
         except TuiHostError as error:
             raise TuiHostError(error.what, field.name, error.remedy) from error
     return content
-
-
-def _number(kind: str, text: str) -> JSON:
-    try:
-        value = read_json(text)
-    except TuiHostError:
-        value = None
-    # `3.0` is an integer by JSON Schema 2020-12, section 6.1.1.
-    if kind == "integer" and isinstance(value, float) and value.is_integer():
-        value = int(value)
-    is_number = isinstance(value, int if kind == "integer" else int | float) and not isinstance(value, bool)
-    if not is_number:
-        raise TuiHostError(f"{_HINTS[kind]} is required")
-    return value
 
 
 def _chosen(field: FormField, text: str) -> str:

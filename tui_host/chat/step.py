@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
@@ -141,9 +141,15 @@ class Step:
 
         def began(exchange: str, outgoing: Outgoing) -> None:
             self.window = outgoing.window
-            self._note_unsent(outgoing.unsent)
+            if self._number == 1 and not self._exchange_id:  # a turn's first exchange
+                for name, why in outgoing.unsent.items():
+                    self._session.note(f"the option {name} is not sent: {why}", remedy="f4 sets it")
             self._exchange_id = exchange
-            self._record(self._links.of_offer(exchange, self._newly_offered()))
+            servers = {server for server, _ in request.offer.table.known.values()}
+            statuses = [status for status in self._services.pool.statuses() if status.name in servers]
+            new = [status.connection for status in statuses if status.connection not in {"", *self._session.offered}]
+            self._session.offered.update(new)
+            self._record(self._links.of_offer(exchange, new))
             self._record(self._links.of_request(exchange, spans))
 
         stream = Stream(
@@ -167,20 +173,6 @@ class Step:
         for draft in drafts:
             self._services.recorder.append(draft)
 
-    def _note_unsent(self, unsent: Mapping[str, str]) -> None:
-        """Tell the user, in a turn's first exchange, about each option that the dialect does not send as set."""
-        if self._number == 1 and not self._exchange_id:
-            for name, why in unsent.items():
-                self._session.note(f"the option {name} is not sent: {why}", remedy="f4 sets it")
-
-    def _newly_offered(self) -> list[str]:
-        """Return the connections whose tools this request offers for the first time in the session."""
-        servers = {server for server, _ in self.request.offer.table.known.values()}
-        statuses = [status for status in self._services.pool.statuses() if status.name in servers]
-        new = [status.connection for status in statuses if status.connection not in {"", *self._session.offered}]
-        self._session.offered.update(new)
-        return new
-
     def _wait_for(self, stream: Stream, waits: Literal["model", "answer"], detail: str = "") -> None:
         limit = f"providers.{self._provider.name}.timeout ends it at {self._provider.timeout:g} s"
         self._session.wait_for(waits, detail, heard=lambda: stream.heard, limit=limit)
@@ -198,7 +190,10 @@ class Step:
                 finally:  # a stopped answer has what was recorded of it
                     for event in events:
                         fold.add(event)
-                self._show_growth()
+                if self._item is not None:
+                    self._session.conversation.grow(self._item, lambda: self._answer_item("streaming"))
+                elif fold.text or fold.thinking:
+                    self._item = self._session.conversation.add(self._answer_item("streaming"))
         finally:
             if self._exchange_id:
                 self._record(self._links.of_answer(self._exchange_id, fold, stream.shifts))
@@ -213,12 +208,6 @@ class Step:
             seconds=self._services.clock() - self._began,
             options="\n".join(" ".join(option.split()) for option in self.fold.options),
         )
-
-    def _show_growth(self) -> None:
-        if self._item is not None:
-            self._session.conversation.grow(self._item, lambda: self._answer_item("streaming"))
-        elif self.fold.text or self.fold.thinking:
-            self._item = self._session.conversation.add(self._answer_item("streaming"))
 
     def close(self, state: AnswerState) -> None:
         if self._item is not None:

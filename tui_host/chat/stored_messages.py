@@ -50,14 +50,12 @@ class StoredForm:
         if is_dataclass(value):
             for field in fields(value):
                 member: JSON = getattr(value, field.name)
-                if field.name not in self.sparse or member != field.default:
-                    members[field.name] = self._json(member)
+                if field.name in self.sparse and member == field.default:
+                    continue
+                if isinstance(member, tuple):
+                    member = [self._tagged(item) for item in member]
+                members[field.name] = self._members(member) if is_dataclass(member) else member
         return members
-
-    def _json(self, value: JSON) -> JSON:
-        if isinstance(value, tuple):
-            return [self._tagged(item) for item in value]
-        return self._members(value) if is_dataclass(value) else value
 
     def _read(self, hint: object, value: JSON) -> object:
         """Read a value by its annotation. Raises if the value does not have the annotated type."""
