@@ -130,8 +130,8 @@ def test_a_session_is_kept_from_its_first_word_and_goes_on_under_the_numbers_tha
     second = reopened(first)
     assert (second.title, second.turn, second.step) == ("early bird", 1, 3)
     assert (second.omitted_turns, second.refused_images) == (1, {"demo/openai": 1})
-    assert list(second.conversation.items) == list(first.conversation.items)
-    assert not second.messages.is_loaded  # not before the model is to be told them
+    assert list(second.conversation) == list(first.conversation)
+    assert second.messages.unread is not None  # not before the model is to be told them
     second.begin_turn("two")
     third = reopened(second)
     assert [message.parts for message in second.messages] == [(Text(text="early bird"),), (Text(text="two"),)]

@@ -90,7 +90,7 @@ async def test_an_answer_counts_once_and_where_nobody_can_be_asked_there_is_none
 def test_an_answer_after_the_turn_was_stopped_decides_nothing() -> None:
     answers: list[Decision] = []
     asked = question(answers)
-    asked.void()
+    asked.is_void = True
     assert (asked.approve(), answers) == (False, [])
     question(answers).reject("use the other account")
     words = "rejected by you after 0.0 s: use the other account"

@@ -17,7 +17,7 @@ from tests.chat.conftest import Make
 from tests.servers.rich_server import CONTENTS, png
 from tui_host.chat.attachments import MOST_TEXT, read_attached, unmarked
 from tui_host.chat.conversation import NoteItem
-from tui_host.chat.images import LARGEST_IMAGE_BYTES, read_image
+from tui_host.chat.images import LARGEST_IMAGE_BYTES, image_of
 from tui_host.chat.result_words import content_lines, output_text, result_of, shortened, structured_text, text_of
 from tui_host.chat.session import message_parts
 from tui_host.errors import JSON, TuiHostError
@@ -132,8 +132,9 @@ def test_the_bytes_say_what_an_image_is(declared: str, data: str, media_type: st
     ],
 )
 def test_what_no_model_takes_is_left_out_with_its_reason(data: str, reason: str) -> None:
-    assert read_image(data) == reason
-    output = ToolOutput(content=(ContentBlock(kind="image", media_type="image/x", data=data, size=3),))
+    block = ContentBlock(kind="image", media_type="image/x", data=data, size=3)
+    assert image_of(block) == reason
+    output = ToolOutput(content=(block,))
     result = result_of(CALL, output)
     assert (len(result.content), text_of(result).endswith(f", {reason}]")) == (1, True)
     assert content_lines(output) == f"image: image/x, 3 B · {reason}; the model is told only this"

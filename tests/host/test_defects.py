@@ -50,10 +50,10 @@ async def broken_turn(host: Host) -> NoteItem:
     host.approver = Broken()
     result = await asked(host, session, "call it")
     assert (result.stop, host.fault) == ("error", None)
-    [card] = [item for item in session.conversation.items if isinstance(item, NoteItem)]
+    [card] = [item for item in session.conversation if isinstance(item, NoteItem)]
     assert result.error is not None
     assert (card.kind, card.what) == ("error", result.error.what)
-    [call] = [item for item in session.conversation.items if isinstance(item, CallItem)]
+    [call] = [item for item in session.conversation if isinstance(item, CallItem)]
     assert (call.state, call.sent) == ("stopped", "")
     await asked(host, session, "go on")
     assert answers(session) == ["I will"]
@@ -233,10 +233,10 @@ async def test_an_answer_whose_process_was_killed_comes_back_whole(
             assert store is not None
             assert store.sessions.list()[0].updated_ns == info.updated_ns
             session = await anyio.to_thread.run_sync(host.sessions.open, "last")
-            (answer,) = [item for item in session.conversation.items if isinstance(item, AnswerItem)]
+            (answer,) = [item for item in session.conversation if isinstance(item, AnswerItem)]
             assert (answer.text.rstrip(), answer.thinking, answer.state) == (f"{FIRST}{REST}\n\n{CUT_OFF}", "hm", "cut")
-            assert [item.asked for item in session.conversation.items if isinstance(item, CallItem)] == called
-            notes = [item.what for item in session.conversation.items if isinstance(item, NoteItem)]
+            assert [item.asked for item in session.conversation if isinstance(item, CallItem)] == called
+            notes = [item.what for item in session.conversation if isinstance(item, NoteItem)]
             assert [HALF_A_CALL in note for note in notes] == [True] * (protocol == "cherry")
             await asked(host, session, "go on")
         told = [(message["role"], message["content"]) for message in peer.messages(0) if message["role"] != "system"]

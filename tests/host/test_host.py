@@ -85,7 +85,7 @@ async def asked(host: Host, session: Session, words: str) -> TurnResult:
 
 
 def answers(session: Session) -> list[str]:
-    return [item.text for item in session.conversation.items if isinstance(item, AnswerItem)]
+    return [item.text for item in session.conversation if isinstance(item, AnswerItem)]
 
 
 async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_
     assert result is not None
     assert (result.answer, result.stop) == ("early", "done")
     assert len(peer.requests) == 1
-    assert [item.text for item in session.conversation.items if isinstance(item, UserItem)] == ["good morning"]
+    assert [item.text for item in session.conversation if isinstance(item, UserItem)] == ["good morning"]
 
 
 async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_a_turn_without_a_provider_says_so(tmp_path: Path) -> None:
     async with serving(configured(tmp_path)) as host:
         session = host.sessions.new(model=ModelRef(provider="gone", model="m"))
         await asked(host, session, "hello")
-        [note] = [item for item in session.conversation.items if isinstance(item, NoteItem)]
+        [note] = [item for item in session.conversation if isinstance(item, NoteItem)]
     assert (note.kind, note.what) == ("error", "no provider gone")
     assert "--model" in note.remedy
 
@@ -311,12 +311,12 @@ async def test_a_chat_under_way_says_once_that_a_server_went_and_once_that_it_is
                 await pool.call("mine", "echo", b"{}", place=place, fingerprint=mark, on_progress=lambda _: None)
             await until(lambda: len(notes(session)) == 2)
             assert notes(session) == ["the server mine went away: exited 3", "the server mine is back"]
-            assert not unused.conversation.items
+            assert not unused.conversation
             assert session.end_note is None, "such a note is not how the turn ended"
 
 
 def notes(session: Session) -> list[str]:
-    return [item.what for item in session.conversation.items if isinstance(item, NoteItem)]
+    return [item.what for item in session.conversation if isinstance(item, NoteItem)]
 
 
 # The paces are for people; nothing here waits for a person.

@@ -130,4 +130,4 @@ async def test_a_full_context_goes_on_without_the_turns_that_the_user_saw(tmp_pa
 
 
 def notes(session: Session) -> list[NoteItem]:
-    return [item for item in session.conversation.items if isinstance(item, NoteItem)]
+    return [item for item in session.conversation if isinstance(item, NoteItem)]

@@ -86,7 +86,7 @@ async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_exp
             records = [record for record, _ in host.store.session_records(info.id)]
             exports = [b"".join(form.export(host.store, info)) for form in FORMATS.values()]
             files = [path.read_bytes() for path in (tmp_path / "data").iterdir() if path.is_file()]
-            shown = repr(session.conversation.items)
+            shown = repr(session.conversation)
     kept = said(dialect, body_of(records))
     body_count = 3 if dialect.startswith("openai") else 2
     assert kept.count("⟨secret:KEY⟩") == kept.count("⟨secret:TEAM⟩") == kept.count("⟨secret:TOKEN⟩") > 0

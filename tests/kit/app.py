@@ -116,12 +116,12 @@ class Running:
 
     async def send(self, text: str) -> None:
         """Write a message and send it. Returns once a question stands in the chat, so that `until_idle` waits for its turn."""
-        items = len(self.session.conversation.items)
+        items = len(self.session.conversation)
         self.write(text)
         await self.press("enter")
         if not text.startswith("/"):
             with anyio.move_on_after(2):  # a message that is kept back adds nothing
-                while len(self.session.conversation.items) == items:
+                while len(self.session.conversation) == items:
                     await anyio.sleep(0.005)
 
     async def renew(self) -> None:
@@ -250,7 +250,7 @@ class Running:
         return value["messages"]
 
     def items(self, kind: type[K]) -> list[K]:
-        return [item for item in self.session.conversation.items if isinstance(item, kind)]
+        return [item for item in self.session.conversation if isinstance(item, kind)]
 
     def bodies(self, wire: str, direction: str) -> list[bytes]:
         """Requests (`out`) to the model or frames of the servers, as their bytes were recorded, oldest first."""

@@ -139,7 +139,7 @@ async def asking(
         yield asked
     finally:
         for left in app.session.questions:
-            left.void()
+            left.is_void = True
         await app.pilot.resize_terminal(*SMALL)
 
 

@@ -246,7 +246,7 @@ async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_decline
         assert all(output.is_error for output in outputs[1:])
         await call()  # asks nobody
         assert len(outputs) == 5
-        items = [str(item) for session in app.host.sessions.values() for item in session.conversation.items]
+        items = [str(item) for session in app.host.sessions.values() for item in session.conversation]
         assert any("all questions of the server ask are declined" in item for item in items)
 
 
@@ -360,7 +360,7 @@ async def test_servers_are_asked_by_hand_and_their_questions_are_answered_there(
         await app.until(lambda: sent(app) == [{"a": 6, "b": 7}] * 2)
         session = next(session for session in app.host.sessions.values() if session.turn)
         await app.until(lambda: not session.busy)
-        calls = [item for item in session.conversation.items if isinstance(item, CallItem)]
+        calls = [item for item in session.conversation if isinstance(item, CallItem)]
         assert [(call.tool, call.by, call.words) for call in calls] == [("multiply", "person", "called by you")] * 2
         await form_of(app, "▸ multiply  M")
         await press_button(app, "As JSON")

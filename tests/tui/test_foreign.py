@@ -155,10 +155,10 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
         chat = [line[:40].strip(" ·▌") for line in app.text.splitlines()]
         first = chat.index("opencode asks:")
         assert chat[first + 1 : first + 4] == ["", "hi", ""]
-        live = list(app.session.conversation.items)
+        live = list(app.session.conversation)
         again = source_of(app.host, app.session)
         await app.until(lambda: again.look() or again.is_settled)
-        assert list(app.session.conversation.items) == live
+        assert list(app.session.conversation) == live
 
 
 async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp_path: Path) -> None:

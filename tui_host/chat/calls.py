@@ -127,7 +127,8 @@ class Calls:
                     outcome.fault = wording.NOT_DECIDED
                     decision = outcome.request.decided("stopped", "default", wording.NOT_DECIDED)
                     self._record(outcome, decision, state="stopped")
-                outcome.result = self._told(outcome, wording.error_of(outcome.call, text))
+                sent = outcome.decision if outcome.sent else None
+                outcome.result = wording.told_of(wording.error_of(outcome.call, text), sent)
             results.append(outcome.result)
         return results
 
@@ -197,13 +198,6 @@ class Calls:
         outcome.item = replace(outcome.item, decision=decision.verdict, by=decision.by, waited=decision.waited)
         self._show(outcome, state=state, sent=sent, words=words)
 
-    def _told(self, outcome: Outcome, result: ToolResult) -> ToolResult:
-        """Return what the model is told: after an edit, what ran too."""
-        decision = outcome.decision
-        if outcome.sent and decision is not None and decision.verdict == "edited":
-            return wording.edited_of(result, decision.arguments)
-        return result
-
     # Deciding.
 
     async def _apply_rules(self, asked: Sequence[_Undecided], group: TaskGroup) -> list[_Undecided]:
@@ -257,7 +251,7 @@ class Calls:
                 question.answer(question.request.decided("rejected", "default", NOBODY))
         finally:
             for question in questions:  # a key pressed late must not decide a call of a turn that has ended
-                question.void()
+                question.is_void = True
             self._session.questions = []
         self._session.wait_for("tools")
         return again
@@ -296,7 +290,14 @@ class Calls:
             self._session.note(what, remedy="without the flag that allows it, each call is asked about")
         began = time.perf_counter()
         try:
-            output = await self._call(outcome, decision)
+            output = await self._services.pool.call(
+                outcome.server,
+                outcome.tool,
+                decision.arguments,
+                place=self._session.place(step=self._session.step, call=outcome.call.id),
+                fingerprint=decision.fingerprint,
+                on_progress=partial(self._progressed, outcome),
+            )
         except ServerError as error:
             result = wording.error_of(outcome.call, f"Error: {error}")
             outcome.fault, outcome.sent = str(error), error.sent
@@ -316,26 +317,16 @@ class Calls:
                 await self._services.until_kept()
         outcome.milliseconds = (time.perf_counter() - began) * 1000
         outcome.is_error = result.is_error
-        outcome.result = self._told(outcome, result)
+        outcome.result = wording.told_of(result, outcome.decision if outcome.sent else None)
         state, text = "failed" if result.is_error else "done", wording.text_of(result)
         self._show(outcome, state=state, result=text, milliseconds=outcome.milliseconds)
         if output is not None:
             await self._check_output(outcome, output)
 
-    async def _call(self, outcome: Outcome, decision: Decision) -> ToolOutput:
-        def progressed(progress: CallProgress) -> None:
-            of = f"/{progress.total:g}" if progress.total is not None else ""
-            # A server may report a hundred times a second: the frames are on the disk, the item waits for its end.
-            self._show(outcome, keep=False, progress=f"{progress.progress:g}{of} {progress.message}".strip())
-
-        return await self._services.pool.call(
-            outcome.server,
-            outcome.tool,
-            decision.arguments,
-            place=self._session.place(step=self._session.step, call=outcome.call.id),
-            fingerprint=decision.fingerprint,
-            on_progress=progressed,
-        )
+    def _progressed(self, outcome: Outcome, progress: CallProgress) -> None:
+        of = f"/{progress.total:g}" if progress.total is not None else ""
+        # A server may report a hundred times a second: the frames are on the disk, the item waits for its end.
+        self._show(outcome, keep=False, progress=f"{progress.progress:g}{of} {progress.message}".strip())
 
     async def _check_output(self, outcome: Outcome, output: ToolOutput) -> None:
         """Check the structured content against the tool's output schema, after the result is shown."""

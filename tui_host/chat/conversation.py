@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Literal, TypeAlias, overload
-
-from typing_extensions import override
+from typing import Literal, TypeAlias
 
 from tui_host.chat.stored_messages import StoredForm
 
@@ -136,7 +134,7 @@ def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
     return replace(item, **changed) if changed else item
 
 
-class Conversation(Sequence[Item]):
+class Conversation:
     """The items of a session, with revision numbers by which a view finds the changed items. Each passes through `redact`; `keep` stores it.
 
     A stored item is kept as text from `item_to_text` and parsed on first access: a session may have thousands.
@@ -156,20 +154,14 @@ class Conversation(Sequence[Item]):
         self._growing: dict[int, Callable[[], Item]] = {}
         self.revision = 1
 
-    @override
     def __len__(self) -> int:
         return len(self._items)
 
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Item]: ...
-    @override
-    def __getitem__(self, index: int | slice) -> Item | Sequence[Item]:
-        numbers = range(len(self._items))[index]
-        return self._item(numbers) if isinstance(numbers, int) else [self._item(number) for number in numbers]
+    def __iter__(self) -> Iterator[Item]:
+        return map(self.__getitem__, range(len(self)))
 
-    def _item(self, number: int) -> Item:
+    def __getitem__(self, number: int) -> Item:
+        number = range(len(self._items))[number]
         if number in self._growing:
             self._items[number] = without_secrets(self._growing.pop(number)(), self._redact)
         item = self._items[number]
@@ -177,17 +169,13 @@ class Conversation(Sequence[Item]):
             item = self._items[number] = item_from_text(item)
         return item
 
-    @property
-    def items(self) -> Sequence[Item]:
-        return self
-
     def unread(self, number: int) -> str | None:
         item = self._items[number]
         return item if isinstance(item, str) else None
 
     def again(self, *, keep: Callable[[int, Item], None], redact: Callable[[str], str]) -> Conversation:
         for number in list(self._growing):
-            self._item(number)  # made now: what grows here does not grow in the other
+            _ = self[number]  # made now: what grows here does not grow in the other
         return Conversation(self._items, keep=keep, redact=redact)
 
     def said(self, limit: int) -> list[str]:
@@ -199,7 +187,7 @@ class Conversation(Sequence[Item]):
             text = self.unread(number)
             if text is not None and text.startswith(STORED) and not text.startswith(SAID):
                 continue  # no need to parse an answer to know that the user did not say it
-            item = self._item(number)
+            item = self[number]
             if isinstance(item, UserItem) and not item.origin:
                 messages.append(item.text)
         return messages[::-1]
@@ -208,7 +196,7 @@ class Conversation(Sequence[Item]):
         """Yield numbers and items of the last turn, newest first; earlier items are not parsed."""
         last = 0
         for number in reversed(range(len(self))):
-            item = self._item(number)
+            item = self[number]
             if item.turn and item.turn < last:  # only an item that could not be read has turn 0
                 return
             last = max(last, item.turn)
@@ -244,7 +232,7 @@ class Conversation(Sequence[Item]):
         self._items[number] = without_secrets(item, self._redact)
         self._touch(number)
         if keep:
-            self._keep(number, self._item(number))
+            self._keep(number, self[number])
 
     def grow(self, number: int, make: Callable[[], Item]) -> None:
         """Mark an item as changed. `make` builds the new value on the next access, so many tokens cost only one new item."""

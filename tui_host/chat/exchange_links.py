@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_host.capture.link import Link, Relation, Span, offered_link
+from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import Place, Record
 from tui_host.capture.visible import line
 from tui_host.chat.result_words import text_of
@@ -35,11 +35,6 @@ class Links:
     place: Place
     request: NextRequest
     redactor: Redactor
-
-    def of_offer(self, exchange: str, connections: Sequence[str]) -> Iterator[Record]:
-        """Link a request to the connections whose tools the request offers for the first time in the session."""
-        for connection in connections:
-            yield Record(wire="host", kind="link", place=self.place, connection=connection, data=offered_link(exchange))
 
     def find_spans(self, outgoing: Outgoing, dialect: Dialect, new_results: Sequence[ToolResult]) -> Sequence[Link]:
         """Find the bytes of a request to link: results reported for the first time (its last), and what was put in. Slow if large."""

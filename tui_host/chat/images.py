@@ -34,10 +34,12 @@ def media_type_of(data: bytes) -> str:
     return next((kind for sign, kind in _SIGNATURES if sign.match(data)), "")
 
 
-def read_image(text: str) -> Image | str:
-    """Return a server's image for a model, or why no model is given it."""
+def image_of(block: ContentBlock) -> Image | str:
+    """Return the image of a block for a model; else why no model is given it, empty if the block is no image."""
+    if not block.data or (block.kind != "image" and not block.media_type.lower().startswith("image/")):
+        return ""
     # Servers write base64 with line breaks, or as a `data:` URL.
-    text = "".join(_DATA_URL.sub("", text, count=1).split())
+    text = "".join(_DATA_URL.sub("", block.data, count=1).split())
     try:
         data = base64.b64decode(text, validate=True)
     except ValueError:
@@ -55,13 +57,6 @@ def read_image(text: str) -> Image | str:
     if max(width, height) > MOST_PIXELS:
         return f"{width:,} × {height:,} pixels, more than {MOST_PIXELS:,} on a side"
     return Image(media_type=media_type, data=text)
-
-
-def image_of(block: ContentBlock) -> Image | str:
-    """Return the image of a block for a model; else why no model is given it, empty if the block is no image."""
-    if not block.data or (block.kind != "image" and not block.media_type.lower().startswith("image/")):
-        return ""
-    return read_image(block.data)
 
 
 def image_words(image: Image) -> str:

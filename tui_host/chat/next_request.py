@@ -7,7 +7,7 @@ third becomes an ordinary call of the named tool, decided and sent like any othe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -207,7 +207,7 @@ def build_request(
     if is_native and profile.instructions:
         system += [("\n\n", "")] if system else []
         system += instruction_pieces(profile.instructions)
-    history = complete_history(_sent(session, unsent))
+    history = _history(session, unsent)
     if system:
         text = "".join(text for text, _ in system)
         # Written anew for each request: a profile's time and the servers' instructions are those of this turn.
@@ -234,14 +234,27 @@ def build_request(
     )
 
 
-def _sent(session: Session, unsent: Sequence[Part]) -> Iterator[Message]:
-    """Yield the messages to send: without the turns and images that this model is no longer given."""
-    refused = session.refused_images.get(str(session.model), 0)
-    for message in session.messages:
-        if message.turn > session.omitted_turns or not session.omitted_turns:
-            yield _without_images(message) if message.turn <= refused else message
+def _history(session: Session, unsent: Sequence[Part]) -> list[Message]:
+    """Return the messages to send, without the turns and images that this model is no longer given.
+
+    They have a form that every provider accepts: each call has a result. Several services require user and assistant to
+    alternate: a host message replaces a missing answer, and a host's note joins the next question.
+    """
+    refused, first = session.refused_images.get(str(session.model), 0), session.omitted_turns
+    kept = (message for message in session.messages if message.turn > first or not first)
+    sent = [_without_images(message) if message.turn <= refused else message for message in kept]
     if unsent:
-        yield Message(role="user", parts=tuple(unsent), turn=session.turn + 1)
+        sent.append(Message(role="user", parts=tuple(unsent), turn=session.turn + 1))
+    whole: list[Message] = []
+    for message in answered(sent):
+        before = whole[-1] if whole else None
+        if message.role != "user" or before is None or before.role == "assistant":
+            whole.append(message)
+        elif before.role == "user" and "host" in {before.source, message.source}:
+            whole[-1] = replace(message, parts=(*before.parts, Text(text="\n\n"), *message.parts))
+        else:
+            whole += (host_message(wording.NO_ANSWER, turn=before.turn), message)
+    return whole
 
 
 def _without_images(message: Message) -> Message:
@@ -292,24 +305,6 @@ def _places(prepared: Prepared, system: Sequence[SystemPiece]) -> Iterator[TextP
 def host_message(text: str, *, turn: int, role: Literal["assistant", "user"] = "assistant") -> Message:
     """Make a message by the host: in the place of the model's answer, or as the user for the model."""
     return Message(role=role, parts=(Text(text=text),), turn=turn, source="host")
-
-
-def complete_history(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages in a form that every provider accepts.
-
-    Each call has a result. Several services require user and assistant to alternate: a host message replaces a missing
-    answer, and a host's note joins the next question.
-    """
-    whole: list[Message] = []
-    for message in answered(tuple(messages)):
-        before = whole[-1] if whole else None
-        if message.role != "user" or before is None or before.role == "assistant":
-            whole.append(message)
-        elif before.role == "user" and "host" in {before.source, message.source}:
-            whole[-1] = replace(message, parts=(*before.parts, Text(text="\n\n"), *message.parts))
-        else:
-            whole += (host_message(wording.NO_ANSWER, turn=before.turn), message)
-    return whole
 
 
 def new_results(messages: Sequence[Message]) -> list[ToolResult]:

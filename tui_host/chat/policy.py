@@ -67,9 +67,9 @@ class Question:
     clock: Callable[[], float] = time.monotonic
     later: int = 0
     decision: Decision | None = None
+    is_void: bool = field(default=False, init=False)  # no later answer has an effect, because the turn was stopped
     _asked_at: float = field(init=False)
     _has_appeared: bool = field(default=False, init=False)
-    _is_void: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Measure the user's time from now on, until the question appears."""
@@ -77,7 +77,7 @@ class Question:
 
     @property
     def open(self) -> bool:
-        return self.decision is None and not self._is_void
+        return self.decision is None and not self.is_void
 
     def appear(self) -> None:
         """Start the measurement of the user's time: the question has appeared on the screen."""
@@ -92,10 +92,6 @@ class Question:
         self.decision = decision
         self.answered(self, decision)
         return True
-
-    def void(self) -> None:
-        """Let no later answer have an effect, because the turn was stopped."""
-        self._is_void = True
 
     def approve(self, *, how: str = "approved once", edited: bytes | None = None) -> bool:
         arguments = self.request.arguments if edited is None else edited

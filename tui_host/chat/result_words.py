@@ -81,9 +81,11 @@ def error_of(call: ToolCall, text: str) -> ToolResult:
     return ToolResult(call=call, content=(Text(text=text),), is_error=True)
 
 
-def edited_of(result: ToolResult, arguments: bytes) -> ToolResult:
-    """Return the result of a call that the user edited, which says what ran: vendors refuse a call changed in the history."""
-    ran = f"edited by the user: ran with {arguments.decode()}"
+def told_of(result: ToolResult, sent: Decision | None) -> ToolResult:
+    """Return what the model is told. If the user edited what was sent, it says what ran: vendors refuse a call changed in the history."""
+    if sent is None or sent.verdict != "edited":
+        return result
+    ran = f"edited by the user: ran with {sent.arguments.decode()}"
     first, *others = result.content
     if isinstance(first, Text):
         return replace(result, content=(Text(text=f"{ran}\n{first.text}" if first.text else ran), *others))

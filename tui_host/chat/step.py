@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
+from tui_host.capture.link import offered_link
+from tui_host.capture.record import Record
 from tui_host.chat.active_profile import local_time
 from tui_host.chat.conversation import AnswerItem, AnswerState
 from tui_host.chat.exchange_links import Links
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Sequence
 
     from tui_host.capture.link import Link
-    from tui_host.capture.record import Record
     from tui_host.capture.recorder import Recorder
     from tui_host.chat.next_request import NextRequest
     from tui_host.chat.policy import Approver
@@ -145,11 +146,13 @@ class Step:
                 for name, why in outgoing.unsent.items():
                     self._session.note(f"the option {name} is not sent: {why}", remedy="f4 sets it")
             self._exchange_id = exchange
+            # The connections whose tools are offered for the first time in the session.
             servers = {server for server, _ in request.offer.table.known.values()}
             statuses = [status for status in self._services.pool.statuses() if status.name in servers]
             new = [status.connection for status in statuses if status.connection not in {"", *self._session.offered}]
             self._session.offered.update(new)
-            self._record(self._links.of_offer(exchange, new))
+            place, data = self._place, offered_link(exchange)
+            self._record(Record(wire="host", kind="link", place=place, connection=each, data=data) for each in new)
             self._record(self._links.of_request(exchange, spans))
 
         stream = Stream(

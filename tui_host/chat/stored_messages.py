@@ -133,16 +133,12 @@ class Messages:
     ) -> None:
         self._messages = list(messages)
         self._next = stored + len(messages)
-        self._read = read
-
-    @property
-    def is_loaded(self) -> bool:
-        return self._read is None
+        self.unread = read
 
     def load(self) -> None:
         """Read the stored messages, unless already done. Call in a thread if a screen must not wait. Raises StoreError."""
-        if self._read is not None:
-            texts, self._read = self._read(), None
+        if self.unread is not None:
+            texts, self.unread = self.unread(), None
             self._messages[:0] = [message for text in texts if (message := message_from_text(text))]
 
     def append(self, message: Message) -> int:

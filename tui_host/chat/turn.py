@@ -107,7 +107,7 @@ class Turn:
     def stop(self) -> None:
         """End the turn now. Everything so far is kept; undecided calls are not sent."""
         for question in self._session.questions:
-            question.void()
+            question.is_void = True
         self._scope.cancel()
 
     async def run(self) -> TurnResult:
@@ -168,7 +168,17 @@ class Turn:
             if self._mistakes.repeats > MOST_SAME:
                 what = f"the model made the same call with the same arguments {self._mistakes.repeats} times in a row"
                 raise ModelError(what, session.model.provider, "choose another model, or ask in other words")
-            invalid = await self._run_calls(step) if step.fold.calls else []
+            invalid: list[str] = []  # the faults of all calls if none could be run
+            if step.fold.calls:
+                calls = self._calls = Calls(services, session, request, repeats=self._repeats, stop=self.stop)
+                cut = "at the token limit" if step.fold.stop == "length" else "before their end"
+                calls.read(step.fold.calls, cut=cut)
+                self._note_left_out(step.fold)
+                await calls.run()
+                self._close_calls(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
+                # If a decision stopped the turn, the turn ends here, before the next step.
+                await anyio.lowlevel.checkpoint()
+                invalid = calls.invalid
             self._correct(step.fold, request.offer.specs, invalid)
         self.result.stop = "limit"
         taken = _steps(self.result.steps)
@@ -304,17 +314,6 @@ class Turn:
             taken = len(fold.calls)
             what = f"the model asked for more than {taken} calls at once: the first {taken} are used, the rest left out"
             self._session.note(what)
-
-    async def _run_calls(self, step: Step) -> list[str]:
-        """Decide and run the calls; returns the faults of all calls if none could be run."""
-        calls = self._calls = Calls(self._services, self._session, step.request, repeats=self._repeats, stop=self.stop)
-        calls.read(step.fold.calls, cut="at the token limit" if step.fold.stop == "length" else "before their end")
-        self._note_left_out(step.fold)
-        await calls.run()
-        self._close_calls(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
-        # If a decision stopped the turn, the turn ends here, before the next step.
-        await anyio.lowlevel.checkpoint()
-        return calls.invalid
 
     def _close_calls(self, running: str, waiting: str, *, state: Literal["stopped", "failed"]) -> None:
         """Add a result for every requested call to the history, also for calls that were left open."""

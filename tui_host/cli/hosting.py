@@ -224,12 +224,12 @@ async def take_turn(
         interruption.then(lambda: host.turns.stop(session))  # so that the answer so far is kept
         while session.busy:
             await anyio.sleep(_LOOK_SECONDS)  # views pull: the turn calls nobody
-            items = session.conversation.items
-            for item in items[reported:]:
+            for number in range(reported, len(session.conversation)):
+                item = session.conversation[number]
                 # The result contains the errors, and whoever sent a signal knows that the turn was stopped.
                 if isinstance(item, NoteItem) and item.kind == "note" and interruption.code is None:
                     say(host, note_words(item))
-            reported = len(items)
+            reported = len(session.conversation)
             silence = session.activity.silence(session.clock())
             if silence and session.clock() > told + _SILENCE_SECONDS:
                 told = session.clock()

@@ -33,6 +33,6 @@ async def measured(host: Host, session: Session, result: TurnResult) -> Compared
         await to_thread.run_sync(recorder.flush)
         records = await to_thread.run_sync(partial(recorder.since, 0, limit=sys.maxsize))
     own = [record for record in records if record.place.session == session.id]
-    notes = (item for item in session.conversation.items if isinstance(item, NoteItem) and item.kind == "note")
+    notes = (item for item in session.conversation if isinstance(item, NoteItem) and item.kind == "note")
     figures = await to_thread.run_sync(figures_of, RecordedWires(own, host.settings.providers))
     return ComparedRun(session=session.id, result=result, figures=figures, notes=tuple(notes))

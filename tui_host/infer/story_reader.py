@@ -110,7 +110,7 @@ class WholeStory:
             self.info = replace(self.info, turns=story.conversations.turns, model=model, protocol=protocol)
 
     def session_items(self, session: str) -> Sequence[str]:  # noqa: ARG002 - there is but one
-        return [item_to_text(item) for item in self._conversation.items]
+        return [item_to_text(item) for item in self._conversation]
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:  # noqa: ARG002 - as above
         """Give the records in the order of time, then the links. None is a preamble."""

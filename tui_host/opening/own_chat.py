@@ -43,7 +43,7 @@ class OwnChat:
         exchanges = self._story.conversations.exchanges.values()
         own = [exchange for exchange in exchanges if not exchange.root.is_side_request]
         places = {(exchange.turn, exchange.step): self._places.get(exchange.key, NOWHERE) for exchange in own}
-        for item in conversation.items:
+        for item in conversation:
             step = item.step if isinstance(item, AnswerItem | CallItem) else 0  # 0: stated only in a later request
             place = places.get((item.turn, step or 1), NOWHERE)
             turn = place.turn or item.turn

@@ -242,7 +242,7 @@ def _running(host: Host, session: Session) -> str:
 
     names: list[str] = []
     mask = host.mask
-    for item in reversed(session.conversation.items):
+    for item in reversed(session.conversation):
         if not isinstance(item, CallItem):
             break
         if item.state == "running":
