@@ -227,36 +227,34 @@ class LiveStory:
 
     def read(self, seconds: float) -> None:
         """Read new records, for about `seconds`. Blocks. After a `StoreError` `version` changes, and another call reads the rest."""
+        story, until = self.story, time.monotonic() + seconds
         try:
-            self._read(time.monotonic() + seconds)
+            version = self._store.data_version()
+            if version != self._version:
+                self._version, self._is_changed = version, True
+                for reader in self._readers.values():
+                    reader.has_more = True
+            if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS:
+                self._look_for_taps()
+            while time.monotonic() < until and len(self.updates) < AHEAD and (records := self._next_records()):
+                self.updates.append(StoryUpdate(records=records, state=self._state))
+            is_read = not any(reader.has_more for reader in self._readers.values())
+            if is_read and version != self._chosen_at:
+                self._chosen_at = version
+                story.choose(frame_choices(self._store, self._readers))
+            is_given = is_read and not self._heads
+            if is_given:
+                story.cut(self._state.running)
+            is_first = self._joined_at < 0 and is_given  # whoever opens a story waits for the links
+            if self._joined_at != story.revision and (is_first or time.monotonic() >= self._join_at):
+                began, took = time.monotonic(), time.thread_time()
+                self._tell(self._new_links() if is_read else ())  # more records could change a link
+                took = time.thread_time() - took
+                self._join_at = began + min(max(JOIN_SECONDS, PATIENCE * took), LONGEST_SECONDS)
+            self._change(replace(self._state, is_whole=is_given and self._joined_at == story.revision))
         except StoreError:
             self._version, self._is_changed = None, True
             raise
-
-    def _read(self, until: float) -> None:
-        story, version = self.story, self._store.data_version()
-        if version != self._version:
-            self._version, self._is_changed = version, True
-            for reader in self._readers.values():
-                reader.has_more = True
-        if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS:
-            self._look_for_taps()
-        while time.monotonic() < until and len(self.updates) < AHEAD and (records := self._next_records()):
-            self.updates.append(StoryUpdate(records=records, state=self._state))
-        is_read = not any(reader.has_more for reader in self._readers.values())
-        if is_read and version != self._chosen_at:
-            self._chosen_at = version
-            story.choose(frame_choices(self._store, self._readers))
-        is_given = is_read and not self._heads
-        if is_given:
-            story.cut(self._state.running)
-        is_first = self._joined_at < 0 and is_given  # whoever opens a story waits for the links
-        if self._joined_at != story.revision and (is_first or time.monotonic() >= self._join_at):
-            began, took = time.monotonic(), time.thread_time()
-            self._tell(self._new_links() if is_read else ())  # more records could change a link
-            took = time.thread_time() - took
-            self._join_at = began + min(max(JOIN_SECONDS, PATIENCE * took), LONGEST_SECONDS)
-        self._change(replace(self._state, is_whole=is_given and self._joined_at == story.revision))
 
     def _next_records(self) -> Sequence[Record]:
         """Return the next records in the order of time, a page at most. Raises StoreError if there are none to be read."""
