@@ -60,9 +60,6 @@ async def test_a_server_says_what_it_is_and_its_tools_work(spec: ServerSpec, run
     reported: list[CallProgress] = []
     assert (await running.call("sdk", "progress", on_progress=reported.append)).content[0].text == "worked"
     assert [progress.message for progress in reported][:1] == ["working"]
-    await running.pool.request("sdk", lambda server: server.ping())
-    asked = b'"ping"' if status.era == "stateful" else b'"server/discover"'
-    assert asked in running.lines("sdk", "out")[-1]
     await running.pool.listed(15)
     listed = running.status("sdk")
     assert listed.resources[0].uri == "note://one"  # other connections to the server add some
@@ -158,21 +155,20 @@ async def test_what_is_new_is_offered_and_each_list_read_again_alone(spec: Serve
 
 
 async def test_updates_of_a_subscribed_resource_are_counted(running: Running) -> None:
-    await running.pool.request("sdk", lambda server: server.subscribe("note://one"))
+    await running.pool.request("sdk", lambda server: server.subscribe("note://one", is_on=True))
     assert running.status("sdk").subscriptions == (("note://one", 0),)
     for uri in ("note://one", "note://other"):
         await running.call("sdk", "update", json.dumps({"uri": uri}, separators=(",", ":")).encode())
     await running.until(lambda: running.status("sdk").subscriptions[0][1] > 0)
-    await running.pool.request("sdk", lambda server: server.unsubscribe("note://one"))
+    await running.pool.request("sdk", lambda server: server.subscribe("note://one", is_on=False))
     assert running.status("sdk").subscriptions == ()
 
 
 async def test_a_server_that_announces_no_changes_refuses_a_subscription() -> None:
     async with started(hostile("plain", "good")) as running:
         with pytest.raises(ServerError, match="does not announce changes"):
-            await running.pool.request("plain", lambda server: server.subscribe("x://y"))
+            await running.pool.request("plain", lambda server: server.subscribe("x://y", is_on=True))
         assert await running.pool.request("plain", lambda server: server.complete({})) == ()
-        await running.pool.request("plain", lambda server: server.ping())
 
 
 async def test_the_old_transport_is_found_behind_a_url_that_nobody_explained(sse_url: str) -> None:

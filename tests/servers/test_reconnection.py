@@ -24,7 +24,7 @@ def state(running: Running, name: str = "sdk") -> str:
 async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and_this_is_told_once() -> None:
     async with started(made_with_sdk("sdk", mode="legacy")) as running:
         told = running.told
-        await running.pool.request("sdk", lambda server: server.subscribe("note://one"))
+        await running.pool.request("sdk", lambda server: server.subscribe("note://one", is_on=True))
         await running.call_and_lose("sdk", "exit", b'{"code":7}')
         await running.until(lambda: told == [("sdk", "lost"), ("sdk", "back")])
         assert (state(running), running.status("sdk").connection) == ("ready", "sdk#2")

@@ -240,7 +240,9 @@ async def test_all_questions_of_a_server_are_declined_at_once() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(call)
             await at.until(lambda: at.status("frames").questions == 2)
-            at.pool.server("frames").decline_all()
+            connection = at.pool.server("frames").connection
+            assert connection is not None
+            connection.requests.decline_all()
         assert answers == [{"q1": {"action": "decline"}, "q2": {"action": "decline"}}]
         assert len(person.questions) == 1
         assert any("declined until it is connected again" in notice for notice in at.status("frames").notices)

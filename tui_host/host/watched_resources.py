@@ -51,7 +51,7 @@ class Watches:
             ServerError: The server does not announce changes of resources.
         """
         if not self.is_watched(session, server, uri):
-            await self._pool.request(server, lambda connection: connection.subscribe(uri))
+            await self._pool.request(server, lambda connection: connection.subscribe(uri, is_on=True))
             self._watches[session.id, server, uri] = _Watch(session, seen=self._updates(server, uri))
 
     async def end(self, session: Session, server: str, uri: str) -> None:
@@ -62,11 +62,11 @@ class Watches:
         """
         watch = self._watches.pop((session.id, server, uri), None)
         if watch is not None and not any(place[1:] == (server, uri) for place in self._watches):
-            await self._pool.request(server, lambda connection: connection.unsubscribe(uri))
+            await self._pool.request(server, lambda connection: connection.subscribe(uri, is_on=False))
 
     def _updates(self, server: str, uri: str) -> int:
-        status = self._pool.status_of(server)
-        return 0 if status is None else dict(status.subscriptions).get(uri, 0)
+        known = self._pool.servers.get(server)
+        return 0 if known is None else dict(known.status.subscriptions).get(uri, 0)
 
     def _tell(self, watch: _Watch, server: str, uri: str) -> None:
         """Add a note about new changes, or count them in the last note if the chat still ends with it."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -36,7 +36,6 @@ from tui_host.servers.wire import Wire
 if TYPE_CHECKING:
     from tui_host.capture.record import Place
     from tui_host.servers.dispatcher import Peer
-    from tui_host.servers.outgoing_request import HttpAnswer
     from tui_host.servers.wire import Shared
     from tui_host.settings.schema import Mode, ServerSpec, Transport
 
@@ -78,6 +77,7 @@ class McpConnection(Wire):
         self.replaceable = anyio.Event()  # no further calls: the connection has ended, or its session was lost
         self.lists = ServerLists(self, subscriptions)
         self.requests = ServerRequests(self)
+        self.answer = self.requests.answer
         self._began = time.monotonic()
         self._peer: Peer | None = None
         self._client: ServerClient | None = None
@@ -92,22 +92,22 @@ class McpConnection(Wire):
 
     @property
     def status(self) -> ServerStatus:
-        live: dict[str, object] = {"notices": (*self.known.notices, *self._live_notices())}
-        counts = self._peer if self.tap is None else self.tap
+        live: dict[str, object] = {}
+        notices = [*self.known.notices]
+        child, peer = self.child, self._peer
+        counts = peer if self.tap is None else self.tap
         if counts is not None:
             live |= {"frames_out": counts.sent, "frames_in": counts.received, "malformed": counts.malformed}
-        if self.child is not None:
-            live |= {"stderr": self.child.errors.last(STDERR_LINES), "exit_code": self.child.process.exit_code}
-        return self.redacted(**live)
-
-    def _live_notices(self) -> Iterator[str]:
-        child, peer = self.child, self._peer
-        if child is not None and child.input.unread_since is not None:
-            yield f"has not read its standard input for {time.monotonic() - child.input.unread_since:.0f} s"
-        if child is not None and child.errors.unrecorded:
-            yield f"{child.errors.unrecorded:,} bytes of standard error came too fast to be recorded"
+        if child is not None:
+            live |= {"stderr": child.errors.last(STDERR_LINES), "exit_code": child.process.exit_code}
+            if child.input.unread_since is not None:
+                seconds = time.monotonic() - child.input.unread_since
+                notices.append(f"has not read its standard input for {seconds:.0f} s")
+            if child.errors.unrecorded:
+                notices.append(f"{child.errors.unrecorded:,} bytes of standard error came too fast to be recorded")
         if peer is not None and peer.refused:
-            yield f"{peer.refused:,} requests of the server were refused: too many at once"
+            notices.append(f"{peer.refused:,} requests of the server were refused: too many at once")
+        return self.redacted(**live, notices=tuple(notices))
 
     # The connection's own task.
 
@@ -121,7 +121,14 @@ class McpConnection(Wire):
                     await self._connect(self._scope)
                 except Exception as error:  # noqa: BLE001 - whatever a server made the SDK raise is that server's state
                     self._failed(error)
-            self._ended(limit)
+            if self.is_left:
+                self.publish("stopped", "")
+            elif self.gate.is_session_lost:
+                self.publish("connecting", "the server had forgotten the session")
+            elif self.known.state == "connecting" and self.other_way is None:
+                self.publish("failed", self.cause or f"no answer to initialize within {limit:g} s")
+            elif self.known.state == "ready":
+                self.publish("lost", self.cause or "the connection was lost")
             self._record_end(self.known.detail or CLOSED)
         finally:
             self._client = None
@@ -193,34 +200,23 @@ class McpConnection(Wire):
                 self.notice(f"the level of its log could not be set: {reason_of(error)[0]}")
 
     def _failed(self, error: BaseException) -> None:
-        if self.state == "connecting":
-            what, remedy = reason_of(error, self.cause)
-            words = f"{what} ({remedy})" if remedy else what
-            self.other_way = None if self.is_left else self._another(words, answer_in(innermost(error)))
-            if self.other_way is None:
-                self.publish("lost" if self.gate.is_refused else "failed", self._way.failure or words)
-
-    def _another(self, words: str, answer: HttpAnswer | None) -> Way | None:
-        way = self._way
-        if self.known.protocol_version:
-            return None
-        # A transport that was not configured may be the older one.
-        if way.kind == "http" and self.spec.url is not None and answer is not None and answer.status in TRIED_AS_SSE:
-            return Way("sse", way.mode, failure=words)
-        # Older Rust and Go SDKs end at any request before `initialize`. Our probe was all that this program has read.
-        if way.kind == "stdio" and way.mode == "auto" and self.cause and self.tap is not None and self.tap.sent == 1:
-            return Way("stdio", "legacy", notice=RESTARTED, failure=words)
-        return None
-
-    def _ended(self, limit: float) -> None:
-        if self.is_left:
-            self.publish("stopped", "")
-        elif self.gate.is_session_lost:
-            self.publish("connecting", "the server had forgotten the session")
-        elif self.state == "connecting" and self.other_way is None:
-            self.publish("failed", self.cause or f"no answer to initialize within {limit:g} s")
-        elif self.state == "ready":
-            self.publish("lost", self.cause or "the connection was lost")
+        """Publish why the server could not be connected, or choose the other way that the failure tells of."""
+        if self.known.state != "connecting":
+            return
+        what, remedy = reason_of(error, self.cause)
+        words = f"{what} ({remedy})" if remedy else what
+        way, answer = self._way, answer_in(innermost(error))
+        if not self.is_left and not self.known.protocol_version:
+            # A transport that was not configured may be the older one.
+            is_http = way.kind == "http" and self.spec.url is not None
+            if is_http and answer is not None and answer.status in TRIED_AS_SSE:
+                self.other_way = Way("sse", way.mode, failure=words)
+            # Older Rust and Go SDKs end at any request before `initialize`. Our probe was all that this program has read.
+            is_probed = way.kind == "stdio" and way.mode == "auto" and bool(self.cause)
+            if is_probed and self.tap is not None and self.tap.sent == 1:
+                self.other_way = Way("stdio", "legacy", notice=RESTARTED, failure=words)
+        if self.other_way is None:
+            self.publish("lost" if self.gate.is_refused else "failed", way.failure or words)
 
     def _record_end(self, reason: str) -> None:
         is_used = self._way.kind != "stdio" or (self.tap is not None and self.tap.sent > 0)
@@ -233,7 +229,7 @@ class McpConnection(Wire):
         self.is_left = True
         if self.replaceable.is_set():
             self.publish("stopped", "")
-        elif self.state in {"connecting", "ready"}:
+        elif self.known.state in {"connecting", "ready"}:
             self.publish("stopped", "being disconnected")
         if self._client is None and self._scope is not None:
             self._scope.cancel()
@@ -259,7 +255,7 @@ class McpConnection(Wire):
             yield
         finally:
             scope.deadline = anyio.current_time() + left
-            if self.state == "connecting":
+            if self.known.state == "connecting":
                 self.publish("connecting", before.detail)
 
     # Requests.
@@ -283,30 +279,26 @@ class McpConnection(Wire):
             finally:
                 current_place.reset(token)
 
-    async def ping(self) -> None:
-        # One of the two eras has no `ping`.
-        await self._answered(lambda client: client.ask("server/discover" if client.is_stateless else "ping"))
-
     async def complete(self, params: Mapping[str, JSON]) -> tuple[str, ...]:
-
-        async def send(client: ServerClient) -> Mapping[str, JSON]:
-            return await client.ask("completion/complete", params) if "completions" in client.declared else {}
-
-        result = await self._answered(send)
+        async with self._answering() as client:
+            if "completions" not in client.declared:
+                return ()
+            result = await client.ask("completion/complete", params)
         values = items(mapping(result.get("completion")).get("values"))
         return tuple(value for value in values if isinstance(value, str))
 
-    async def subscribe(self, uri: str) -> None:
-        await self._answered(lambda client: self.lists.subscribe(client, uri))
+    async def subscribe(self, uri: str, *, is_on: bool) -> None:
+        """Begin or end to hear of the changes of a resource."""
+        async with self._answering() as client:
+            await (self.lists.subscribe if is_on else self.lists.unsubscribe)(client, uri)
 
-    async def unsubscribe(self, uri: str) -> None:
-        await self._answered(lambda client: self.lists.unsubscribe(client, uri))
-
-    async def _answered(self, send: Callable[[ServerClient], Awaitable[Reply]]) -> Reply:
+    @asynccontextmanager
+    async def _answering(self) -> AsyncGenerator[ServerClient]:
+        """Yield the client for a request within the timeout; every failure leaves the block as a ServerError."""
         with self._usable() as client:
             try:
                 with anyio.fail_after(self.spec.timeout or None):
-                    return await send(client)
+                    yield client
             except TimeoutError:
                 raise ServerError(f"no answer within {self.spec.timeout:g} s", self.server) from None
             except FAULTS as error:
@@ -317,9 +309,9 @@ class McpConnection(Wire):
 
     @contextmanager
     def _usable(self) -> Generator[ServerClient]:
-        client = self._client
-        if client is None or self.cause or self.known.state == "lost":
-            what = self.shown(self.known.detail) or self.state
+        client, known = self._client, self.known
+        if client is None or self.cause or known.state == "lost":
+            what = self.shown(known.detail) or known.state
             raise ServerError(f"it is not connected: {what}", self.server, sent=False)
         self._pending += 1
         try:
@@ -328,14 +320,10 @@ class McpConnection(Wire):
             self._pending -= 1
             if self.gate.is_session_lost:
                 self.replaceable.set()
-            if not self._pending and (self.gate.is_session_lost or self.state == "lost"):
+            if not self._pending and (self.gate.is_session_lost or self.known.state == "lost"):
                 self._halt()  # not earlier: answers to other calls may still come
 
     # What happens on the wire.
-
-    @override
-    async def answer(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        return await self.requests.answer(method, params)
 
     @override
     def heard(self, method: str, params: Mapping[str, JSON]) -> None:
@@ -352,17 +340,14 @@ class McpConnection(Wire):
         if not self.cause:
             self.cause = cause
             self._record_end(cause)
-            self._lose(cause)
+            if not self.is_left and self.known.state == "ready":
+                self.publish("lost", cause)
             self._halt()
             self.shared.changed()
 
     @override
     def refused(self, reason: str) -> None:
-        if self._lose(reason) and not self._pending:
-            self._halt()
-
-    def _lose(self, reason: str) -> bool:
-        is_lost = not self.is_left and self.state == "ready"
-        if is_lost:
+        if not self.is_left and self.known.state == "ready":
             self.publish("lost", reason)
-        return is_lost
+            if not self._pending:
+                self._halt()

@@ -7,7 +7,6 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_host.errors import ServerError
@@ -77,6 +76,8 @@ class Pool:
         """Connect all enabled servers at once, and keep them connected until `stop_all`. Raises for no fault of a server."""
         import anyio
 
+        from tui_host.servers.sdk_import import import_sdk
+
         self._done = done = asyncio.Event()
         try:
             await asyncio.to_thread(import_sdk)
@@ -131,9 +132,6 @@ class Pool:
     def statuses(self) -> tuple[ServerStatus, ...]:
         return tuple(server.status for server in self.servers.values())
 
-    def status_of(self, name: str) -> ServerStatus | None:
-        return self.servers[name].status if name in self.servers else None
-
     def tools(self) -> tuple[Tool, ...]:
         return tuple(tool for server in self.servers.values() for tool in server.offered)
 
@@ -157,7 +155,11 @@ class Pool:
             all_of_them = (server for name, server in self.servers.items() if server.is_wanted and wants(name))
             return [server for server in all_of_them if server.state == "connecting"]
 
-        await self._wait_while(lambda: not all(each.was_waited_for for each in connecting()), seconds)
+        # A turn waits once for a connection, and no longer for one that has not begun than for one that has.
+        await self._wait_while(
+            lambda: any(each.connection is None or each.connection is not each.waited_in_vain for each in connecting()),
+            seconds,
+        )
         for server in connecting():  # nobody waits for them again
             server.waited_in_vain = server.connection
         return tuple(server.spec.name for server in connecting())
@@ -169,11 +171,9 @@ class Pool:
     async def listed_again(self, server: str) -> bool:
         """Wait until a server has listed its changed tools, at most its timeout; returns whether the tools are current."""
         of = self.server(server)
-
-        def is_listing() -> bool:
-            return of.connection is not None and of.connection.lists.awaits_tools
-
-        await self._wait_while(is_listing, of.spec.timeout or math.inf)
+        await self._wait_while(
+            lambda: of.connection is not None and of.connection.lists.awaits_tools, of.spec.timeout or math.inf
+        )
         return self.has_current_tools(server)
 
     async def _wait_while(self, goes_on: Callable[[], bool], seconds: float) -> None:
@@ -197,11 +197,20 @@ class Pool:
         tried: list[McpConnection] = []
 
         async def send(connection: McpConnection) -> ToolOutput:
+            offered = next((candidate for candidate in connection.offered if candidate.name == tool), None)
+            if tool in self.server(server).tools_off:
+                what = f"{tool} has been switched off; nothing was sent"
+                raise ServerError(what, server, "o in f3 switches it on", sent=False)
+            if offered is None:
+                raise ServerError(f"the server no longer has a tool {tool}; nothing was sent", server, sent=False)
+            if offered.fingerprint != fingerprint:
+                what = f"the definition of {tool} has changed since the call was approved; nothing was sent"
+                raise ServerError(what, server, sent=False)
             tried.append(connection)
             result, warning = await connection.call(tool, arguments_json, place=place, on_progress=on_progress)
             return replace(read(result, warning), is_resent=len(tried) > 1)
 
-        return await self.request(server, send, lambda of: of.approved_connection(tool, fingerprint))
+        return await self.request(server, send)
 
     async def read(self, server: str, uri: str, *, place: Place) -> ToolOutput:
         data = canonical({"uri": uri})
@@ -212,31 +221,21 @@ class Pool:
         result = await self.request(server, lambda connection: connection.call(GET_PROMPT, data, place=place))
         return read_messages(*result)
 
-    async def request(
-        self,
-        server: str,
-        send: Callable[[McpConnection], Awaitable[Reply]],
-        connection_of: Callable[[Server], McpConnection] = Server.ready_connection,
-    ) -> Reply:
+    async def request(self, server: str, send: Callable[[McpConnection], Awaitable[Reply]]) -> Reply:
         """Send a request over a connection, and again over a new one if the server had forgotten the session."""
         of = self.server(server)
-        first = connection_of(of)
+        first = of.ready_connection()
         try:
             return await send(first)
         except ServerError as error:
             if not error.is_session_lost:
                 raise
-        await self._wait_while(lambda: of.is_replacing(first), of.spec.timeout or math.inf)
-        return await send(connection_of(of))
+        # The next connection has not begun, or is starting.
+        await self._wait_while(
+            lambda: of.is_wanted and (of.connection is first or of.state == "connecting"), of.spec.timeout or math.inf
+        )
+        return await send(of.ready_connection())
 
     def _changed(self) -> None:
         self.revision += 1
         self._change.set()
-
-
-def import_sdk() -> None:
-    """Import the SDK's client half, which takes some time, and what runs connections with it."""
-    from tui_host.servers.sdk_import import put_off
-
-    put_off()
-    import_module("tui_host.servers.connection")

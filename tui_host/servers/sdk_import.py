@@ -7,6 +7,7 @@ starlette, uvicorn and cryptography: 15 MiB, and a third of the import time. A h
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from threading import RLock
 from types import ModuleType
@@ -30,8 +31,8 @@ class _PutOff(ModuleType):
         return getattr(self, name)
 
 
-def put_off() -> None:
-    """Let submodules of the SDK be imported without running the packages' `__init__`. Call before the first such import."""
+def import_sdk() -> None:
+    """Import connections with the SDK's client half, which takes some time, without running the packages' `__init__`."""
     for name in ("mcp", "mcp.client"):
         spec = None if name in sys.modules else find_spec(name)
         if spec is not None:
@@ -40,3 +41,4 @@ def put_off() -> None:
             parent, _, child = name.rpartition(".")
             if parent:
                 setattr(sys.modules[parent], child, package)
+    import_module("tui_host.servers.connection")

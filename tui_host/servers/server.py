@@ -62,8 +62,8 @@ class Server:
         if self.connection is None:
             return "connecting" if self.is_wanted else "disabled"
         # While tries last it counts as lost, also during one, so that no turn waits for it.
-        is_tried = self._tries > 0 and self.connection.state in {"connecting", "failed", "lost"}
-        return "lost" if is_tried else self.connection.state
+        state = self.connection.known.state
+        return "lost" if self._tries > 0 and state in {"connecting", "failed"} else state
 
     @property
     def status(self) -> ServerStatus:
@@ -80,7 +80,12 @@ class Server:
             status = self.connection.status
         detail = status.detail
         if state == "lost" and self._tries:
-            detail = self._words_of_try()
+            detail = self._reason
+            if not self._shared.for_command:  # which ends before a try, so that a countdown would say nothing
+                left = "is under way"
+                if self._retry_at is not None:
+                    left = f"in {max(1, math.ceil(self._retry_at - time.monotonic()))} s"
+                detail = f"{detail}; try {self._tries} of {len(RETRY_SECONDS)} {left}"
         elif self._is_restarting or (self.connection is None and state == "connecting"):
             detail = "starting"
         return replace(status, state=state, detail=detail, notices=(*self._notices, *self._changes, *status.notices))
@@ -92,10 +97,6 @@ class Server:
         return tuple(tool for tool in self.connection.offered if tool.name not in self.tools_off)
 
     @property
-    def was_waited_for(self) -> bool:
-        return self.connection is not None and self.connection is self.waited_in_vain
-
-    @property
     def is_listed(self) -> bool:
         return self.connection is not None and self.connection.lists.is_read
 
@@ -104,32 +105,6 @@ class Server:
             what = f"the server is not connected: {self.status.detail or self.status.state}"
             raise ServerError(what, self.spec.name, "reconnect it", sent=False)
         return self.connection
-
-    def approved_connection(self, tool: str, fingerprint: str) -> McpConnection:
-        name = self.spec.name
-        if tool in self.tools_off:
-            what = f"{tool} has been switched off; nothing was sent"
-            raise ServerError(what, name, "o in f3 switches it on", sent=False)
-        connection = self.ready_connection()
-        offered = next((candidate for candidate in connection.offered if candidate.name == tool), None)
-        if offered is None:
-            raise ServerError(f"the server no longer has a tool {tool}; nothing was sent", name, sent=False)
-        if offered.fingerprint != fingerprint:
-            what = f"the definition of {tool} has changed since the call was approved; nothing was sent"
-            raise ServerError(what, name, sent=False)
-        return connection
-
-    def is_replacing(self, connection: McpConnection) -> bool:
-        """Whether a connection that lost its session is being replaced: the next has not begun, or is starting."""
-        return self.is_wanted and (self.connection is connection or self.state == "connecting")
-
-    def _words_of_try(self) -> str:
-        if self._shared.for_command:  # it ends before a try, so that a countdown would say nothing
-            return self._reason
-        count = f"try {self._tries} of {len(RETRY_SECONDS)}"
-        if self._retry_at is None:
-            return f"{self._reason}; {count} is under way"
-        return f"{self._reason}; {count} in {max(1, math.ceil(self._retry_at - time.monotonic()))} s"
 
     def reconnect(self) -> None:
         self.is_wanted = self._is_restarting = True
@@ -167,13 +142,11 @@ class Server:
         self._changes = changes
         self._shared.changed()
 
-    def decline_all(self) -> None:
-        if self.connection is not None:
-            self.connection.requests.decline_all()
-
     async def run(self) -> None:
         """Keep the server connected while it is wanted. Never raises for a fault of the server."""
         import anyio
+
+        from tui_host.servers.connection import McpConnection
 
         # A connection whose session was lost may outlive the next one's start: in a task of its own it waits for its last answers.
         async with anyio.create_task_group() as group:
@@ -182,7 +155,11 @@ class Server:
                 if not self.is_wanted:
                     await self._wake.wait()
                     continue
-                connection = self._begin()
+                self._former = self.connection  # if its session was lost, it still waits for answers
+                connection = McpConnection(self.spec, self._shared, self._way, subscriptions=self._subscriptions)
+                self.connection = connection
+                self._is_restarting, self._retry_at = False, None
+                self._shared.changed()
                 group.start_soon(connection.run)
                 await connection.settled.wait()  # it is ready, or has failed
                 if connection.ready_since is not None and self._is_told:
@@ -195,15 +172,6 @@ class Server:
                     with anyio.move_on_after(self._retry_at - time.monotonic()):
                         await self._wake.wait()
 
-    def _begin(self) -> McpConnection:
-        from tui_host.servers.connection import McpConnection
-
-        self._former = self.connection  # if its session was lost, it still waits for answers
-        self.connection = McpConnection(self.spec, self._shared, self._way, subscriptions=self._subscriptions)
-        self._is_restarting, self._retry_at = False, None
-        self._shared.changed()
-        return self.connection
-
     def _decide(self, connection: McpConnection) -> None:
         """Decide what comes after a connection: the next one at once, a try after a pause, or nothing."""
         if connection.ready_since is not None:
@@ -215,23 +183,19 @@ class Server:
             self._notices = (SESSION_LOST,)
         if not self.is_wanted:
             self._is_told = False
-        elif not (self._is_restarting or self._way is not None or connection.gate.is_session_lost):
-            may_come_back = self._was_ready or (connection.gate.is_refused and not self._shared.for_command)
-            if may_come_back and self._tries < len(RETRY_SECONDS):
-                self._plan_try(connection)
-            else:
-                self._give_up(connection)
-
-    def _plan_try(self, connection: McpConnection) -> None:
-        self._reason = connection.status.detail
-        self._retry_at = time.monotonic() + max(RETRY_SECONDS[self._tries], connection.gate.retry_seconds)
-        self._tries += 1
-        if not self._is_told:
-            self._is_told = True
-            self._shared.turned(self.spec.name, "lost", self.status.detail)
-
-    def _give_up(self, connection: McpConnection) -> None:
+            return
+        if self._is_restarting or self._way is not None or connection.gate.is_session_lost:
+            return
         words = connection.status.detail
+        may_come_back = self._was_ready or (connection.gate.is_refused and not self._shared.for_command)
+        if may_come_back and self._tries < len(RETRY_SECONDS):
+            self._reason = words
+            self._retry_at = time.monotonic() + max(RETRY_SECONDS[self._tries], connection.gate.retry_seconds)
+            self._tries += 1
+            if not self._is_told:
+                self._is_told = True
+                self._shared.turned(self.spec.name, "lost", self.status.detail)
+            return
         if self._tries:
             words = f"{words}; gave up after {self._tries} tries"
             self._shared.turned(self.spec.name, "given up", words)

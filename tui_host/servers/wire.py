@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -54,8 +53,19 @@ class Shared:
     is_stopping: bool = False
 
 
-class Wire(ABC):
+class Wire:
     """The wire of a connection: what its transport sets, whom that tells of what happens, and the status that all publish."""
+
+    answer: Callable[[str, Mapping[str, JSON]], Awaitable[Mapping[str, JSON]]]
+    """Answers a request of the server by method and parameters, with the member of the response: `result` or `error`."""
+    heard: Callable[[str, Mapping[str, JSON]], None]
+    """Takes a notification of the server."""
+    end: Callable[[str], None]
+    """Hears why the wire has ended, before the pending requests fail; only the first cause counts."""
+    refused: Callable[[str], None]
+    """Hears why nothing accepts connections at the address any more. Calls under way are still waited for."""
+    waiting: Callable[[str], AbstractContextManager[None]]
+    """Stops the time limits of the call or of connecting, and shows what is waited for."""
 
     def __init__(self, spec: ServerSpec, shared: Shared, status: ServerStatus) -> None:
         self.spec = spec
@@ -74,16 +84,12 @@ class Wire(ABC):
         self._log: tuple[LogLine, ...] | None = ()
         self._counts: Counter[str] = Counter()
 
-    @property
-    def state(self) -> State:
-        return self.known.state
-
     def update(self, **changes: object) -> None:
         self.known = replace(self.known, **changes)
         self.shared.changed()
 
     def publish(self, state: State, detail: str) -> None:
-        since = self.known.since_mono_ns if state == self.state else time.monotonic_ns()
+        since = self.known.since_mono_ns if state == self.known.state else time.monotonic_ns()
         self.update(state=state, detail=detail, since_mono_ns=since)
 
     def notice(self, *sentences: str) -> None:
@@ -126,23 +132,3 @@ class Wire(ABC):
             log=self._log,
             log_counts=tuple(self._counts.items()),
         )
-
-    @abstractmethod
-    async def answer(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        """Answer a request of the server, with the member of the response: `result` or `error`."""
-
-    @abstractmethod
-    def heard(self, method: str, params: Mapping[str, JSON]) -> None:
-        """Take a notification of the server."""
-
-    @abstractmethod
-    def end(self, cause: str) -> None:
-        """The wire has ended, and the pending requests are about to fail; only the first cause counts."""
-
-    @abstractmethod
-    def refused(self, reason: str) -> None:
-        """Nothing accepts connections at the address any more. Calls under way are still waited for."""
-
-    @abstractmethod
-    def waiting(self, detail: str) -> AbstractContextManager[None]:
-        """Stop the time limits of the call or of connecting, and show what is waited for."""

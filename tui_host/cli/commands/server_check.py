@@ -83,7 +83,7 @@ def run(args: Namespace, settings: Settings) -> int:
     async def check(_: object) -> int:
         from anyio import to_thread
 
-        from tui_host.servers.pool import import_sdk
+        from tui_host.servers.sdk_import import import_sdk
 
         await to_thread.run_sync(import_sdk)  # otherwise the first server's time would include this import
         await settled(host)

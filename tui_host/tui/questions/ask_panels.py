@@ -75,8 +75,9 @@ class AskPanel(QuestionPanel):
     @override
     def corner(self) -> str:
         pool = self.host.pool
-        status = None if pool is None else pool.status_of(self.ask.server)
-        count = f"1 of {status.questions}   " if status is not None and status.questions > 1 else ""
+        server = None if pool is None else pool.servers.get(self.ask.server)
+        questions = 0 if server is None else server.status.questions
+        count = f"1 of {questions}   " if questions > 1 else ""
         return f"{count}{super().corner}"  # a server's questions come one by one
 
     @override
@@ -99,8 +100,10 @@ class AskPanel(QuestionPanel):
         words = f"Press it again to decline this and all further questions of {server}, until it is connected again."
         if self.is_again("all", words):
             note_turning(self.host.sessions.values(), self.host.settings, self.ask.server, "declined", "")
-            if self.host.pool is not None:
-                self.host.pool.server(self.ask.server).decline_all()
+            pool = self.host.pool
+            connection = None if pool is None else pool.server(self.ask.server).connection
+            if connection is not None:
+                connection.requests.decline_all()
             self.action_refuse("decline")
 
     def action_refuse(self, how: Literal["decline", "cancel"]) -> None:
