@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 from tests.capture.wires import Kept, rpc
 from tui_host.capture.frames.correlator import Correlator
-from tui_host.capture.frames.frame_heads import frame_head
+from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.http.observer import ObservedExchange, Observer
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.row import RowTable
 from tui_host.capture.ladder.row_filter import read_filter, row_test
 from tui_host.capture.link import Link, Relation, Span
 from tui_host.capture.record import NOWHERE, Direction, Place, Record
@@ -30,7 +29,7 @@ class Wires(Kept):
         self._correlators: dict[str, Correlator] = {}
         self._fed = 0
 
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> RowTable:
         self.ladder.feed(self.records()[self._fed :])
         self._fed = len(self.drafts)
         return self.ladder.rows
@@ -39,7 +38,7 @@ class Wires(Kept):
         return self.model.begin("POST", "http://model/v1/chat/completions", JSON_TYPE, b"{}", at(step, turn=turn))
 
     def frame(self, direction: Direction, data: bytes, place: Place = NOWHERE, server: str = "math") -> None:
-        head = frame_head(data)
+        head = read_frame(data).head
         seen = self._correlators.setdefault(server, Correlator()).see(direction, head, place)
         self.append(
             Record(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.capture.wires import rpc
 from tui_host.capture.frames.correlator import Correlator
-from tui_host.capture.frames.frame_heads import WHOLE, frame_head, frames_in, made_frame, read_frame
+from tui_host.capture.frames.frame_heads import WHOLE, Frame, frames_in, head_of, read_frame
 from tui_host.capture.json.narrowing import WORDS
 from tui_host.capture.json.reading import PARTS_LIMIT
 from tui_host.capture.link import Link, read_link
@@ -29,15 +29,15 @@ MESSAGES = st.recursive(
 @pytest.mark.exhaustive
 @given(st.binary(max_size=60) | MESSAGES.map(lambda value: json.dumps(value).encode()))
 def test_nothing_that_comes_makes_the_reader_fail_and_what_is_moved_is_read_as_what_is_shown(line: bytes) -> None:
-    head, moved = frame_head(line), read_frame(line)
+    head, moved = read_frame(line, in_words=True).head, read_frame(line)
     assert (head.kind == "malformed") <= bool(head.reason)
     for text in (head.method, head.id, head.words, head.name, head.progress_token, head.request_id):
         assert len(text) <= 6 * WORDS
         text.encode()
     for piece in frames_in(line):
-        frame_head(piece)
+        read_frame(piece, in_words=True)
     assert moved.head == replace(head, words="" if moved.is_message else head.words)
-    assert moved.value is None or moved == made_frame(moved.value)
+    assert moved.value is None or moved == Frame(head_of(moved.value), moved.value)
 
 
 def news(method: str, **params: object) -> bytes:
@@ -84,7 +84,7 @@ MATH, MCP = {"name": "math", "version": "1"}, "io.modelcontextprotocol"
     ],
 )
 def test_a_frame_is_put_into_words(message: bytes, kind: str, words: str) -> None:
-    head = frame_head(message)
+    head = read_frame(message, in_words=True).head
     assert (head.kind, head.words) == (kind, words)
 
 
@@ -107,7 +107,7 @@ def test_a_frame_is_put_into_words(message: bytes, kind: str, words: str) -> Non
     ],
 )
 def test_what_is_no_message_says_why_and_keeps_the_id_if_there_is_one(line: bytes, reason: str, identity: str) -> None:
-    head = frame_head(line)
+    head = read_frame(line, in_words=True).head
     assert head.kind == "malformed"
     assert reason in head.reason
     assert head.id == identity
@@ -123,14 +123,16 @@ DENSE = [{"type": "text", "text": "a,b"}] * PARTS_LIMIT
 def test_a_large_result_is_known_by_its_beginning_and_end(members: dict[str, object], failed: bool, first: str) -> None:  # noqa: FBT001
     result = {**members, "isError": failed}
     message = {"id": 12, "result": result} if first == "id" else {"result": result, "jsonrpc": "2.0", "id": 12}
-    head = frame_head(json.dumps(message).encode())
+    head = read_frame(json.dumps(message).encode(), in_words=True).head
     assert (head.kind, head.id, head.is_error) == ("result", "12", failed)
 
 
 def test_the_head_of_a_call_is_read_at_its_beginning_and_half_a_character_is_shown() -> None:
     for arguments in ({}, {"text": LARGE, "inner": {"a": 1, "id": 9}}):
         params = {"_meta": {"progressToken": 5}, "name": "\ud800", "arguments": arguments}
-        head = frame_head(json.dumps({"method": "\udfff", "params": params, "jsonrpc": "2.0", "id": 5}).encode())
+        head = read_frame(
+            json.dumps({"method": "\udfff", "params": params, "jsonrpc": "2.0", "id": 5}).encode(), in_words=True
+        ).head
         assert (head.kind, head.method, head.name) == ("request", "\\udfff", "\\ud800")
         assert (head.id, head.progress_token) == ("5", "5")
 
@@ -148,7 +150,7 @@ PLACE = Place(session="s", turn=1, step=2, call="c1")
 
 def asked(correlator: Correlator, identity: object = 4, place: Place = PLACE, *, token: object = None) -> None:
     meta = {"_meta": {"progressToken": token}} if token is not None else {}
-    correlator.see("out", frame_head(rpc(id=identity, method="tools/call", params={"name": "add", **meta})), place)
+    correlator.see("out", read_frame(rpc(id=identity, method="tools/call", params={"name": "add", **meta})).head, place)
 
 
 def test_an_answer_progress_and_a_cancellation_are_in_the_place_of_their_call() -> None:
@@ -156,21 +158,21 @@ def test_an_answer_progress_and_a_cancellation_are_in_the_place_of_their_call() 
     asked(correlator, token=4)
     asked(correlator, 5, NOWHERE)
     progress = news("progress", progressToken=4, progress=1)
-    assert correlator.see("in", frame_head(progress)).place == PLACE
-    theirs = correlator.see("in", frame_head(rpc(id=4, method="sampling/createMessage")))
+    assert correlator.see("in", read_frame(progress).head).place == PLACE
+    theirs = correlator.see("in", read_frame(rpc(id=4, method="sampling/createMessage")).head)
     assert theirs.place == PLACE, "of the only call under way"
-    assert correlator.see("out", frame_head(rpc(id=4, result={}))).place == PLACE, "the direction is part of an id"
-    assert correlator.see("out", frame_head(news("cancelled", requestId=4))).place == PLACE
-    answered = correlator.see("in", frame_head(rpc(id=4, result={})))
+    assert correlator.see("out", read_frame(rpc(id=4, result={})).head).place == PLACE, "the direction is part of an id"
+    assert correlator.see("out", read_frame(news("cancelled", requestId=4)).head).place == PLACE
+    answered = correlator.see("in", read_frame(rpc(id=4, result={})).head)
     assert (answered.place, answered.odd) == (PLACE, "")
-    assert correlator.see("in", frame_head(rpc(id=5, method="roots/list"))).place == NOWHERE
+    assert correlator.see("in", read_frame(rpc(id=5, method="roots/list")).head).place == NOWHERE
 
 
 def test_what_is_odd_about_an_answer_is_said() -> None:
     correlator = Correlator()
     asked(correlator)
     answers = (rpc(id="4", result={}), rpc(id=4, result={}), rpc(id=9, result={}), rpc(id=None, error={"code": 1}))
-    assert [correlator.see("in", frame_head(line)).odd for line in answers] == [
+    assert [correlator.see("in", read_frame(line).head).odd for line in answers] == [
         "an id of the other type",
         "a second answer",
         "an answer to nothing that was asked",

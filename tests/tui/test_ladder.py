@@ -158,8 +158,8 @@ def test_each_section_has_one_heading_and_its_rows_stand_in_the_order_in_which_t
     kept = sorted(data.draw(st.sets(st.integers(0, max(0, len(rows) - 1))))) if rows else []
     early = [replace(row, turn=0, step=0) if data.draw(st.booleans()) else row for row in rows]
     sections = Sections()
-    sections.take(early, lambda _: None)
     table = table_of(early)
+    sections.take(table, lambda _: None)
     index = LadderIndex(table, sections)
     index.count()
     index.extend(data.draw(st.permutations(kept)))  # what a filter finds is found in any order

@@ -33,7 +33,7 @@ from tui_host.capture.json.reading import read_object
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.short_units import short_time
-from tui_host.capture.visible import decode, line, tool_called
+from tui_host.capture.visible import decode, line, tool_name
 from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta
 from tui_host.llm.fold import Fold, Range
@@ -243,7 +243,7 @@ class _Chain:
         ):
             steps.append(self._placed(CallStep(happened="again", value=words), row))
 
-        title = f"{line(tool_called(server, tool), 200)}  call {line(self._call, 60)}"
+        title = f"{line(tool_name(server, tool, is_decided=True), 200)}  call {line(self._call, 60)}"
         if sent is not None:
             connection = ladder.numbers.connection(sent)
             title += f" = {self._wires.called(sent)}" + (f", connection {connection}" if connection else "")

@@ -11,7 +11,7 @@ from tui_host.answers.request_weights import requests_of, weigh
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.values import parsed
 from tui_host.answers.wires import MOST, Section, Wires
-from tui_host.capture.connection_end import is_orderly
+from tui_host.capture.connection_end import ORDERLY
 from tui_host.capture.frames.frame_heads import introduced
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.ladder.row import Row
@@ -91,7 +91,7 @@ def _servers(wires: Wires) -> dict[str, _Server]:
 
 def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:
     end = next((row.words for row in reversed(rows) if row.kind == "end"), "")
-    is_fine = not end or is_orderly(end)
+    is_fine = not end or end in ORDERLY
     url = next((row.url for row in rows if row.url), "")
     for span in sorted(in_url(url), key=lambda each: -each.start):
         url = f"{url[: span.start]}•••{url[span.end :]}"

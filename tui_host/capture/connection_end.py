@@ -9,6 +9,7 @@ from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import NOWHERE, Place, Record
 
 CLOSED = "closed by tui-host"  # the reason where the host disconnected
+ORDERLY = frozenset((CLOSED, "exited 0", "ended by SIGTERM", "ended by SIGINT"))  # as hosts end connections
 
 
 def connection_end(peer: str, connection: str, reason: str, place: Place = NOWHERE) -> Record:
@@ -20,13 +21,3 @@ def connection_end(peer: str, connection: str, reason: str, place: Place = NOWHE
 def reason_of_end(draft: Record) -> str:
     """Return why a connection ended, in one line; foreign text as it came."""
     return " ".join(text_or_empty(read_object(draft.data).get("reason")).split())[:WORDS] or "ended"
-
-
-def is_orderly(reason: str) -> bool:
-    """Whether a connection ended as hosts end connections."""
-    return reason in {CLOSED, "exited 0", "ended by SIGTERM", "ended by SIGINT"}
-
-
-def why_unanswered(peer: str, reason: str) -> str:
-    """Say why the open requests of an ended connection have no answer: `lab exited 134`."""
-    return f"{peer} {reason}" if reason.startswith(("exited ", "ended by ", "closed its ")) else reason

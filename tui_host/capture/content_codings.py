@@ -117,12 +117,11 @@ class Decoder:
 class PlainBody:
     """Decodes the chunks of a body in linear time. Text that is not in the coding that it names is read as it was sent."""
 
-    def __init__(self) -> None:
-        self.problem = ""  # why the body, or the rest of it, cannot be read
-        self.is_plain = False  # whether the body is not in the coding that it names
-        self.has_given = False  # whether anything was decoded
-        self._decoder: Decoder | None = None
-        self._held = b""  # what went in before anything came out, in case the body was sent plain
+    problem = ""  # why the body, or the rest of it, cannot be read
+    is_plain = False  # whether the body is not in the coding that it names
+    has_given = False  # whether anything was decoded
+    _decoder: Decoder | None = None
+    _held = b""  # what went in before anything came out, in case the body was sent plain
 
     def feed(self, data: bytes, encoding: str | None) -> bytes | None:
         """Decode the next chunk; returns None for a chunk after a fault."""

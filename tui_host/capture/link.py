@@ -66,17 +66,14 @@ class Link:
         """Return the link as the data of a `link` record."""
         span = {name: value for name, value in asdict(self.span).items() if value not in (None, ())}
         # Half a character, which a model may write in a name, becomes the escape that JSON has for it.
-        return _json({**asdict(self), "span": span}).encode("utf-8", "backslashreplace")
+        text = json.dumps({**asdict(self), "span": span}, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "backslashreplace")
 
 
 def offered_link(exchange: str) -> bytes:
     """Return the data of a `link` without a call, for the first request of a session that offers the connection's tools."""
     span = {"exchange": exchange, "side": "request", "layer": "wire"}
-    return _json({"relation": "offered", "span": span, "known": "id"}).encode()
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps({"relation": "offered", "span": span, "known": "id"}, separators=(",", ":")).encode()
 
 
 def read_link(data: bytes) -> Link | None:

@@ -86,8 +86,3 @@ def rfc3339(time_ns: int) -> str:
     """Return a time in UTC with microseconds: `2026-11-21T13:45:01.000250Z`."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time_ns // 1000)
     return f"{moment:%Y-%m-%dT%H:%M:%S.%f}Z"
-
-
-def own_name(name: str) -> str:
-    """Return the original name of imported content, which exports use."""
-    return name.partition(LOCAL_MARK)[0]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from itertools import groupby
 
 MARKS = 16  # combining marks that are drawn on one character; more would smear over the lines around it
 
@@ -89,30 +87,24 @@ def _picture(match: re.Match[str]) -> str:
 
 def _cut(run: re.Match[str]) -> str:
     """Remove the marks beyond the sixteenth of each character, in a run of a script with marks."""
-    kept: list[str] = []
-    for is_mark, characters in groupby(run.group(), _is_mark):
-        text = "".join(characters)
-        kept.append(f"{text[:MARKS]}⟨+{len(text) - MARKS}⟩" if is_mark and len(text) > MARKS else text)
-    return "".join(kept)
+    kept, marks = "", 0
+    for character in f"{run.group()} ":
+        if unicodedata.category(character) in {"Mn", "Me"} or "\u1161" <= character <= "\u11ff":
+            marks += 1
+            kept += character if marks <= MARKS else ""
+        else:
+            kept += f"⟨+{marks - MARKS}⟩" if marks > MARKS else ""
+            kept, marks = kept + character, 0
+    return kept[:-1]
 
 
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character) in {"Mn", "Me"} or "\u1161" <= character <= "\u11ff"
-
-
-def tool_name(server: str, tool: str) -> str:
+def tool_name(server: str, tool: str, *, is_decided: bool = False) -> str:
     """Return `server.tool`. A name is quoted and escaped if it is not made of ASCII or of East Asian letters: no letter looks like another.
 
-    The request for a resource stands as it is: no tool of that name is offered. Source: MCP 2025-11-25, Tools, Tool Names.
+    In a call that is already decided letters of all scripts stay readable, in quotes. The request for a resource stands as it
+    is: no tool of that name is offered. Source: MCP 2025-11-25, Tools, Tool Names.
     """
-    return _dotted(server, tool, ascii)
-
-
-def tool_called(server: str, tool: str) -> str:
-    """Return `server.tool` for a call already decided: letters of all scripts stay readable, in quotes."""
-    return _dotted(server, tool, lambda name: f"'{visible(name, newlines=False)}'")
-
-
-def _dotted(server: str, tool: str, quote: Callable[[str], str]) -> str:
-    shown = tool if re.fullmatch(_TOOL_NAME, tool) else quote(tool)
+    shown = tool
+    if not re.fullmatch(_TOOL_NAME, tool):
+        shown = f"'{visible(tool, newlines=False)}'" if is_decided else ascii(tool)
     return f"{server}.{shown}" if server else shown

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Record
 
 
+@dataclass(slots=True)
 class WallClock:
     """A common clock: wall time at the beginning of each capture, plus the time since by the capture's own clock."""
 
-    def __init__(self) -> None:
-        self._began: dict[str, int] = {}
+    _began: dict[str, int] = field(default_factory=dict[str, int], init=False)
 
     def at_ns(self, record: Record) -> int:
         """Return the time of a record. The first record asked for tells the beginning of a capture."""

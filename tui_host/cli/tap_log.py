@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from typing_extensions import override
 
-from tui_host.capture.connection_end import is_orderly, reason_of_end
+from tui_host.capture.connection_end import ORDERLY, reason_of_end
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.record import lasted
@@ -50,7 +50,7 @@ class PlainLines(LogForm):
             lines = list(self._lines(record))
             if record.kind == "end" and record.exchange is None:
                 reason = reason_of_end(record)
-                failed = "" if is_orderly(reason) else f"{ERROR} "
+                failed = "" if reason in ORDERLY else f"{ERROR} "
                 lines.append(f" *  {self._peer} ends: {failed}{reason}")
         except Exception as error:  # noqa: BLE001 - foreign data may break a reader in any way, and the lines that follow must still come
             lines = [f" *  {ERROR} cannot be shown: {error!r}"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from tui_host.capture.frames.frame_heads import frame_head, introduced
+from tui_host.capture.frames.frame_heads import introduced, read_frame
 from tui_host.capture.json.narrowing import items, mapping, said
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.record import Record
@@ -38,7 +38,7 @@ class TappedFrames:
         """Take in the next frame."""
         self.peers.setdefault((record.capture, record.connection or ""), record.peer)
         if len(record.data) > MOST:  # an answer is known by its id alone
-            head = frame_head(record.data)
+            head = read_frame(record.data, in_words=True).head
             message: Mapping[str, JSON] = {"error" if head.is_error else "result": {}}
             keys = _keys(record, head.id) if head.answers else ()
         else:

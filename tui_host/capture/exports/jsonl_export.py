@@ -14,7 +14,7 @@ from typing import TypeVar
 from tui_host.capture.exports.parts import Records, keyless, keyless_record
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.record import DIRECTIONS, KINDS, WIRES, Head, Place, Record, Redaction
-from tui_host.capture.session_summary import SessionInfo, own_name, rfc3339
+from tui_host.capture.session_summary import LOCAL_MARK, SessionInfo, rfc3339
 from tui_host.errors import JSON, TuiHostError
 
 FORMAT = 1
@@ -36,9 +36,9 @@ def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Ite
 
 
 def session_line(session: SessionInfo) -> bytes:
-    """Return the first line of an export."""
+    """Return the first line of an export. What was imported has its original name in exports."""
     value: JSON = {
-        "id": own_name(session.id),
+        "id": session.id.partition(LOCAL_MARK)[0],
         "title": keyless(session.title),
         "created": session.created,
         "updated": session.updated,
@@ -58,7 +58,7 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
         bare = _present({"method": head.method, "url": head.url, "status": head.status, "headers": head.headers})
     before = _members(
         {
-            "capture": own_name(record.capture),
+            "capture": record.capture.partition(LOCAL_MARK)[0],
             "seq": record.seq,
             "time": rfc3339(record.time_ns),
             "mono": record.mono_ns,

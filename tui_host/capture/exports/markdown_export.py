@@ -13,7 +13,7 @@ from itertools import groupby
 from tui_host.capture.connection_end import reason_of_end
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.parts import Records, keyless, placed_items
-from tui_host.capture.frames.frame_heads import frame_head
+from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.http.exchange_end import missing_in_words, read_ending
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
@@ -192,7 +192,7 @@ class _Traffic:
                 ending = read_ending(record.data)
                 return f"{way} failed: {code(f'{ending.reason} {ending.error}')}", ()
             case "frame":
-                frame = frame_head(record.data)
+                frame = read_frame(record.data, in_words=True).head
                 number = f" #{frame.id}" if frame.id else ""
                 return f"{way} {code((frame.method or frame.kind) + number)}{fault}", [record]
             case "decision":

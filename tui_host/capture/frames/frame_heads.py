@@ -7,7 +7,7 @@ Source: JSON-RPC 2.0; MCP 2025-11-25, Base protocol. A frame is parsed whole whe
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -42,7 +42,7 @@ class FrameHead:
     request_id: str = ""  # the id that a cancellation names, as JSON text
     is_error: bool = False
     name: str = ""  # `params.name`: the tool, or the prompt
-    words: str = ""  # a summary of the message on one line; only `frame_head` sets it
+    words: str = ""  # a summary of the message on one line; only `read_frame` sets it, if asked
     reason: str = ""  # why the frame is malformed, or what is unusual about it
 
     @property
@@ -69,21 +69,6 @@ class Frame:
         return self.head.kind not in {"malformed", "batch"}
 
 
-def read_frame(line: bytes) -> Frame:
-    """Parse a message, or a broken line, with or without the line end."""
-    return _read(line, lambda _: "")
-
-
-def made_frame(value: JSON) -> Frame:
-    """Make a frame from a parsed value, such as one to be sent."""
-    return Frame(_of_value(value, ""), value)
-
-
-def frame_head(line: bytes) -> FrameHead:
-    """Parse the head of a recorded message or broken line, with a summary for a row."""
-    return _read(line, lambda value: clean(words_of_message(mapping(value)))).head
-
-
 def frames_in(body: bytes) -> list[bytes]:
     """Split the body of a request or response into messages: the body, or each member of a batch."""
     stripped = body.strip()
@@ -102,19 +87,23 @@ def _refuse(name: str) -> JSON:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
+def read_frame(line: bytes, *, in_words: bool = False) -> Frame:
+    """Parse a message, or a broken line, with or without the line end; `in_words` with a summary for a row in its head."""
     size = len(line)
     try:
         text = line.decode()
         if size > PARTS_LIMIT and (size > WHOLE or parts_of(text) > PARTS_LIMIT):
-            head = _of_skimmed(line, words)
-            if head is not None:
-                return Frame(head)
+            brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
+            if brackets == b"[]":
+                return Frame(FrameHead(kind="batch", words="many messages"))
+            members = skim(line) if brackets == b"{}" else mapping(None)
+            if "method" in members or ("id" in members and not members.keys().isdisjoint({"result", "error"})):
+                return Frame(head_of(members, in_words=in_words))
         if size > LEVELS and is_deeper(text, LEVELS):
             reason = "nested too deeply to be read"
         else:
             value: JSON = _DECODER.decode(text)
-            return Frame(_of_value(value, words(value)), value)
+            return Frame(head_of(value, in_words=in_words), value)
     except UnicodeDecodeError as error:
         reason = f"not UTF-8 at byte {error.start}"
     except json.JSONDecodeError as error:
@@ -127,22 +116,14 @@ def _read(line: bytes, words: Callable[[JSON], str]) -> Frame:
     return Frame(FrameHead(kind="malformed", method=method, id=_id(members.get("id")), reason=reason))
 
 
-def _of_skimmed(line: bytes, words: Callable[[JSON], str]) -> FrameHead | None:
-    """Make the head of a frame too large to parse; None if its beginning and end do not suffice."""
-    brackets = line[:_MARGIN].lstrip()[:1] + line[-_MARGIN:].rstrip()[-1:]
-    if brackets == b"[]":
-        return FrameHead(kind="batch", words="many messages")
-    members = skim(line) if brackets == b"{}" else mapping(None)
-    is_enough = "method" in members or ("id" in members and not members.keys().isdisjoint({"result", "error"}))
-    return _of_value(members, words(members)) if is_enough else None
-
-
-def _of_value(value: JSON, words: str) -> FrameHead:
+def head_of(value: JSON, *, in_words: bool = False) -> FrameHead:
+    """Return the head of a parsed message, such as one to be sent."""
     if not isinstance(value, Mapping):
         if items(value):
             return FrameHead(kind="batch", words=f"{len(items(value))} messages")
         return FrameHead(kind="malformed", reason="an empty batch" if value == [] else "not a JSON object")
     method, identity, result, reason = value.get("method"), _id(value.get("id")), value.get("result"), ""
+    words = clean(_words_of_message(value)) if in_words else ""
     if isinstance(method, str):
         params = mapping(value.get("params"))
         with_token = params if method == "notifications/progress" else mapping(params.get("_meta"))
@@ -178,7 +159,7 @@ def _id(value: JSON) -> str:
     return repr(value)[:WORDS] if type(value) in {int, float} else ""
 
 
-def words_of_message(message: Mapping[str, JSON]) -> str:
+def _words_of_message(message: Mapping[str, JSON]) -> str:
     """Summarise a request, a notification or an answer."""
     method, params = message.get("method"), mapping(message.get("params"))
     if not isinstance(method, str) and "error" not in message:

@@ -8,8 +8,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import TypeAlias
 
-from tui_host.capture.connection_end import is_orderly, reason_of_end, why_unanswered
-from tui_host.capture.frames.frame_heads import FrameHead, frame_head
+from tui_host.capture.connection_end import ORDERLY, reason_of_end
+from tui_host.capture.frames.frame_heads import FrameHead, read_frame
 from tui_host.capture.http.exchange_end import EMPTY, kept_in_words, read_ending
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.json.narrowing import WORDS, mapping, text_or_empty
@@ -190,7 +190,7 @@ class Ladder:
         self._changes = array("q"), array("i")  # revisions, and the row that changed in each
         self.hosts: Mapping[int, str] = {}  # of turns, where there are several: set anew by whoever finds that out
         self._open: dict[tuple[str, str], LadderExchange] = {}
-        self._halves: dict[tuple[str, str], tuple[int, int]] = {}  # request and response of exchanges with models
+        self.halves: dict[tuple[str, str], tuple[int, int]] = {}  # request and response of exchanges with models
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}  # for the rows of their exchanges
         self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
         self._asked: dict[_RequestKey, int] = {}  # rows by capture, connection, direction and id
@@ -310,16 +310,26 @@ class Ladder:
                 case "frame":
                     self._frame(record)
                 case "line":
-                    self._line(record)
+                    words = record.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
+                    if not self._is_repeated(record, None, words):
+                        number = self.add(record, "mcp", "line", outward=False, words=words, events=1)
+                        self._latest = number, record, None
                 case "decision":
-                    self._decision(record)
+                    value = read_object(record.data)
+                    names = ("server", "tool", "words", "decision", "by")
+                    server, tool, words, decision, by = (text_or_empty(value.get(name)) for name in names)
+                    words = (words or f"{decision} by {by}")[:WORDS]
+                    self.add(record, "host", "decision", peer=server, tool=tool, words=words)
+                    if record.place.call:
+                        self.tools.setdefault(record.place.call, f"{server}.{tool}")
                 case "link":
                     self._link(record)
                 case "end" if record.exchange is None:
                     reason = reason_of_end(record)
-                    self.add(record, "mcp", "end", outward=False, words=reason, size=0, error=not is_orderly(reason))
-                    because = why_unanswered(record.peer, reason)
-                    self._leave_unanswered(record.capture, record.connection or "", because)
+                    self.add(record, "mcp", "end", outward=False, words=reason, size=0, error=reason not in ORDERLY)
+                    if reason.startswith(("exited ", "ended by ", "closed its ")):
+                        reason = f"{record.peer} {reason}"
+                    self._leave_unanswered(record.capture, record.connection or "", reason)
                 case _:
                     self._exchange(record)
         self.settle()
@@ -333,11 +343,6 @@ class Ladder:
                     self._open.pop(key).cut()
         self.settle()
 
-    def request_of(self, capture: str, exchange: str) -> int | None:
-        """Return the row of the request of an exchange with a model."""
-        number = self._halves.get((capture, exchange), (-1, -1))[0]
-        return number if number >= 0 else None
-
     def links(self, row: Row) -> Sequence[tuple[str, int]]:
         """Return the `link` records about the bytes of a row's exchange, in both directions, as capture and number."""
         return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []
@@ -349,7 +354,7 @@ class Ladder:
             exchange = self._open[key] = LadderExchange(self)
         exchange.take(record)
         if record.wire == "llm":
-            self._halves[key] = exchange.request, exchange.response
+            self.halves[key] = exchange.request, exchange.response
         for link, place in self._waiting.pop(key, ()):
             self._join(record.capture, link, place)
         if record.kind in {"end", "error"}:
@@ -357,7 +362,7 @@ class Ladder:
             self._waiting.pop(key, None)  # no other half will come
 
     def _frame(self, record: Record) -> None:
-        head = frame_head(record.data)
+        head = read_frame(record.data, in_words=True).head
         if self._is_repeated(record, head, head.words):
             return
         exchange = None if record.exchange is None else self._open.get((record.capture, record.exchange))
@@ -411,11 +416,6 @@ class Ladder:
                 is_to_last = self.rows.text("method", number) == _LISTENING
                 self.change(number, state="done" if is_to_last else "unanswered", ending=ending)
 
-    def _line(self, record: Record) -> None:
-        words = record.data.lstrip()[: 4 * WORDS].decode("utf-8", "backslashreplace").strip()[:WORDS]
-        if not self._is_repeated(record, None, words):
-            self._latest = self.add(record, "mcp", "line", outward=False, words=words, events=1), record, None
-
     def _is_repeated(self, record: Record, head: FrameHead | None, words: str) -> bool:
         """Fold another line of standard error, a frame of equal bytes or more progress for a token into the last row."""
         number, before, its_head = self._latest
@@ -432,14 +432,6 @@ class Ladder:
         if words:
             self.change(number, words=words)
         return True
-
-    def _decision(self, record: Record) -> None:
-        value = read_object(record.data)
-        names = ("server", "tool", "words", "decision", "by")
-        server, tool, words, decision, by = (text_or_empty(value.get(name)) for name in names)
-        self.add(record, "host", "decision", peer=server, tool=tool, words=(words or f"{decision} by {by}")[:WORDS])
-        if record.place.call:
-            self.tools.setdefault(record.place.call, f"{server}.{tool}")
 
     def _link(self, record: Record) -> None:
         link = read_link(record.data)
@@ -460,7 +452,7 @@ class Ladder:
         if link.span.exchange is None:
             number = self.row_of((capture, link.span.seq or 0))
         else:
-            number = self._halves.get(key, (-1, -1))[link.span.side == "response"]
+            number = self.halves.get(key, (-1, -1))[link.span.side == "response"]
         if number is None or number < 0:
             if link.span.exchange is not None:  # the rows of its exchange are to come
                 self._waiting.setdefault(key, []).append((link, place))

@@ -6,9 +6,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args, overload
-
-from typing_extensions import override
+from typing import Literal, TypeAlias, get_args
 
 from tui_host.capture.visible import line
 
@@ -91,7 +89,7 @@ class Row:
         return self.missing and not (self.status if self.kind == "response" else self.method)
 
 
-class RowTable(Sequence[Row]):
+class RowTable:
     """The rows in order; a row's index is its number."""
 
     def __init__(self) -> None:
@@ -109,26 +107,14 @@ class RowTable(Sequence[Row]):
         readers |= dict.fromkeys(_TIMES, lambda time: None if time == UNKNOWN_TIME else time)
         self._readers = [(name, column, readers.get(name, int)) for name, column in self.columns.items()]
 
-    @override
     def __len__(self) -> int:
         return len(self.heads)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Row]: ...
-
-    @override
-    def __getitem__(self, index: int | slice) -> Row | list[Row]:
-        numbers = range(len(self))[index]
-        return self._row(numbers) if isinstance(numbers, int) else [self._row(number) for number in numbers]
-
-    @override
     def __iter__(self) -> Iterator[Row]:
-        return map(self._row, range(len(self)))
+        return map(self.__getitem__, range(len(self)))
 
-    def _row(self, number: int) -> Row:
+    def __getitem__(self, index: int) -> Row:
+        number = range(len(self))[index]
         row = object.__new__(Row)
         put = object.__setattr__  # `Row` is frozen, and its constructor with all names takes three times as long
         put(row, "number", number)
@@ -181,7 +167,7 @@ class RowTable(Sequence[Row]):
 class RowNumbers:
     """Numbers of requests and connections, in the order in which they began."""
 
-    def __init__(self, rows: Sequence[Row], partner: Callable[[int], int | None]) -> None:
+    def __init__(self, rows: RowTable, partner: Callable[[int], int | None]) -> None:
         self._rows = rows
         self._partner = partner
         self._connections: dict[str, dict[tuple[str, str], int]] = {}

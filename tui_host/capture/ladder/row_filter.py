@@ -115,45 +115,52 @@ def _with(ladder: Ladder, part: str) -> frozenset[int]:
     return frozenset(number for number, text in enumerate(ladder.rows.texts) if part in text.casefold())
 
 
-def _of_tool(ladder: Ladder, term: Term) -> _Alternatives:
-    """Frames and decisions of a tool, and the rows of its calls."""
-    tools, calls, name = ladder.tools, ladder.rows.calls, term.value
-    return (
-        {"tool": _with(ladder, name)},
-        lambda number: any(name in tools.get(call, "").casefold() for call in calls[number]),
-    )
+def _of_value(ladder: Ladder, field: str, term: Term) -> _Alternatives | None:
+    """Return what the rows with a value of a field have; None for a field that must be read."""
+    value, calls = term.value, ladder.rows.calls
+    found: _Alternatives | None
+    match field:
+        case "server":
+            found = ({"peer": _with(ladder, value), "lane": _OF_SERVERS},)
+        case "tool":  # frames and decisions of the tool, and the rows of its calls
+            tools = ladder.tools
+            found = (
+                {"tool": _with(ladder, value)},
+                lambda number: any(value in tools.get(call, "").casefold() for call in calls[number]),
+            )
+        case "method":
+            found = ({"method": _with(ladder, value)},)
+        case "kind":
+            found = _KINDS[value]
+        case "status":
+            first, last = (value.replace("x", digit) for digit in "09")
+            found = _STATES.get(value) or ({"status": range(int(first), int(last) + 1)},)
+        case "turn":
+            found = ({"section": {home for home, turn in ladder.sections.turns.items() if turn == int(value)}},)
+        case "step":
+            found = ({"step": {int(value)}},)
+        case "llm":  # the request to a model with such a number, and its answer
+            requests = ladder.numbers.requests[int(value) - 1 : int(value)]
+            found = ({half for first in requests for half in (first, ladder.partner(first))}.__contains__,)
+        case "call":  # the rows of calls with such an id, or with such a turn, step and place: `1.1.2`
+            found = (lambda number: any(f".{call.casefold()}".endswith(f".{value}") for call in calls[number]),)
+        case "id":
+            ids, forms = ladder.rows.own["rpc_id"], {value, f'"{value}"'}
+            found = (lambda number: ids[number].casefold() in forms,)
+        case "dir":
+            found = _WAYS[value]
+        case "size":
+            found = ({"size": term.numbers},)
+        case "ms":
+            found = (_duration_test(ladder, replace(term, number=term.number * 1e6).numbers),)
+        case _:
+            found = None
+    return found
 
 
-def _of_status(_: Ladder, term: Term) -> _Alternatives:
-    first, last = (term.value.replace("x", digit) for digit in "09")
-    return _STATES.get(term.value) or ({"status": range(int(first), int(last) + 1)},)
-
-
-def _of_turn(ladder: Ladder, term: Term) -> _Alternatives:
-    return ({"section": {home for home, turn in ladder.sections.turns.items() if turn == int(term.value)}},)
-
-
-def _of_request(ladder: Ladder, term: Term) -> _Alternatives:
-    """The request to a model with such a number, and its answer."""
-    requests = ladder.numbers.requests[int(term.value) - 1 : int(term.value)]
-    return ({half for first in requests for half in (first, ladder.partner(first))}.__contains__,)
-
-
-def _of_call(ladder: Ladder, term: Term) -> _Alternatives:
-    """The rows of calls with such an id, or with such a turn, step and place: `1.1.2`."""
-    calls, end = ladder.rows.calls, f".{term.value}"
-    return (lambda number: any(f".{call.casefold()}".endswith(end) for call in calls[number]),)
-
-
-def _of_id(ladder: Ladder, term: Term) -> _Alternatives:
-    ids, forms = ladder.rows.own["rpc_id"], {term.value, f'"{term.value}"'}
-    return (lambda number: ids[number].casefold() in forms,)
-
-
-def _of_duration(ladder: Ladder, term: Term) -> _Alternatives:
-    """Answers by the time from their question to their end."""
+def _duration_test(ladder: Ladder, numbers: range) -> Test:
+    """Return a test for answers by the nanoseconds from their question to their end."""
     began, ended, answers, kinds = (ladder.rows.columns[name] for name in ("mono_ns", "end_mono_ns", "answer", "kind"))
-    numbers = replace(term, number=term.number * 1e6).numbers
 
     def test(number: int) -> bool:
         partner = ladder.partner(number) if answers[number] or kinds[number] == _NUMBERS["response"] else None
@@ -161,7 +168,7 @@ def _of_duration(ladder: Ladder, term: Term) -> _Alternatives:
             return False
         return ended[number] - began[partner] in numbers
 
-    return (test,)
+    return test
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,46 +176,30 @@ class FilterField:
     """A field of the filter: `name:value`, or `name>number` and `name<number`."""
 
     help: str  # what it finds
-    rows: Callable[[Ladder, Term], _Alternatives] | None = None  # what its rows have; None for what must be read
     pattern: str = ".*"  # what a value must be, as a regular expression
     must_be: str = "needs a number such as 10k"  # what is said of another value
     sign: str = ":"  # what stands behind the name
     choices: Iterable[str] = ()  # the values that complete it, beside those that occur
 
 
-def _of_choices(choices: Mapping[str, _Alternatives], help_: str) -> FilterField:
-    is_one = f"is {' or '.join(choices)}" if len(choices) == 2 else f"is one of {', '.join(choices)}"
-    return FilterField(help_, lambda _, term: choices[term.value], "|".join(choices), is_one, choices=choices)
-
-
 _COUNT = r"\d{1,8}", "needs a number such as 3"
+_STATUS = rf"\d{{3}}|\dxx|{'|'.join(STATES)}", f"is a number such as 429 or 4xx, or {', '.join(STATES)}"
+_KIND = "|".join(_KINDS), f"is one of {', '.join(_KINDS)}"
 FIELDS: Mapping[str, FilterField] = {
-    "server": FilterField(
-        "rows of a server", lambda ladder, term: ({"peer": _with(ladder, term.value), "lane": _OF_SERVERS},)
-    ),
-    "tool": FilterField("a tool's calls, decisions and frames", _of_tool),
-    "method": FilterField(
-        "method of a frame or an HTTP request", lambda ladder, term: ({"method": _with(ladder, term.value)},)
-    ),
-    "kind": _of_choices(_KINDS, "request, response, frame, decision, error, …"),
-    "status": FilterField(
-        "429, 4xx, open, failed, cut, unanswered",
-        _of_status,
-        rf"\d{{3}}|\dxx|{'|'.join(STATES)}",
-        f"is a number such as 429 or 4xx, or {', '.join(STATES)}",
-        choices=STATES,
-    ),
-    "turn": FilterField("rows of a turn, such as turn:3", _of_turn, *_COUNT),
-    "step": FilterField(
-        "rows of a step in any turn, such as step:2", lambda _, term: ({"step": {int(term.value)}},), *_COUNT
-    ),
-    "llm": FilterField("request and answer of LLM 13: llm:13", _of_request, *_COUNT),
-    "call": FilterField("rows of a call, such as call:1.1.2", _of_call),
-    "id": FilterField("id of a frame", _of_id),
-    "dir": _of_choices(_WAYS, "out from the host, in to the host"),
-    "size": FilterField("bytes, such as size>10k (also size<)", lambda _, term: ({"size": term.numbers},), sign=">"),
+    "server": FilterField("rows of a server"),
+    "tool": FilterField("a tool's calls, decisions and frames"),
+    "method": FilterField("method of a frame or an HTTP request"),
+    "kind": FilterField("request, response, frame, decision, error, …", *_KIND, choices=_KINDS),
+    "status": FilterField("429, 4xx, open, failed, cut, unanswered", *_STATUS, choices=STATES),
+    "turn": FilterField("rows of a turn, such as turn:3", *_COUNT),
+    "step": FilterField("rows of a step in any turn, such as step:2", *_COUNT),
+    "llm": FilterField("request and answer of LLM 13: llm:13", *_COUNT),
+    "call": FilterField("rows of a call, such as call:1.1.2"),
+    "id": FilterField("id of a frame"),
+    "dir": FilterField("out from the host, in to the host", "|".join(_WAYS), "is in or out", choices=_WAYS),
+    "size": FilterField("bytes, such as size>10k (also size<)", sign=">"),
     TOKENS: FilterField("tokens of a request or an answer, such as tokens>8k", sign=">"),
-    "ms": FilterField("milliseconds until an answer, such as ms>2000", _of_duration, sign=">"),
+    "ms": FilterField("milliseconds until an answer, such as ms>2000", sign=">"),
 }
 """The fields by name, in the order of completion."""
 
@@ -222,40 +213,38 @@ def row_test(query: Query | None, ladder: Ladder, read: TermReader | None = None
     # what must be read comes last
     parts = sorted(query.parts, key=lambda part: max(_COSTS.get(term.field, 0) for term in terms(part, negated=True)))
     tests = [row_test(part, ladder, read) for part in parts]
-    decisive = query.join == "or"
+    decisive, is_negated = query.join != "and", query.join == "not"
 
-    def opposite(number: int) -> Verdict:
-        verdict = tests[0](number)
-        return None if verdict is None else not verdict
-
-    def combined(number: int) -> Verdict:
+    def test(number: int) -> Verdict:
         verdict: Verdict = not decisive
-        for test in tests:  # the first decisive part decides; as long as a part is unknown, all may be
-            part = test(number)
+        for test_part in tests:  # the first decisive part decides; as long as a part is unknown, all may be
+            part = test_part(number)
             if part is decisive:
-                return decisive
+                verdict = decisive
+                break
             if part is None:
                 verdict = None
-        return verdict
+        return not verdict if is_negated and verdict is not None else verdict
 
-    return opposite if query.join == "not" else combined
+    return test
 
 
 def _term_test(term: Term, ladder: Ladder, read: TermReader | None) -> Test:
     """Test a field by its values. A word may be in any value and in our words about a row, a text in its URL and headers."""
-    field, heads = FIELDS.get(term.field), ladder.rows.heads
-    if field is not None and field.rows is not None:
-        return _test(ladder, field.rows(ladder, term))
+    alternatives = _of_value(ladder, term.field, term)
+    if alternatives is not None:
+        return _test(ladder, alternatives)
     text, words, ids = term.value.casefold(), ladder.rows.own["words"], ladder.rows.own["rpc_id"]
+    heads = ladder.rows.heads
     having = _with(ladder, text) if term.is_text else frozenset[int]()
     numbers = range(1, 1 << 62) if term.is_text else term.numbers
     conditions: list[_Condition] = [{"url": having}]
     if term.field == WORD:
         conditions += [{name: having} for name in ("method", "peer", "malformed")]
         conditions.append(lambda number: text in words[number].casefold() or text in ids[number].casefold())
-        conditions += _of_tool(ladder, term)
+        conditions += _of_value(ladder, "tool", term) or ()
         conditions += _FACTS.get(text, ())
-        conditions += _of_status(ladder, term) if re.fullmatch(r"\d{3}", text) else ()
+        conditions += _of_value(ladder, "status", term) or () if re.fullmatch(r"\d{3}", text) else ()
     in_values = _test(ladder, conditions)
 
     def test(number: int) -> Verdict:
@@ -407,24 +396,19 @@ def completions(text: str, ladder: Ladder) -> Sequence[tuple[str, str]]:
     if not colon:
         names = [f"{name}{field.sign}" for name, field in FIELDS.items()]
         return [(name, before + name) for name in names if name.startswith(term.lower())]
-    folded = begun.casefold()
-    values = [text for text in _values(name.lower(), ladder) if folded in text.casefold() and text != begun]
+    field, folded, columns = name.lower(), begun.casefold(), ladder.rows.columns
+    values: Iterable[str] = FIELDS[field].choices if field in FIELDS else ()
+    if field in {"status", "turn", "step"}:  # those that occur, and those that it may have
+        values = (*map(str, sorted(set(columns[field]) - {0})), *values)
+    elif field in {"server", "tool", "method"}:
+        pairs = set(zip(columns["peer" if field == "server" else field], columns["lane"], strict=True))
+        is_any = field != "server"  # a model is no server
+        texts = {ladder.rows.texts[text] for text, lane in pairs if text and (is_any or lane in _OF_SERVERS)}
+        if field == "tool":
+            texts |= {*ladder.tools.values()} - {""}
+            texts -= {tool.partition(".")[2] for tool in texts}
+        values = sorted(texts)
+    values = [text for text in values if folded in text.casefold() and text != begun]
     values.sort(key=lambda value: not value.casefold().startswith(folded))
     quoted = (f'"{value}"' if " " in value else value for value in values)
     return [(value, f"{before}{name}:{text}") for value, text in zip(values, quoted, strict=True)][:MOST_COMPLETIONS]
-
-
-def _values(name: str, ladder: Ladder) -> Iterable[str]:
-    """Return the values of a field that occur, or that it may have."""
-    columns, choices = ladder.rows.columns, FIELDS[name].choices if name in FIELDS else ()
-    if name in {"status", "turn", "step"}:
-        return (*map(str, sorted(set(columns[name]) - {0})), *choices)
-    if name not in {"server", "tool", "method"}:
-        return choices
-    pairs = set(zip(columns["peer" if name == "server" else name], columns["lane"], strict=True))
-    is_any = name != "server"  # a model is no server
-    texts = {ladder.rows.texts[text] for text, lane in pairs if text and (is_any or lane in _OF_SERVERS)}
-    if name == "tool":
-        texts |= {*ladder.tools.values()} - {""}
-        texts -= {tool.partition(".")[2] for tool in texts}
-    return sorted(texts)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from tui_host.capture.ladder.row import Row
+from tui_host.capture.ladder.row import Row, RowTable
 from tui_host.capture.record import lasted
 
 
@@ -13,6 +13,7 @@ class Sections:
     """Assigns each row to a section, which is named by its first row."""
 
     def __init__(self) -> None:
+        self.has_turns = False
         self.homes = array("q")  # the section of each row
         self.turns: dict[int, int] = {}  # the turn of each section; 0 for connections
         self.starts: set[int] = set()  # the sections of connections before the first turn
@@ -20,10 +21,6 @@ class Sections:
         self._begun: dict[tuple[str, int], int] = {}  # the first row of each turn that has a time
         self._steps: dict[tuple[str, int, int], int] = {}
         self._of_turn: Row | None = None  # the last row of a turn, as times go
-
-    @property
-    def has_turns(self) -> bool:
-        return bool(self._clocks)
 
     def turn_of(self, number: int) -> int:
         """Return the turn whose heading is above a row; 0 for connections."""
@@ -34,7 +31,7 @@ class Sections:
         home = self.homes[row.number]
         return self._begun.get((row.clock, self.turns[home]), home) if self.turns[home] else home
 
-    def take(self, rows: Sequence[Row], partner: Callable[[int], int | None]) -> None:
+    def take(self, rows: RowTable, partner: Callable[[int], int | None]) -> None:
         """Assign new rows to sections; `partner` returns the other half of a row."""
         for number in range(len(self.homes), len(rows)):
             row, half = rows[number], partner(number)
@@ -53,6 +50,7 @@ class Sections:
                 self.turns[home] = row.turn
             if home == number and row.turn:
                 self._clocks.add(row.clock)
+                self.has_turns = True
             elif home == number and row.clock not in self._clocks:
                 self.starts.add(home)
 
@@ -61,7 +59,7 @@ class Sections:
         if number < len(self.homes) and step[1]:
             self.homes[number] = self._steps.get(step, self.homes[number])
 
-    def _of_connection(self, row: Row, rows: Sequence[Row]) -> int:
+    def _of_connection(self, row: Row, rows: RowTable) -> int:
         """Return the section of a row outside turns; the row itself for a new one."""
         is_asked_for = row.method == "tools/call" and not row.answer  # by a model, in another capture
         last = rows[next(reversed(self.turns))] if self.turns else None

@@ -10,7 +10,7 @@ from typing import IO
 
 import anyio
 
-from tui_host.capture.frames.frame_heads import made_frame
+from tui_host.capture.frames.frame_heads import Frame, head_of
 from tui_host.capture.record import Place
 from tui_host.capture.stdio.lines import Lines
 from tui_host.errors import JSON
@@ -120,7 +120,7 @@ class LineWriter:
             self.close()
         if begun is not None:
             line, value, place = begun
-            self._lines.take("out", line, "", at_ns, frame=made_frame(value), place=place)
+            self._lines.take("out", line, "", at_ns, frame=Frame(head_of(value), value), place=place)
         self._rest = self._rest[written:]
         self.waiting -= written
         if written and self.unread_since is not None:

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from tui_host.answers.bodies import first_data
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.visible import line, tool_called
+from tui_host.capture.visible import line, tool_name
 from tui_host.chat.result_words import content_bytes, described, suggested_name
 from tui_host.errors import TuiHostError
 from tui_host.guard.file_opener import open_file
@@ -105,7 +105,7 @@ class ContentsScreen(Browse):
     """
 
     def __init__(self, main: MainScreen, item: CallItem, output: ToolOutput) -> None:
-        super().__init__(f"Contents of {tool_called(item.server, item.tool)}, turn {item.turn}")
+        super().__init__(f"Contents of {tool_name(item.server, item.tool, is_decided=True)}, turn {item.turn}")
         self._host, self._session, self._item = main.host, main.submissions.session, item
         self._entries = [(described(content), content) for content in output.content]  # what each is, and itself
         if output.has_structured:

@@ -162,8 +162,8 @@ class TapSource(SessionSource):
     @override
     def before(self, row: Row) -> Row | None:
         key = self._following.story.before(row.capture, row.exchange)
-        number = None if key is None else self.ladder.request_of(*key)
-        return None if number is None or self.ladder.rows[number].missing else self.ladder.rows[number]
+        number, _ = self.ladder.halves.get(key, (-1, -1)) if key is not None else (-1, -1)
+        return None if number < 0 or self.ladder.rows[number].missing else self.ladder.rows[number]
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:

@@ -12,7 +12,7 @@ from rich.segment import Segment
 from typing_extensions import override
 
 from tui_host.capture.short_units import short_time
-from tui_host.capture.visible import tool_called, tool_name
+from tui_host.capture.visible import tool_name
 from tui_host.chat.call_arguments import pretty
 from tui_host.chat.conversation import (
     AnswerItem,
@@ -235,8 +235,7 @@ def _draw_call(page: MarkdownPage, item: CallItem, *, is_open: bool) -> None:
     if item.state == "running":
         word = item.progress or word
     room = max(4, page.room - 3)
-    named = tool_name if item.state == "waiting" else tool_called
-    name = clip(named(item.server, item.tool), room)
+    name = clip(tool_name(item.server, item.tool, is_decided=item.state != "waiting"), room)
     result = "" if item.state in {"rejected", "waiting", "asked", "running"} else item.result.strip()
     tail = ": ".join(filter(None, (word, result)))
     room -= cell_len(name) + 1
