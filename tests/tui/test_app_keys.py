@@ -59,6 +59,12 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     await app.until_shown("read: promises", "what always holds")
     await app.press("escape")
     await app.until(lambda: app.app.screen is app.main)
+    await app.press("ctrl+p")
+    await app.type("request")  # which many lines say; one is called so
+    await app.until_shown("Show the coming request")
+    await app.press("enter")
+    await app.until(lambda: isinstance(app.app.screen, RequestScreen))
+    await app.press("escape")
 
 
 async def test_what_is_typed_right_after_a_screens_key_goes_to_its_field_or_nowhere_and_never_to_the_prompt(

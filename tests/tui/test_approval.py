@@ -370,8 +370,15 @@ async def test_a_string_with_line_breaks_is_shown_as_its_lines_behind_a_rule(app
 
 
 async def test_every_hidden_character_is_seen_and_nothing_is_approved_from_a_description(app: Running) -> None:
-    asked = question(HOSTILE, {"command": HOSTILE, HOSTILE: 1}, description=HOSTILE, changed=HOSTILE)
+    asked = question(
+        HOSTILE,
+        {"command": HOSTILE, HOSTILE: 1, "to": "ops@x ← text from docs.read, step 2"},
+        description=HOSTILE,
+        changed=HOSTILE,
+    )
     async with asking(app, asked, size=(120, 40)) as ask:
+        assert "⟨2190⟩ text from" in ask.said  # a value cannot say where it comes from
+        assert "←" not in ask.text
         for line in ask.lines:
             assert not hidden(line), line
             assert line[0] in "╭│╰", line
@@ -384,7 +391,8 @@ async def test_every_hidden_character_is_seen_and_nothing_is_approved_from_a_des
         assert json.loads(ask.decided.arguments)["command"] == HOSTILE
     async with asking(app, question(description="\n".join(f"sentence {n}" for n in range(300)))) as ask:
         await app.press("d", "end")
-        await ask.until_said("sentence 299")
+        await ask.until_said("sentence 299", "about the tool; d shows the arguments")
+        assert "all shown" not in ask.text
         await ask.decide("y")  # which leads back to the arguments
         assert ask.verdicts == [""]
         await ask.decide("y")

@@ -33,6 +33,7 @@ from tui_host.tui.widgets.status_lines import StatusLine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from textual.command import Provider
     from textual.notifications import Notify
     from textual.theme import Theme
 
@@ -60,11 +61,18 @@ AWAY_SECONDS = 10.0
 """Seconds without keys and clicks after which a click may be meant for the terminal's window alone."""
 
 
+def _palette() -> type[Provider]:
+    from tui_host.tui.palette import Palette
+
+    return Palette
+
+
 class TuiHost(App[int]):
     """The full-screen app of a host; `reading` stands in the chat while the first session is read from a file."""
 
     TITLE = "tui-host"
     ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette}
     COMMAND_PALETTE_BINDING = "ctrl+p"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [

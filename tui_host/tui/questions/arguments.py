@@ -26,10 +26,10 @@ def argument_lines(arguments: str, hide: Callable[[str], str], notes: Mapping[st
     """Return arguments indented, behind each value the note at its path of where it comes from.
 
     A string with line breaks becomes a block behind a vertical line. No argument can look like another one: what follows
-    a rule belongs to the string, and JSON begins no line with a rule.
+    a rule belongs to the string, and JSON begins no line with a rule. Nor can one look like a note: its arrow is a code.
     """
-    lines = _lines(json.loads(arguments), "", "", hide)
-    return [f"{hide(text)} ← {notes[path]}" if path in notes else hide(text) for text, path in lines]
+    lines = ((hide(text).replace("←", "⟨2190⟩"), path) for text, path in _lines(json.loads(arguments), "", "", hide))
+    return [f"{text} ← {notes[path]}" if path in notes else text for text, path in lines]
 
 
 def _lines(
@@ -120,6 +120,8 @@ class Arguments(LineView, can_focus=False):
         """Say how much was not shown yet, or was jumped over."""
         below, jumped = max(0, len(self._lines) - self.top - self.view_height), max(0, self.top - self._read_to)
         rest = f"{jumped} line{'s' * (jumped != 1)} jumped over" if jumped else "all shown"
+        if self._key is None:
+            rest = "about the tool; d shows the arguments"
         if below:
             rest = f"{below} more line{'s' * (below != 1)}: pagedown, end"
         told = Content(f"← verbatim only · {rest}" if self._has_notes else rest)

@@ -242,6 +242,8 @@ class ServersScreen(Browse):
         if tool is None or any(not request.last for request in self._direct):
             self._tell("A request is running; escape stops it." if tool else f"{form.server} is not connected.")
             return
+        if not self._direct:
+            self._tell("The answer and its frames stand here, under requests: f2 lists those of conversations.")
         session = self._direct[0].session if self._direct else self._host.sessions.new()
         session.is_direct = True
         connection = pool.server(form.server).status.connection

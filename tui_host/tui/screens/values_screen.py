@@ -31,7 +31,7 @@ async def show_values(main: MainScreen, source: SessionSource, item: AnswerItem)
     await source.caught_up()
     origins = await asyncio.wrap_future(in_thread(partial(_origins, source, item)))
     values = {f"{source.hide(own.value)}  {own.words}": partial(go, own.row) for own in origins}
-    heading = f"Values of the answer in turn {item.turn}, step {item.step}, compared as they are written"
+    heading = f"Values of the answer in turn {item.turn}, step {item.step}, compared as they are written; single digits are left out"
     words = "Each stands in what the model was told."
     if lost := [own for own in origins if own.row is None]:
         words = f"{len(lost)} of {len(origins)} stand in nothing that the model was told."
