@@ -1,7 +1,5 @@
 """Cases of parametrized tests: the first ones run every time, the others with `pytest -m exhaustive`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """What every test gets: asyncio as anyio's backend, no home and no keyring of a person, no inherited keys."""
 
-from __future__ import annotations
-
 import gc
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Ports that nobody listens on, and that nobody gets by chance meanwhile."""
 
-from __future__ import annotations
-
 import os
 import socket
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """How much something costs, told alike on every machine, however busy it is."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Callable, Generator

@@ -1,7 +1,5 @@
 """The steps of a call's chain, read from records."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from tui_host.answers.chain_page import CallStep, chain_of

@@ -1,7 +1,5 @@
 """The chain of a call, what pages are asked about by name, and values that come again or from nowhere."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What deserves a look, and how a call's life, the events of streams and long bodies are read for a person."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.answers.chained import steps_of

@@ -1,7 +1,5 @@
 """Articles and pages for browsers: each text once, labelled with who put it in, and nothing foreign acts."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

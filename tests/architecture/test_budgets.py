@@ -1,7 +1,5 @@
 """The size and the grain of the package: lines of each folder, module and function, class names, and what the README may weigh."""
 
-from __future__ import annotations
-
 import ast
 import tomllib
 from collections import Counter

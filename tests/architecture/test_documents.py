@@ -1,7 +1,5 @@
 """The documents that come with the program: what they point to exists, and each promise has a test that runs every time."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a lower layer loads, seen in a fresh interpreter: no contract sees that."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

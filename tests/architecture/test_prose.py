@@ -1,7 +1,5 @@
 """How the code reads: names that say nothing, and references that lead nowhere."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

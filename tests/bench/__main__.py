@@ -1,7 +1,5 @@
 """`python -m tests.bench [--quick] [NAME…]`: measures, and prints each figure beside its goal. Exit code 1 if a goal is missed."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

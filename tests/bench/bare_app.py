@@ -1,7 +1,5 @@
 """The baseline of what the app costs by being one: the smallest chat-shaped Textual app. Run as a script."""
 
-from __future__ import annotations
-
 from textual.app import App, ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Footer, Input

@@ -1,7 +1,5 @@
 """Large bodies in the details: until the first page is painted against that of a small body; and the longest stall."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import gc

@@ -1,7 +1,5 @@
 """The app at rest, at work, with a long answer and with a long session: what it costs, and how long a person waits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import random

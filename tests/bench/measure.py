@@ -1,7 +1,5 @@
 """How benches measure and tell: subject and baseline in turn, ratios of medians, one table."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import platform

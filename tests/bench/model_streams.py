@@ -1,7 +1,5 @@
 """Answers of models over a real socket: captured, decoded and folded to a message, against bare bytes and a vendor's client."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

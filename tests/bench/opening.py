@@ -1,7 +1,5 @@
 """Files of others imported: the CPU until all rows stand, against `json.loads` over the JSON in them, and the first row."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 import threading

@@ -6,8 +6,6 @@
   import much do; it logs so many lines a second
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import sys

@@ -1,7 +1,5 @@
 """Many records: their list, and the pages that are made of them."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import time

@@ -1,7 +1,5 @@
 """What recording costs: frames that are on the disk a second, what each takes from its caller, and a long conversation's size."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 import tempfile

@@ -1,7 +1,5 @@
 """The app on a pseudo-terminal: its start and its memory against a bare Textual app, and the servers screen under load."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

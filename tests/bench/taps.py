@@ -1,7 +1,5 @@
 """What a tap adds before a stdio server, everything recorded; the baseline is the smallest relay."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

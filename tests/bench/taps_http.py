@@ -1,7 +1,5 @@
 """What a relay before a model's API adds to each event of an answer, all of it recorded, against mitmdump that streams."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import socket

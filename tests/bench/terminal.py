@@ -1,7 +1,5 @@
 """A program on a pseudo-terminal, with a clock: when it has painted what, and what it costs the machine (Linux's /proc)."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import sys

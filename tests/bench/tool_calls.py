@@ -1,7 +1,5 @@
 """Tool calls through the host's connection, everything recorded, against the SDK's bare client; servers connected together."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """What the tests of recording share: an open store on a disk that can be full."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path

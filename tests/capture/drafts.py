@@ -1,7 +1,5 @@
 """Drafts to record: plain ones, any that can be, and a clock that tells what it is told."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress

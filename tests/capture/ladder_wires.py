@@ -1,7 +1,5 @@
 """Both wires of a session with a ladder over them, and the turn of the drawings."""
 
-from __future__ import annotations
-
 import json
 
 from tests.capture.wires import Kept, rpc

@@ -1,7 +1,5 @@
 """Stores with records and sessions in them, and other processes that write to the same file."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Records fold into exchanges whose bodies are the bytes that came, and are decoded within bounds."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Sessions taken away, whole and in parts: as JSON lines, as Markdown, and for programs of others."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A frame's head is read whatever its bytes are, each frame finds its call, and a link is read as it was written."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """An MCP server's HTTP traffic is recorded as bytes, and as the frames in them, each in its place."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """What the tap on the model's side records is what was on the wire."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 

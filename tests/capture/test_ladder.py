@@ -1,7 +1,5 @@
 """Rows are folded from records as they come: each appears with its first byte and grows until its end."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What is appended is shown once it is kept, never lost, and never waits for the disk."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Secrets never get through, whatever form they come in and wherever the bytes are cut."""
 
-from __future__ import annotations
-
 import base64
 import json
 from itertools import pairwise, product

@@ -1,7 +1,5 @@
 """A known secret never gets through in a body that is compressed as its head says."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Iterable

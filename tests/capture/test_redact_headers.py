@@ -1,7 +1,5 @@
 """Credentials in headers and URLs are known by the names of their places, or by their form."""
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Keys and logins are known by the names of their places; what is said, and what tools are called with, stays."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

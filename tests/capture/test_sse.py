@@ -1,7 +1,5 @@
 """An event stream gives the same events however its bytes were cut."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """The database: what goes in comes out, for its owner's eyes alone, whatever happens to process, file or disk."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

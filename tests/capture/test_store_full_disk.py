@@ -1,7 +1,5 @@
 """A full disk: what is deleted makes room on it, and what waited is written. On a real one of a few megabytes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """What can still be read of a damaged database is in the new one, and the damaged one stays as it is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """Sessions and what a person marked in them: listed, found, owned by one process, exported, deleted for good, and pruned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

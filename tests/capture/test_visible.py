@@ -1,7 +1,5 @@
 """Foreign text cannot act on the terminal, and cannot hide."""
 
-from __future__ import annotations
-
 import unicodedata
 
 import pytest

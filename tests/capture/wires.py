@@ -1,7 +1,5 @@
 """A recorder that keeps everything in a list, and bodies in a content coding, as servers send them."""
 
-from __future__ import annotations
-
 import importlib
 import zlib
 from dataclasses import replace

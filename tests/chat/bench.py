@@ -1,7 +1,5 @@
 """A session with what its turns work with: real providers over sockets; servers that are a double, so that they can misbehave."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The demo model, and sessions whose every request and link is looked at when a test has ended."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A call's arguments are read strictly, once."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 

@@ -1,7 +1,5 @@
 """The items of a chat: what a view learns of them, how they come back from the store, and what never stands in them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

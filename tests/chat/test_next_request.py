@@ -1,7 +1,5 @@
 """What a request holds besides the conversation: the offered tools, those that stand behind the hub, and what was called before."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

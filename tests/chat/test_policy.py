@@ -1,7 +1,5 @@
 """Deny beats ask beats allow; what was not approved is refused; an answer counts once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tui_host.chat.policy import CallRequest, Decision, Policy, Question, Refuse

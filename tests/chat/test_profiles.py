@@ -1,7 +1,5 @@
 """A turn that follows a profile: what the model is told, offered and asked for, and where each part of it comes from."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What a result is told as, to the model in words and images, to the user as a line for each content; and files that go with a message."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -1,7 +1,5 @@
 """Forms made from schemas: fields, defaults, and what a person writes; and whether arguments fit a tool's schema."""
 
-from __future__ import annotations
-
 import json
 import socket
 

@@ -1,7 +1,5 @@
 """The turn loop: what is asked, decided, sent and told, and where a turn ends."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from threading import Event
 

@@ -1,7 +1,5 @@
 """A turn with a tool in every dialect: over a socket, with a server's result, and each link at the bytes that it names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

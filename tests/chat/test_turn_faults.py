@@ -1,7 +1,5 @@
 """What providers, models and servers do wrong is told, to the person and to the model, and the conversation goes on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A call is linked by exact bytes, from where it was asked to where its result is told; `bench` looks at every link after each test."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.answers.chained import steps_of

@@ -1,7 +1,5 @@
 """A turn through a tool protocol of plain text: the same loop, everything in words, every byte of it linked, and told in the inspector's Parts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """One zygote for all tests of the command line in this process."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A configuration, a data folder and a scripted provider, asked as often as a test likes."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

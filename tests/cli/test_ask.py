@@ -1,7 +1,5 @@
 """`ask`: what it prints, how it ends for every way in which a turn can go, how its calls are decided; and `compare`, which asks several."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The command line's grammar: which command the words mean, with which options; and what is said of words that mean none."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

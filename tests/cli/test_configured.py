@@ -1,7 +1,5 @@
 """Where configuration and data are, what is said of mistakes in them, and what the providers report with whose key."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

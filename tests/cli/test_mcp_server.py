@@ -1,7 +1,5 @@
 """`tui-host mcp`: a child process, driven by the SDK's client, on a recorded session."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import AsyncGenerator

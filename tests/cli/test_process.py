@@ -1,7 +1,5 @@
 """The program as a process: whole, on standard streams of any kind, and ended by a signal."""
 
-from __future__ import annotations
-
 import os
 import signal
 import struct

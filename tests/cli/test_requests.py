@@ -1,7 +1,5 @@
 """Calls, reads and prompts: what they print, what they point out, what servers ask meanwhile, and the calls of the official suite."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Generator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`servers add`, `remove`, `enable`, `disable`, `login`, `logout`: what they write and forget, and what they leave alone."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

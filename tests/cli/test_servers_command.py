@@ -1,7 +1,5 @@
 """`servers`: what is configured, and what each server offers when it is asked."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """`sessions`: what was recorded comes back whole, under every name, in every form, answers ten questions, and goes for good."""
 
-from __future__ import annotations
-
 import json
 import re
 import stat

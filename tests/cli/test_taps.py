@@ -1,7 +1,5 @@
 """`tap llm` and `tap http` as a person starts them, and what `--log -` prints: a line for each row, and nothing that a terminal obeys."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

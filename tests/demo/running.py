@@ -1,7 +1,5 @@
 """The demo model and the bundled servers as processes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

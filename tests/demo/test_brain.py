@@ -1,7 +1,5 @@
 """What the demo model makes of a question; what the bundled servers would say stands in a table."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The demo model as a process, in five dialects over real sockets, and in each tool protocol with our host."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

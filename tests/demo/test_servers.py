@@ -1,7 +1,5 @@
 """The bundled servers, as processes, through the SDK's own client."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

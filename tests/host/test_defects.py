@@ -1,7 +1,5 @@
 """A defect, a failing server, or a process that is killed costs what it must and is told; nothing else."""
 
-from __future__ import annotations
-
 import json
 import stat
 import sys

@@ -1,7 +1,5 @@
 """The host with real parts: turns from start to end, sessions that come back, and what becomes of it when something fails."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """The keys of the system's keyring as the host knows them: asked once for each provider, told before they are used."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is made of a prompt, a question, an image and a long conversation between a server, the host and a model."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

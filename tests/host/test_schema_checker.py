@@ -1,7 +1,5 @@
 """Values against foreign schemas: checked in a process that is kept, and given up where a schema takes too long."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Watched files: a change restarts the server and its catalog's difference is told; a changed configuration is offered."""
 
-from __future__ import annotations
-
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 

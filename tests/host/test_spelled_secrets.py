@@ -1,7 +1,5 @@
 """A known secret that a model spells, a few characters an event: neither on the disk, nor in an export, nor shown."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Worlds of tapped turns whose truth is known: hosts that differ in dialect, words, names, order and patience."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace

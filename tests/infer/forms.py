@@ -2,8 +2,6 @@
 Cherry Studio's, JSON, actions, and what open models are trained on.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What hosts do in their own ways: how they name tools, change arguments, run calls, and tell results."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Taps of the tests' world that record into a database, as real ones do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A host with one model, servers of the tests' own, and what is found of them, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tests.infer.forms import FORMS

@@ -1,7 +1,5 @@
 """What requests to models say in all dialects and words: whose they are, which conversation they continue, calls and results."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A larger run, of seeds that nothing was made by: `python -m tests.infer.test_corpus FIRST LAST`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterable

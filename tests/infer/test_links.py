@@ -1,7 +1,5 @@
 """Which frame carries which call, and how that is known: ids, texts, the only pair left, and by order."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

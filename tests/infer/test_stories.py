@@ -1,7 +1,5 @@
 """Which taps are one story, whose they are, what they tell of themselves, and what the chat of a story tells."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The program's commands run as a person runs them, each in a process of its own, with a configuration of the test's own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """An export compared, byte by byte, with what the peers' side of the wires received and sent."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

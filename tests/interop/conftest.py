@@ -1,7 +1,5 @@
 """Software of others, got once."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.interop.others import HOSTS_NPM, Node

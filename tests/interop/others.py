@@ -3,8 +3,6 @@
 Everything is started on the loopback interface, from the registries' packages of exactly these versions.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -3,8 +3,6 @@
 Written for comparisons alone, so that a fault in the program's parsers cannot hide here. Source: RFC 9112, sections 2, 6 and 7.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 Headers = tuple[tuple[str, str], ...]

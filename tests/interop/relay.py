@@ -1,7 +1,5 @@
 """A relay before a TCP server that keeps every byte of each connection, both ways. Knows nothing of HTTP."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Self
 

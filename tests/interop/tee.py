@@ -6,8 +6,6 @@ Each start writes a folder of its own: FOLDER/NUMBER/{stdin,stdout,stderr}. A by
 peer has received is there. Standard library alone.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 Two turns of one session, so that two starts of each server are in it. The question asks for all calls at once.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The gate, which has no Node.js, runs `tests/servers/test_logins.py` instead of the scenarios of logins.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Exported diagrams, read by the program that draws them, whatever is said in them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """More servers of others: all checked at once, also one that cannot start, one of the older transport, and a host that is killed in a call."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Whole hosts that this project did not write, with what they talk to tapped: they do what they do without, and each call is one story."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -11,8 +11,6 @@
 The bodies are written here by hand, from the vendors' documents, and know nothing of the program: they are what it is tried against.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@
 Each request sets off one message, which is sent as JSON. In the handshake era there is a session, `s1`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

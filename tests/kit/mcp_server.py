@@ -26,8 +26,6 @@ One member of a step says what it is:
   `ignore` signals, `spawn` Python code, play steps in the `background`. No step at all is a server that never answers
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -7,8 +7,6 @@
 `err`, `told` (standard error without what a busy machine makes it say) and `left`, the processes that survived it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -6,8 +6,6 @@ Each program is the child of a waiter, which becomes the parent of whatever the 
 can hide.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import ctypes

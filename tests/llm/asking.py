@@ -1,7 +1,5 @@
 """One question to a model behind a real socket, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import anyio

@@ -1,7 +1,5 @@
 """What services and gateways do to answers: pieces of calls, repeats, restarts, members of their own, answers that stop, refusals."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

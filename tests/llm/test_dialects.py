@@ -1,7 +1,5 @@
 """What every dialect reads and writes, by what its vendor sends: the description's table, a test for each column."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

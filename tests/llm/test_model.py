@@ -1,7 +1,5 @@
 """One exchange with a model over a real socket: its events, its records, its ends, and which machines are reached."""
 
-from __future__ import annotations
-
 import datetime as dt
 import gzip
 import ipaddress

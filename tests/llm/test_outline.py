@@ -1,7 +1,5 @@
 """A request as a tree of its parts, what changed since the one before, and requests and answers in a few words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

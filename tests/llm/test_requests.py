@@ -1,7 +1,5 @@
 """What each dialect writes: a row says what is asked, and what stands in the body for it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ Anthropic API reference, Messages, and its guide on tool use; Gemini API referen
 docs/api.md. Checked against the words of their refusals.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """What others captured, as tests have it, and how it is read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A store to bring files into, and that of another machine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

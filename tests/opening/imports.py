@@ -1,7 +1,5 @@
 """Sessions to export and bring in again, and files of others, as tests of imports have them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

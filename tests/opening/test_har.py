@@ -1,7 +1,5 @@
 """HTTP archives, read to the records that they stand for, entry by entry."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Files of others become sessions, whose calls and chat are found as a tap's are."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tracemalloc

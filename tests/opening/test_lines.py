@@ -1,7 +1,5 @@
 """Lines of others: messages, bodies and events, which answer is to which request, which way a frame went, and when."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

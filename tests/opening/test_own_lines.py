@@ -1,7 +1,5 @@
 """Sessions of our own that come back from a file: line for line, with their chat, or told what is broken."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`python -m tests.recorded DATA_DIR [PACE]`: record the sessions of `stories.py` with real servers, a real provider and the real host."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

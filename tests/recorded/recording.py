@@ -1,7 +1,5 @@
 """Plays the stories through the real host: child processes as servers, an HTTP server as provider, a person by a script."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

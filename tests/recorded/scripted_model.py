@@ -1,7 +1,5 @@
 """A provider's answers by a script: at a pace, in pieces as models send them, with a prompt cache that is counted from the requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

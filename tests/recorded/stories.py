@@ -1,7 +1,5 @@
 """The sessions to record: what the servers do, what the model answers, what the person asks and decides."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence

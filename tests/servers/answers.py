@@ -1,7 +1,5 @@
 """Someone who answers the questions of servers by a script."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import anyio

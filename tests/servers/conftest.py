@@ -1,7 +1,5 @@
 """The server made with the SDK, over HTTP, for all tests here."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import pytest

@@ -3,8 +3,6 @@
 `forked_server.py SOCKET PROGRAM WORD…` hands its streams to a fork of the zygote of `tests/kit`, which ends with it; it ends as the fork does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 Its tool `echo` gives back its arguments; `slow` waits for `{"seconds"}`; `progress` reports ten times, 0.1 s apart or as the argument says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from tests.kit.mcp_server import ScriptedServer, mcp_server, tool

@@ -1,7 +1,5 @@
 """An MCP server behind a small authorization server, both on one port, with what a test makes of them, and a person who logs in."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

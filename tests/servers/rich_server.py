@@ -1,7 +1,5 @@
 """A stdio server of the stateful era: contents of every kind, resources, prompts, completion, subscriptions."""
 
-from __future__ import annotations
-
 import base64
 import struct
 import zlib

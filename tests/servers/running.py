@@ -1,7 +1,5 @@
 """Pools of real server processes, and what a test wants to know of them."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -1,7 +1,5 @@
 """A server made with the SDK, for both eras: `stdio`, `http` or `sse`. Over HTTP it prints `{"url": …}` and ends with its input."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

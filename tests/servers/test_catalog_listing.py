@@ -1,7 +1,5 @@
 """What a server lists: read tool by tool, page by page, and again when it changes; and what it says of itself."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import anyio

@@ -1,7 +1,5 @@
 """Servers made with the SDK, over every transport, in both eras of the protocol; and the SDK, which is imported in part."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator, Generator
 

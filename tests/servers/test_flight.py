@@ -1,7 +1,5 @@
 """The last look at a call before it is written: what leaves is what was decided."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What can go wrong on HTTP: a fault is one call's, said in words; a refusal is heard at once, and sent again as its server says."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Each way in which a stdio server can misbehave costs itself alone: a good server beside it keeps answering."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Logins at servers behind URLs, those of the official conformance suite too: the gate has no Node.js to run it."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping

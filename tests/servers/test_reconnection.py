@@ -1,7 +1,5 @@
 """Servers that went away and come back, are waited for, and are switched off in part."""
 
-from __future__ import annotations
-
 import anyio
 import pytest
 

@@ -1,7 +1,5 @@
 """What servers ask of their client, answered over both transports in both eras."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

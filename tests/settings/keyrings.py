@@ -1,7 +1,5 @@
 """Keyrings as a system may have them, named to the library by `PYTHON_KEYRING_BACKEND`: one that works, one that is locked."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How the tests of this folder read a configuration: a file in a folder of their own, no environment but the given."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Servers of other hosts: each host's own notation becomes our table, and what is lost is said."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

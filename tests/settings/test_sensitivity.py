@@ -1,7 +1,5 @@
 """One table of names and values: what is removed from records, what is hidden on a screen, and what stays."""
 
-from __future__ import annotations
-
 import pytest
 
 from tui_host.settings.sensitivity import (

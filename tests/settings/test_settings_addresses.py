@@ -1,7 +1,5 @@
 """Addresses and paths: where plain http may go, what a command or a URL is called, which folders are private."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Credentials by their place and by their form, what keeps a provider from being asked, and the secrets that the environment gives."""
 
-from __future__ import annotations
-
 import copy
 import traceback
 from collections.abc import Mapping

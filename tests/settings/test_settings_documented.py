@@ -1,7 +1,5 @@
 """The document on the configuration names every setting with its default; its example and the shipped files are configurations."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Wrong configurations, and the whole lines that they are refused with: file, key, line, what was found, and a remedy."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

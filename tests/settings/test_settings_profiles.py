@@ -1,7 +1,5 @@
 """Profiles: what is read, and which model and tool protocol a start begins with; and options of models as they are typed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

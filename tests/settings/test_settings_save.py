@@ -1,7 +1,5 @@
 """What the program saves: beside the person's file and never in it, private, whole or not at all; and keys in the system's keyring."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

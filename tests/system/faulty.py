@@ -1,8 +1,6 @@
 """The program with a mistake in it: `faulty.py KIND WORDS…`. What is wrong begins once the screen is there."""
 # pyright: reportPrivateUsage=false
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """A small terminal for tests: reads what a program writes, keeps its screen and its modes, and every sequence it saw."""
 
-from __future__ import annotations
-
 import codecs
 import re
 import unicodedata

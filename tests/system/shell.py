@@ -1,7 +1,5 @@
 """A small shell with job control: `shell.py COMMAND…` runs one job in the foreground; SIGUSR1 is `fg`, SIGUSR2 `bg`."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal

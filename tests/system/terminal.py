@@ -1,7 +1,5 @@
 """The program on a pseudo-terminal of its own, as a person's shell would start it."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Every way out: the exit code, the terminal as it was, and nothing that outlives the program."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """What servers and models say never acts on the terminal: every byte that the program writes is read, and known."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The program's start on a terminal: what it loads, shows, runs and refuses, also where it opens what others captured."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """What every test of taps gets: no process and no pipe of it is left."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

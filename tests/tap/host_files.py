@@ -1,7 +1,5 @@
 """Files as other hosts have them, written for the tests: with comments, odd spacing, secrets, and things that are no servers."""
 
-from __future__ import annotations
-
 CLAUDE_DESKTOP = """\
 {
   "globalShortcut": "Ctrl+Space",

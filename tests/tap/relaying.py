@@ -1,7 +1,5 @@
 """A relay under test: before a peer that a test plays by hand, both ends raw sockets."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """Stdio taps as other hosts start them: real processes, with pipes whose bytes are counted."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

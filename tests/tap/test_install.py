@@ -1,7 +1,5 @@
 """Taps in the configurations of other hosts: put in, taken out, and nothing else touched, in their texts and on the disk."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Callable

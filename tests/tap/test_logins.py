@@ -1,7 +1,5 @@
 """Logins through a relay, and what a host shows of its credentials: it passes, and is nowhere in what is kept."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The recorder beside a relay: what is told and kept when it is killed, stands still, cannot record, or has no room."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

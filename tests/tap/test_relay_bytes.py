@@ -1,7 +1,5 @@
 """A relay passes on what it gets, at once and to the byte, and records the same; it ends as either side does."""
 
-from __future__ import annotations
-
 import json
 import socket
 import struct

@@ -1,7 +1,5 @@
 """A relay takes what programs send, and nothing that a web page could; nothing that can be read in two ways."""
 
-from __future__ import annotations
-
 import re
 import socket
 

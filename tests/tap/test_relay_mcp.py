@@ -1,7 +1,5 @@
 """A relay before an MCP server: what the server names as its own leads back, and its messages are found in the bodies."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.kit.peer import Link, peer

@@ -1,7 +1,5 @@
 """How a relay reaches its upstream: encrypted, verified, by the proxy of the environment; how far inside; and what cannot be one."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

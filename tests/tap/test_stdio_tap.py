@@ -1,7 +1,5 @@
 """A stdio tap passes everything on unchanged, and ends as its server does."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """One app for all tests that share it, a new session for each; and one demo model without delays."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """A turn on both wires as records and rows, for the inspector's tests, a source over them, and an app that shows it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A chat to select in, the mouse that does it, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 

@@ -4,8 +4,6 @@ A golden picture is a text file: the lines of the screen, and below them one let
 colours. After a change that is meant: `UPDATE_PICTURES=1 pytest tests/tui/test_pictures.py`, then read the difference.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Sequence

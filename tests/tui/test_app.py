@@ -1,7 +1,5 @@
 """Turns in the main view, at every size and after a restart: the real app, the demo model over a real socket, a bundled server."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The keys that people rely on, each in the real app, and what they do to what was written."""
 
-from __future__ import annotations
-
 import json
 
 from textual import events

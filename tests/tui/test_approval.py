@@ -1,7 +1,5 @@
 """The approval: what each key decides, that nothing typed for something else decides, and what is seen of a call before it is decided."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Questions of servers over the chat (forms, pages, sampling, logins), and what servers offer: forms of tools, contents, prompts, resources."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """The details of a row: tabs, events, what a request is compared with, JSON that folds; whole pages stand in `test_pages`."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

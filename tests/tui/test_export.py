@@ -1,7 +1,5 @@
 """`x` on a row, and `ctrl+s` on a session: format, part and file are chosen, and texts like keys are told before."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What others recorded, in the app: files, taps that run, and their servers; nothing is sent from there."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The inspector as a person uses it: rows as they come, keys, the filter, narrow screens, the chain of a call."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

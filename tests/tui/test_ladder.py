@@ -1,7 +1,5 @@
 """The list: how rows are drawn, which lines there are, and whatever word a row shows finds it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import fields, replace

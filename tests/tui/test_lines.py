@@ -1,7 +1,5 @@
 """Lines on the screen: that painting piece by piece is painting it whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

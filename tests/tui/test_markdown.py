@@ -1,7 +1,5 @@
 """Markdown as lines: what each construct looks like, where lines break, and which of the source each drawn character stands for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from math import inf

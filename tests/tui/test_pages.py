@@ -3,8 +3,6 @@
 After a change that is meant: `UPDATE_PICTURES=1 pytest tests/tui/test_pages.py`, then read the difference.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,7 +1,5 @@
 """What the screens look like, from the first frame on, and that the README shows them; see `pictures` for how to take them anew."""
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The prompt: what sends, what never does, what is kept; files by `@`."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The screens over the main view, in the real app: servers, model with keys and options, sessions, help; servers as real processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

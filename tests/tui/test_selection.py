@@ -1,7 +1,5 @@
 """What is selected in the chat and in the inspector: the source of what is seen, by the mouse."""
 
-from __future__ import annotations
-
 from textual import events
 from textual.app import App, ComposeResult
 from typing_extensions import override

@@ -1,7 +1,5 @@
 """What the program relies on inside of Textual: an upgrade that moves one of these says here which."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import time

@@ -1,7 +1,5 @@
 """What is told for a moment hides nothing, and secrets stand nowhere but as masks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The transcript: what each item looks like, what opens, what stays still."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

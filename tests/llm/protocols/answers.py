@@ -1,7 +1,5 @@
 """Answers in every tool protocol's grammar, written by hand, and what reading one gives however it is cut."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The conversation in words: prompts, history, results, and the places of what was put in and told."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """What each tool protocol reads out of an answer: one table for all of them, one of texts for each, and any cut of any text."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

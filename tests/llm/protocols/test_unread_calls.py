@@ -1,7 +1,5 @@
 """Calls that stand in the text, because a server did not parse its model's markers, or in another protocol's form."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call

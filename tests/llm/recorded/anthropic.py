@@ -1,7 +1,5 @@
 """Anthropic's Messages."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.kit.bodies import event

@@ -1,7 +1,5 @@
 """What every dialect sends, and is made to write: a first question, tools and options, results with an image, an answer that is not streamed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tests.llm.recorded import anthropic, gemini, ollama, openai, openai_responses

@@ -1,7 +1,5 @@
 """The shape of what was recorded of a dialect: what every one of them has to be able to say, and what it means."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

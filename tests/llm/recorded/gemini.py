@@ -1,7 +1,5 @@
 """Gemini's generateContent."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.kit.bodies import event

@@ -1,7 +1,5 @@
 """Ollama's own API."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, text

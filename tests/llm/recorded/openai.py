@@ -1,7 +1,5 @@
 """Chat Completions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.kit import bodies

@@ -1,7 +1,5 @@
 """OpenAI's Responses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.kit.bodies import event
