@@ -60,4 +60,4 @@ def chat_of(story: Story) -> list[Item]:
     """The items of a story's chat."""
     chat = Conversation()
     StoryChat(story, chat).tell()
-    return list(chat.items)
+    return list(chat)

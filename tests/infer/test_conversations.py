@@ -289,7 +289,7 @@ def test_a_call_is_one_wherever_other_hosts_run_it_and_the_words_around_it_are_t
         if is_live:
             telling.tell()
     telling.tell()
-    found = [item for item in chat.items if isinstance(item, CallItem | AnswerItem)]
+    found = [item for item in chat if isinstance(item, CallItem | AnswerItem)]
     assert [item.tool if isinstance(item, CallItem) else item.text.strip() for item in found] == said
     assert {item.state for item in found if isinstance(item, AnswerItem)} == {"done"}
 

@@ -357,7 +357,7 @@ def test_a_conversation_is_told_step_by_step(
         else:
             taps[tap].refuse(exchange, answer)
         hear()
-    assert list(map(words_of, chat.items)) == words
+    assert list(map(words_of, chat)) == words
     assert [(exchange.turn, exchange.step) for exchange in story.conversations.exchanges.values()] == places
 
 
