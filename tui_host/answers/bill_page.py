@@ -91,7 +91,6 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
         notes.append(f"all {counted} requests{beside}: {usage_words(total)}")
     if not any(part.label.startswith(_BY) for part in put_in):
         notes.append("the tool protocol added nothing")
-    notes += _prefix_notes(wires, row, outline)
     lines: list[SheetLine] = []
     if breaks := breaks_of(wires, rows):
         children = [
@@ -115,6 +114,9 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
         lines.append(
             _Share.of("added, counted above too", put_in).line(whole, purposes, is_counted=False, is_open=True)
         )
+    if since := _prefix_notes(wires, row, outline):  # below the figures, which the first screen shows so
+        told = [SheetLine(key=words, label=words, style="note") for words in since[1:]]
+        lines.append(SheetLine(key="since", label=since[0], style="what", opened=True, children=tuple(told)))
     if len(weights) > 1:
         requests = tuple(
             SheetLine(

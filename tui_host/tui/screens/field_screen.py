@@ -199,6 +199,7 @@ class FillScreen(PageScreen):
         Binding("up", "suggest(-1)", "suggestions", tooltip="take a value that the server suggests", priority=True),
         Binding("down", "suggest(1)", priority=True),
         Binding("tab", "app.focus_next", "field", tooltip="go to the next or the former field, or to the buttons"),
+        Binding("space", "", "choose in a list", tooltip="choose a value of a list, or unchoose it"),
     ]
     DEFAULT_CSS = """
     FillScreen {
