@@ -114,9 +114,7 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
         lines.append(
             _Share.of("added, counted above too", put_in).line(whole, purposes, is_counted=False, is_open=True)
         )
-    if since := _prefix_notes(wires, row, outline):  # below the figures, which the first screen shows so
-        told = [SheetLine(key=words, label=words, style="note") for words in since[1:]]
-        lines.append(SheetLine(key="since", label=since[0], style="what", opened=True, children=tuple(told)))
+    lines += _since_before(wires, row, outline)  # below the figures, which the first screen shows so
     if len(weights) > 1:
         requests = tuple(
             SheetLine(
@@ -225,7 +223,7 @@ def usage_words(weight: RequestWeight) -> str:
     return " · ".join(filter(None, words))
 
 
-def _prefix_notes(wires: Wires, row: Row, outline: Outline) -> list[str]:
+def _since_before(wires: Wires, row: Row, outline: Outline) -> list[SheetLine]:
     earlier = answered_before(wires, row)
     changes = None if earlier is None else changes_of(wires, row, earlier)
     if not isinstance(changes, Changes):
@@ -234,4 +232,5 @@ def _prefix_notes(wires: Wires, row: Row, outline: Outline) -> list[str]:
     messages = (part for group in outline.parts if group.kind == "messages" for part in group.children)
     new = [part.tokens for part in messages if path_of(part.key) in paths]
     words = f"new here +{len(new)} {'message' if len(new) == 1 else 'messages'}, ~{sum(new):,} tokens"
-    return [words, changes.prefix_words, *filter(None, (changes.cause,))]
+    told = [SheetLine(key=why, label=why, style="note") for why in filter(None, (changes.prefix_words, changes.cause))]
+    return [SheetLine(key="since", label=words, style="what", opened=True, children=tuple(told))]
