@@ -31,7 +31,7 @@ LATER = (
     "tui_host.tui.screens.request_screen",
     "tui_host.tui.sources.tapped",
 )
-"""Imported after the first key press: an idle app saves their 3 MiB, and the highlighter's 4."""
+"""Imported after the first key press: an idle app saves their 3 MiB, and 8 of the Markdown parser and the highlighter."""
 
 
 async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.Event, pressed: asyncio.Event) -> None:
@@ -42,7 +42,8 @@ async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.E
     from tui_host.tui.markdown.parser import load
     from tui_host.tui.text_width import longest_word
 
-    await asyncio.to_thread(load)  # before the chat draws Markdown with it
+    if main is None or main.submissions.session.turn:  # else nothing is drawn with it before a key is pressed
+        await asyncio.to_thread(load)
     await asyncio.to_thread(longest_word, "")  # compiles the patterns that wrap words
     if main is not None:
         await main.complete()
@@ -52,6 +53,7 @@ async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.E
         if main is not None and not main.submissions.session.turn:
             await restore_and_offer(host, main)
     await pressed.wait()
+    await asyncio.to_thread(load)
     for module in LATER:
         await asyncio.to_thread(importlib.import_module, module)
     await asyncio.to_thread(warm)
