@@ -17,7 +17,7 @@ from tui_host.settings.hosts.host_entries import servers_in
 from tui_host.settings.hosts.jsonc import PlacedValue, parse
 from tui_host.settings.hosts.known_hosts import KnownHost, files_of, known_host
 from tui_host.tap.stdio_arguments import read_stdio_arguments
-from tui_host.tap.tap_insertion import differences, install, uninstall
+from tui_host.tap.tap_insertion import differences, install
 
 PROGRAM = ("/opt/tui host/bin/tui-host", "tap", "stdio")
 FORMS: dict[str, Callable[[str], str]] = {
@@ -44,7 +44,7 @@ def tapped(text: str, host: KnownHost, *names: str) -> str:
 
 
 def untapped(text: str, host: KnownHost, *names: str) -> str:
-    return uninstall(text, servers_in(text, host, ""), names).text
+    return install(text, servers_in(text, host, ""), names, ()).text
 
 
 def without_words(value: JSON) -> JSON:

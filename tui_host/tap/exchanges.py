@@ -88,18 +88,15 @@ class TappedExchanges:
         """Record what an item tells."""
         self._recorder.at_ns, self._recorder.number = item.at_ns, item.number
         if item.kind == kinds.GAP:
-            self._cut(f"not recorded to its end: {int(item.data):,} bytes of the traffic came too fast")
+            self.finish(f"not recorded to its end: {int(item.data):,} bytes of the traffic came too fast")
         elif item.kind == kinds.REQUEST:
             self._open[item.number] = _TappedExchange(self._connections, item.data, self._place)
         # An unknown number is of an exchange that began before a recorder that died, or before a gap.
         elif item.number in self._open and self._open[item.number].take(item.kind, item.data):
             del self._open[item.number]
 
-    def finish(self) -> None:
-        """Record that exchanges in progress were cut off when the relay ended."""
-        self._cut("the tap was ended")
-
-    def _cut(self, words: str) -> None:
+    def finish(self, words: str = "the tap was ended") -> None:
+        """Record that exchanges in progress were cut off, when the relay ended or for another reason."""
         for number, exchange in self._open.items():
             self._recorder.number = number
             exchange.begin()[1].end("failed", words)

@@ -39,13 +39,12 @@ _TRAILER = re.compile(rb"[^:\r\n\x00]+:[^\r\n\x00]*\r?\n")
 _ENDS = (b"\r\n", b"\n")
 
 
+@dataclass(eq=False)
 class HeadError(Exception):
     """A message that must not be passed on, with the HTTP status to answer and the reason in words."""
 
-    def __init__(self, status: int, words: str) -> None:
-        super().__init__(words)
-        self.status = status
-        self.words = words
+    status: int
+    words: str
 
 
 class HeaderLine(NamedTuple):
@@ -144,30 +143,24 @@ def for_next_hop(head: MessageHead, *, upgrades: bool = False) -> MessageHead:
     return replace(head, fields=tuple(fields))
 
 
-class HeadBuffer:
+class HeadBuffer(bytearray):
     """Bytes that wait for the end of a head."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def __len__(self) -> int:
-        return len(self._data)
 
     def add(self, data: bytes, *, is_body: bool = False) -> None:
         """Add bytes. Empty lines before a head are dropped, which some clients send after a body."""
-        self._data += data if self._data or is_body else data.lstrip(b"\r\n")
+        self.extend(data if self or is_body else data.lstrip(b"\r\n"))
 
     def take_head(self) -> bytes | None:
         """Remove and return a head with its empty line; None while it is incomplete. Raises HeadError if it is too long."""
-        match = _END_OF_HEAD.search(self._data)
-        if (match.start() if match else len(self._data)) > HEAD_LIMIT:
+        match = _END_OF_HEAD.search(self)
+        if (match.start() if match else len(self)) > HEAD_LIMIT:
             raise HeadError(431, f"a head of more than {HEAD_LIMIT} bytes")
         return self.take(match.end()) if match else None
 
     def take(self, size: int | None = None) -> bytes:
         """Remove and return so many bytes, or all."""
-        taken = bytes(self._data[:size])
-        del self._data[: len(taken)]
+        taken = bytes(self[:size])
+        del self[: len(taken)]
         return taken
 
 

@@ -60,11 +60,6 @@ def install(text: str, servers: Iterable[ServerEntry], names: Collection[str], p
     return ChangedFile(text=edited(text, edits), skipped=tuple(skipped))
 
 
-def uninstall(text: str, servers: Iterable[ServerEntry], names: Collection[str]) -> ChangedFile:
-    """Remove the taps of all servers, or only of the named ones."""
-    return install(text, servers, names, ())
-
-
 def differences(before: Iterable[ServerEntry], after: Iterable[ServerEntry]) -> tuple[ChangedServer, ...]:
     """Return the servers whose command or arguments differ."""
     later = {entry.place: entry.words or () for entry in after}

@@ -56,7 +56,14 @@ def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Ite
         if body and not head.value("content-type"):
             words.append("--header 'Content-Type:'")
         if body:
-            yield b"%s | " % _printed(body, marks)
+            # Bytes that a terminal obeys or hides, or that are no text, become escapes.
+            text = body.decode("utf-8", "replace")
+            if text.encode() == body and visible(text) == text:
+                yield f"printf %s {_quoted(text, marks)} | ".encode()
+            else:
+                yield b"printf '%s' | " % _NOT_PLAIN.sub(
+                    lambda at: b"%%" if at[0] == b"%" else b"\\%03o" % at[0][0], body
+                )
             words.append("--data-binary @-")
         words.append(f"--url {_quoted(head.url or '', marks)}")
         yield _line(" \\\n  ".join(words))
@@ -68,14 +75,6 @@ def _quoted(text: str, marks: Mapping[str, str]) -> str:
     for written, variable in marks.items():
         quoted = quoted.replace(written, f"'\"${{{variable}}}\"'")
     return quoted
-
-
-def _printed(body: bytes, marks: Mapping[str, str]) -> bytes:
-    """Return a command that prints a body. Bytes that a terminal obeys or hides, or that are no text, become escapes."""
-    text = body.decode("utf-8", "replace")
-    if text.encode() == body and visible(text) == text:
-        return f"printf %s {_quoted(text, marks)}".encode()
-    return b"printf '%s'" % _NOT_PLAIN.sub(lambda match: b"%%" if match[0] == b"%" else b"\\%03o" % match[0][0], body)
 
 
 def _line(text: str) -> bytes:

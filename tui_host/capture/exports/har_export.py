@@ -30,7 +30,14 @@ def pieces(_session: SessionInfo, records: Records, _items: Sequence[str]) -> It
         first = exchange.request or exchange.response
         if first is not None:
             yield (b",\n" if number else b"\n") + _json(_entry(exchange, first))
-    frames = [_frame(keyless_record(item)) for item in listed if item.kind == "frame" and item.exchange is None]
+    frames: list[JSON] = []
+    for record in listed:
+        if record.kind == "frame" and record.exchange is None:
+            place, text = record.place, keyless_record(record).data.decode("utf-8", "backslashreplace")
+            of_wire = _present(
+                connection=record.connection, direction=record.direction, turn=place.turn, call=place.call
+            )
+            frames.append({"time": rfc3339(record.time_ns), "peer": record.peer, "text": text, **of_wire})
     yield b'\n],"_frames":%s}}\n' % _json(frames)
 
 
@@ -40,12 +47,6 @@ def _json(value: JSON) -> bytes:
 
 def _present(**members: JSON) -> Mapping[str, JSON]:
     return {name: value for name, value in members.items() if value is not None}
-
-
-def _frame(record: Record) -> JSON:
-    place, text = record.place, record.data.decode("utf-8", "backslashreplace")
-    members = _present(connection=record.connection, direction=record.direction, turn=place.turn, call=place.call)
-    return {"time": rfc3339(record.time_ns), "peer": record.peer, "text": text, **members}
 
 
 def _entry(exchange: Exchange, first: Record) -> JSON:

@@ -39,7 +39,7 @@ def _lines(session: SessionInfo, records: Records, items: Sequence[str]) -> Iter
     if any(questions.values()):
         yield f"  participant you as {_text(session.user)}"
     yield "  participant host as Host"
-    names = dict.fromkeys(_peer(row) for row in rows if row.peer)
+    names = dict.fromkeys(("mcp" if row.lane == "host" else row.lane, row.peer) for row in rows if row.peer)
     peers = {peer: f"p{number}" for number, peer in enumerate(names)}
     for (_, name), alias in peers.items():
         yield f"  participant {alias} as {_text(name)}"
@@ -52,7 +52,8 @@ def _lines(session: SessionInfo, records: Records, items: Sequence[str]) -> Iter
             yield f"  Note over host: turn {turn}"
             if questions.get(turn):
                 yield f"  you->>host: {_text(questions[turn])}"
-        yield f"  {_arrow(row, peers.get(_peer(row), 'host'))}"
+        peer = peers.get(("mcp" if row.lane == "host" else row.lane, row.peer), "host")
+        yield f"  {_arrow(row, peer)}"
         if turn and last_rows[turn] == row.number and turn in answers:
             yield f"  host->>you: {_text(answers[turn])}"
 
@@ -65,10 +66,6 @@ def _words_of_turns(items: Sequence[str], kind: str) -> dict[int, str]:
         if item.get("item") == kind and text.strip():
             words[turn] = f"{words.get(turn, '')} {text}".strip() if kind == "user" else text
     return words
-
-
-def _peer(row: Row) -> tuple[str, str]:
-    return ("mcp" if row.lane == "host" else row.lane), row.peer
 
 
 def _arrow(row: Row, peer: str) -> str:

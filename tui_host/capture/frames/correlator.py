@@ -45,50 +45,42 @@ class Correlator:
     def see(self, direction: Direction, head: FrameHead, place: Place = NOWHERE) -> PlacedFrame:
         """Read the next frame on the connection. `place` is that of the sending task or the HTTP exchange, if known."""
         opposite: Direction = "in" if direction == "out" else "out"
+        odd = ""
         if head.answers:
-            return self._answer(opposite, head, place)
-        if head.kind == "request":
-            return self._request(direction, opposite, head, place)
-        if head.kind == "notification" and head.request_id:
+            if opposite == "out":
+                self._calls.pop(head.id, None)
+            asked = self._asked.get((opposite, head.id))
+            if asked is None:
+                odd, asked = "an id of the other type", self._asked.get((opposite, head.id_of_other_type))
+            if asked is None:
+                is_odd = self._is_whole and head.id != ""
+                return PlacedFrame(place=place, odd="an answer to nothing that was asked" if is_odd else "")
+            asked.answers += 1
+            place, odd = asked.place, "a second answer" if asked.answers > 1 else odd
+        elif head.kind == "request":
+            if direction == "out" and place.call:
+                self._calls[head.id] = place
+            elif direction == "in" and not place.call:
+                places = set(self._calls.values())
+                place = places.pop() if len(places) == 1 else place
+            key = (direction, head.id)
+            odd = "an id used before" if self._asked.pop(key, None) is not None else ""
+            self._asked[key] = _Asked(place)
+            if head.progress_token:
+                self._by_token[opposite, head.progress_token] = place
+            for remembered in (self._asked, self._by_token):
+                if len(remembered) > REMEMBERED:
+                    del remembered[next(iter(remembered))]
+        elif head.kind == "notification" and head.request_id:
             asked = self._asked.get((direction, head.request_id))
             place = place if asked is None else asked.place
             if direction == "out":
                 self._calls.pop(head.request_id, None)
         elif head.kind == "notification" and head.progress_token:
             place = self._by_token.get((direction, head.progress_token), place)
-        return PlacedFrame(place=place)
+        return PlacedFrame(place=place, odd=odd)
 
     def refused(self, identity: str) -> None:
         """Forget a request of the host that the server refused by an HTTP status: it may be sent again, as after a login."""
         self._asked.pop(("out", identity), None)
         self._calls.pop(identity, None)
-
-    def _request(self, direction: Direction, opposite: Direction, head: FrameHead, place: Place) -> PlacedFrame:
-        if direction == "out" and place.call:
-            self._calls[head.id] = place
-        elif direction == "in" and not place.call:
-            places = set(self._calls.values())
-            place = places.pop() if len(places) == 1 else place
-        key = (direction, head.id)
-        odd = "an id used before" if self._asked.pop(key, None) is not None else ""
-        self._asked[key] = _Asked(place)
-        if head.progress_token:
-            self._by_token[opposite, head.progress_token] = place
-        for remembered in (self._asked, self._by_token):
-            if len(remembered) > REMEMBERED:
-                del remembered[next(iter(remembered))]
-        return PlacedFrame(place=place, odd=odd)
-
-    def _answer(self, opposite: Direction, head: FrameHead, place: Place) -> PlacedFrame:
-        if opposite == "out":
-            self._calls.pop(head.id, None)
-        odd, asked = "", self._asked.get((opposite, head.id))
-        if asked is None:
-            odd, asked = "an id of the other type", self._asked.get((opposite, head.id_of_other_type))
-        if asked is None:
-            is_odd = self._is_whole and head.id != ""
-            return PlacedFrame(place=place, odd="an answer to nothing that was asked" if is_odd else "")
-        asked.answers += 1
-        if asked.answers > 1:
-            odd = "a second answer"
-        return PlacedFrame(place=asked.place, odd=odd)

@@ -86,11 +86,11 @@ class ObservedExchange:
         self.id = identity
         self._observer = observer
         self._make = partial(make, direction="in")
-        self._frames = frames  # None for a model's
+        self.frames = frames  # None for a model's
         self._of_login = of_login
         self._encoding: str | None = None
         self._redactor = observer.recorder.redactor.body()
-        self._gathered: list[bytes] = []
+        self.gathered: list[bytes] = []
         self._size = self._kept = 0
         self._ended = False
 
@@ -103,8 +103,8 @@ class ObservedExchange:
         is_stream = content_type.startswith("text/event-stream")  # no login's, and its end may never come
         redactor = self._observer.recorder.redactor
         self._redactor = redactor.body(self._encoding, of_login=self._of_login and not is_stream)
-        if self._frames is not None:
-            self._frames.answered(status, content_type, self._encoding)
+        if self.frames is not None:
+            self.frames.answered(status, content_type, self._encoding)
 
     def chunk(self, data: bytes) -> None:
         """Record bytes of the response's body. Call before the bytes are used."""
@@ -114,18 +114,18 @@ class ObservedExchange:
         self._size += len(data)
         self._kept += len(kept)
         self._keep(*self._redactor.feed(kept))
-        if self._frames is not None:
-            self._frames.received(data)
+        if self.frames is not None:
+            self.frames.received(data)
 
     def end(self, reason: Reason = "complete", error: str = "", *, missed: int = 0) -> None:
         """Record how the exchange ended; `error` says why it failed, `missed` counts bytes that are not in a file."""
         if self._ended:
             return
-        self._record_gathered()
+        self.record_gathered()
         self._ended = True
         self._keep(*self._redactor.flush())
-        if self._frames is not None:
-            self._frames.finished(whole=reason == "complete")
+        if self.frames is not None:
+            self.frames.finished(whole=reason == "complete")
         kept = max(self._kept - self._redactor.left_out, 0)
         ending = Ending(reason=reason, error=error, size=self._size + missed, kept=kept)
         self._observer.recorder.append(self._make(kind=ending.kind, data=ending.to_bytes()))
@@ -142,43 +142,26 @@ class ObservedExchange:
             self.end("closed by host")
             raise
 
-    async def passing(self, body: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
-        """Yield the chunks of the response's body, and record chunks and end.
-
-        Chunks that arrived together become one record, made when the reader waits for the next chunk: before any of
-        them can be shown. If messages are searched in the body, each chunk is recorded before it is yielded.
-        """
-        gathered, record_soon = self._gathered, get_running_loop().call_soon
-        with self.sending():
-            async for data in body:
-                if self._frames is not None:
-                    self.chunk(data)
-                else:
-                    if not gathered:
-                        record_soon(self._record_gathered)
-                    gathered.append(data)
-                yield data
-        self.end()
-
     @property
     def shifts(self) -> Sequence[Shift]:
         """Places in the decoded response, as far as received, from which secrets were removed."""
-        self._record_gathered()
+        self.record_gathered()
         return self._redactor.shifts
 
     @property
     def is_open(self) -> bool:
         """Whether streamed text is held back because it may be the beginning of a secret."""
-        self._record_gathered()
+        self.record_gathered()
         return self._redactor.is_open
 
     def release(self) -> None:
         """Record the text held back, because its rest does not arrive in time."""
         self._keep(*self._redactor.release())
 
-    def _record_gathered(self) -> None:
-        data = b"".join(self._gathered)
-        self._gathered.clear()
+    def record_gathered(self) -> None:
+        """Record the chunks that arrived together."""
+        data = b"".join(self.gathered)
+        self.gathered.clear()
         self.chunk(data)
 
     def _keep(self, data: bytes, redacted: tuple[Redaction, ...]) -> None:
@@ -196,8 +179,24 @@ class RecordedBody:
     close: Callable[[], Awaitable[None]]
     exchange: ObservedExchange
 
-    def __aiter__(self) -> AsyncGenerator[bytes]:
-        return self.exchange.passing(self.body)
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        """Yield the chunks of the response's body, and record chunks and end.
+
+        Chunks that arrived together become one record, made when the reader waits for the next chunk: before any of
+        them can be shown. If messages are searched in the body, each chunk is recorded before it is yielded.
+        """
+        exchange, record_soon = self.exchange, get_running_loop().call_soon
+        gathered = exchange.gathered
+        with exchange.sending():
+            async for data in self.body:
+                if exchange.frames is not None:
+                    exchange.chunk(data)
+                else:
+                    if not gathered:
+                        record_soon(exchange.record_gathered)
+                    gathered.append(data)
+                yield data
+        exchange.end()
 
     async def aclose(self) -> None:
         """Close the body: what was not read is not recorded."""

@@ -133,16 +133,13 @@ class SseDecoder:
                 self.retry_ms = int(value)
         kind: SseKind = "event" if data else "other"
         content = b"\n".join(data or loose)
-        if is_last and not (_is_complete(content) if data else loose):
+        if is_last and not data and not loose:
             kind = "cut"
+        elif is_last and data:
+            try:
+                read_json(content, None)
+            except (ValueError, RecursionError):
+                kind = "event" if content.strip() == b"[DONE]" else "cut"
         if start >= 0:
             events.append(SseEvent(start, end, content, kind, name or "message"))
         return events
-
-
-def _is_complete(data: bytes) -> bool:
-    try:
-        read_json(data, None)
-    except (ValueError, RecursionError):
-        return data.strip() == b"[DONE]"
-    return True

@@ -118,44 +118,44 @@ def _with(ladder: Ladder, part: str) -> frozenset[int]:
 def _of_value(ladder: Ladder, field: str, term: Term) -> _Alternatives | None:
     """Return what the rows with a value of a field have; None for a field that must be read."""
     value, calls = term.value, ladder.rows.calls
-    found: _Alternatives | None
+    alternatives: _Alternatives | None
     match field:
         case "server":
-            found = ({"peer": _with(ladder, value), "lane": _OF_SERVERS},)
+            alternatives = ({"peer": _with(ladder, value), "lane": _OF_SERVERS},)
         case "tool":  # frames and decisions of the tool, and the rows of its calls
             tools = ladder.tools
-            found = (
+            alternatives = (
                 {"tool": _with(ladder, value)},
                 lambda number: any(value in tools.get(call, "").casefold() for call in calls[number]),
             )
         case "method":
-            found = ({"method": _with(ladder, value)},)
+            alternatives = ({"method": _with(ladder, value)},)
         case "kind":
-            found = _KINDS[value]
+            alternatives = _KINDS[value]
         case "status":
             first, last = (value.replace("x", digit) for digit in "09")
-            found = _STATES.get(value) or ({"status": range(int(first), int(last) + 1)},)
+            alternatives = _STATES.get(value) or ({"status": range(int(first), int(last) + 1)},)
         case "turn":
-            found = ({"section": {home for home, turn in ladder.sections.turns.items() if turn == int(value)}},)
+            alternatives = ({"section": {home for home, turn in ladder.sections.turns.items() if turn == int(value)}},)
         case "step":
-            found = ({"step": {int(value)}},)
+            alternatives = ({"step": {int(value)}},)
         case "llm":  # the request to a model with such a number, and its answer
             requests = ladder.numbers.requests[int(value) - 1 : int(value)]
-            found = ({half for first in requests for half in (first, ladder.partner(first))}.__contains__,)
+            alternatives = ({half for first in requests for half in (first, ladder.partner(first))}.__contains__,)
         case "call":  # the rows of calls with such an id, or with such a turn, step and place: `1.1.2`
-            found = (lambda number: any(f".{call.casefold()}".endswith(f".{value}") for call in calls[number]),)
+            alternatives = (lambda number: any(f".{call.casefold()}".endswith(f".{value}") for call in calls[number]),)
         case "id":
             ids, forms = ladder.rows.own["rpc_id"], {value, f'"{value}"'}
-            found = (lambda number: ids[number].casefold() in forms,)
+            alternatives = (lambda number: ids[number].casefold() in forms,)
         case "dir":
-            found = _WAYS[value]
+            alternatives = _WAYS[value]
         case "size":
-            found = ({"size": term.numbers},)
+            alternatives = ({"size": term.numbers},)
         case "ms":
-            found = (_duration_test(ladder, replace(term, number=term.number * 1e6).numbers),)
+            alternatives = (_duration_test(ladder, replace(term, number=term.number * 1e6).numbers),)
         case _:
-            found = None
-    return found
+            alternatives = None
+    return alternatives
 
 
 def _duration_test(ladder: Ladder, numbers: range) -> Test:

@@ -24,7 +24,7 @@ from tui_host.settings.hosts.known_hosts import TAPPED, KnownHost, files_of, kno
 from tui_host.settings.mistakes import nearest
 from tui_host.settings.paths import data_dir, whole
 from tui_host.settings.table_reader import shown_path
-from tui_host.tap.tap_insertion import ChangedServer, SkippedServer, differences, install, uninstall
+from tui_host.tap.tap_insertion import ChangedServer, SkippedServer, differences, install
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +158,11 @@ def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
 def _planned(file: HostFile, host: KnownHost, names: Sequence[str], program: Sequence[str]) -> _Plan:
     where = shown_path(file.path)
     servers = servers_in(file.text, host, where)
-    outcome = install(file.text, servers, names, program) if program else uninstall(file.text, servers, names)
+    outcome = install(file.text, servers, names, program)
     return _Plan(
         file=file,
         data=outcome.text.encode(),
-        untapped=uninstall(file.text, servers, ()).text.encode(),
+        untapped=install(file.text, servers, (), ()).text.encode(),
         changes=differences(servers, servers_in(outcome.text, host, where)),
         skipped=outcome.skipped,
         names=frozenset(entry.place[-1] for entry in servers),

@@ -95,12 +95,6 @@ class Relay:
                     return ended_by[signal.Signals(number)]
         raise AssertionError("signals end")
 
-    def admit(self, head: MessageHead) -> Route:
-        """Return where a request goes. Raises HeadError if it is refused."""
-        route = self.places.route(head)
-        self.gate.check(head, is_redirect=bool(route.redirect_url))
-        return route
-
     def refuse(self, head: MessageHead | None, error: HeadError) -> tuple[MessageHead, bytes]:
         """Return the answer to a refused request, which is told, and recorded unless its head could not be read."""
         answer, name = refusal(error.status, error.words, b"GET" if head is None else head.method), "a request"
@@ -184,7 +178,9 @@ class ClientLink:
                         return
                     head = messages.read_request(block)
                     self._method = head.method
-                    self._arrived = head, messages.request_body(head), self._relay.admit(head)
+                    body, route = messages.request_body(head), places.route(head)
+                    self._relay.gate.check(head, is_redirect=bool(route.redirect_url))
+                    self._arrived = head, body, route
                 head, body, route = self._arrived
                 size = places.form_size(head)
                 if len(self._requests) < size:
