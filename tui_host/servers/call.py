@@ -66,7 +66,13 @@ class ServerCall:
 
         def progressed(params: Mapping[str, JSON]) -> None:
             clock.alive()
-            self._on_progress(_progress(params))
+            done, total = params.get("progress"), params.get("total")
+            progress = CallProgress(
+                progress=float(done) if isinstance(done, int | float) else 0.0,
+                total=float(total) if isinstance(total, int | float) else None,
+                message=text_or_empty(params.get("message")),
+            )
+            self._on_progress(progress)
 
         self._outgoing.on_progress = progressed
         for number in range(ROUNDS + 1):
@@ -119,7 +125,9 @@ class ServerCall:
                 if answers:
                     params: dict[str, JSON] = {"taskId": about, "inputResponses": answers}
                     await self._client.ask("tasks/update", params, name=about)
-                await anyio.sleep(_pause(task))
+                suggested = task.get("pollIntervalMs")
+                pause = suggested / 1000 if isinstance(suggested, int | float) else POLL_SECONDS
+                await anyio.sleep(min(max(pause, 0.05), LONGEST_POLL_SECONDS))
                 task = await self._client.ask("tasks/get", {"taskId": about}, name=about)
         except (RefusedError, anyio.get_cancelled_exc_class()):
             if text_or_empty(task.get("status")) in {"working", "input_required"}:
@@ -177,15 +185,6 @@ def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> Server
     )
 
 
-def _progress(params: Mapping[str, JSON]) -> CallProgress:
-    progress, total, message = params.get("progress"), params.get("total"), params.get("message")
-    return CallProgress(
-        progress=float(progress) if isinstance(progress, int | float) else 0.0,
-        total=float(total) if isinstance(total, int | float) else None,
-        message=text_or_empty(message),
-    )
-
-
 def _result_of(task: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
     state, words = text_or_empty(task.get("status")), text_or_empty(task.get("statusMessage"))
     match state:
@@ -199,9 +198,3 @@ def _result_of(task: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
             raise RefusedError(f"the server cancelled its task{f': {words}' if words else ''}")
         case _:
             raise RefusedError(f"the server's task has an unknown state: {state!r}"[:200])
-
-
-def _pause(task: Mapping[str, JSON]) -> float:
-    suggested = task.get("pollIntervalMs")
-    seconds = suggested / 1000 if isinstance(suggested, int | float) else POLL_SECONDS
-    return min(max(seconds, 0.05), LONGEST_POLL_SECONDS)

@@ -86,7 +86,13 @@ class ServerClient(ClientSession):
 
     def problems_of(self, listed: Sequence[object]) -> list[str | None]:
         """Say what is wrong with each definition of a tool, and remember which arguments of the others go into headers."""
-        read = [_validated(definition) for definition in listed]
+        read: list[mcp_types.Tool | str] = []
+        for definition in listed:
+            try:
+                read.append(mcp_types.Tool.model_validate(definition, by_name=False))
+            except ValidationError as error:
+                first = error.errors(include_url=False, include_input=False)[0]
+                read.append(": ".join(filter(None, ("malformed", ".".join(map(str, first["loc"])), first["msg"]))))
         good = [tool for tool in read if not isinstance(tool, str)]
         kept = self._absorb_tool_listing(mcp_types.ListToolsResult(tools=good), complete=False).tools
         names = {tool.name for tool in kept}
@@ -105,14 +111,6 @@ class ServerClient(ClientSession):
             roots=mcp_types.RootsCapability() if self._requests.has_roots else None,
             extensions={TASKS: {}} if version in MODERN_PROTOCOL_VERSIONS else None,
         )
-
-
-def _validated(definition: object) -> mcp_types.Tool | str:
-    try:
-        return mcp_types.Tool.model_validate(definition, by_name=False)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return ": ".join(filter(None, ("malformed", ".".join(map(str, first["loc"])), first["msg"])))
 
 
 @cache

@@ -140,7 +140,12 @@ class HttpLink:
         try:
             for _ in range(REDIRECTS):
                 onward = response.next_request
-                if onward is None or not _is_same_place(request, onward):
+                if onward is None or onward.method != request.method:
+                    break
+                # To the same server alone the headers belong.
+                here, there = request.url, onward.url
+                is_same_origin = (here.scheme, here.host, here.port) == (there.scheme, there.host, there.port)
+                if not is_same_origin or here.userinfo != there.userinfo:
                     break
                 await response.aclose()
                 request, response = onward, await self.send_request(onward)
@@ -301,7 +306,7 @@ class StreamableHttp(HttpLink):
             if not stream.last_id:
                 raise
         await response.aclose()
-        while stream.last_id and number is not None and self.peer.waits(number):
+        while stream.last_id and number is not None and self.peer.unanswered(number) is not None:
             await anyio.sleep(stream.retry)
             if not await self._reopened(stream, number):
                 break
@@ -336,7 +341,7 @@ class StreamableHttp(HttpLink):
         async with aclosing(stream.events(response)) as events:
             async for event in events:
                 self.take(event)
-                if number is not None and not self.peer.waits(number):
+                if number is not None and self.peer.unanswered(number) is None:
                     return
 
 
@@ -375,24 +380,14 @@ class SseHttp(HttpLink):
         async with aclosing(EventStream().events(response)) as events:
             async for event in events:
                 if event.event == "endpoint" and not self._endpoint:
-                    self._endpoint = self._checked(event.data.decode("utf-8", "replace"))
+                    endpoint = urljoin(self.url, event.data.decode("utf-8", "replace"))
+                    # Another origin must not get what is meant for this one.
+                    if urlsplit(endpoint)[:2] != urlsplit(self.url)[:2]:
+                        words = f"it named an address elsewhere for messages: {endpoint.partition('?')[0][:200]}"
+                        raise ServerError(words, remedy="ask whoever runs it: the address must be of the same origin")
+                    self._endpoint = endpoint
                     task_status.started()
                 self.take(event)
-
-    def _checked(self, place: str) -> str:
-        """Return the address for messages; raises if it is another origin's, which must not get what is meant for this one."""
-        endpoint = urljoin(self.url, place)
-        if urlsplit(endpoint)[:2] != urlsplit(self.url)[:2]:
-            words = f"it named an address elsewhere for messages: {endpoint.partition('?')[0][:200]}"
-            raise ServerError(words, remedy="ask whoever runs it: the address must be of the same origin")
-        return endpoint
-
-
-def _is_same_place(request: httpx2.Request, onward: httpx2.Request) -> bool:
-    """Whether a redirect stays with the same server, to which alone the headers belong, and keeps the message."""
-    here, there = request.url, onward.url
-    is_same_origin = (here.scheme, here.host, here.port) == (there.scheme, there.host, there.port)
-    return is_same_origin and request.method == onward.method and here.userinfo == there.userinfo
 
 
 @asynccontextmanager

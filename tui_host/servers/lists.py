@@ -99,22 +99,19 @@ class ServerLists:
             self._news = anyio.Event()
             changed, self._changed = self._changed, set()
             if "tools" in changed:
-                await self._read_tools_again(client)
+                is_read = False
+                try:
+                    await self.read_tools(client)
+                    is_read = True
+                except (MCPError, ServerError) as error:
+                    self._wire.notice(f"the tools could not be listed again: {reason_of(error)[0]}")
+                if "tools" not in self._changed:  # else they changed once more since the request
+                    self.has_current_tools, self.awaits_tools = is_read, False
+                self._wire.update()
             if "resources" in changed:
                 await self._read_resources(client)
             if "prompts" in changed:
                 await self._read_prompts(client)
-
-    async def _read_tools_again(self, client: ServerClient) -> None:
-        is_read = False
-        try:
-            await self.read_tools(client)
-            is_read = True
-        except (MCPError, ServerError) as error:
-            self._wire.notice(f"the tools could not be listed again: {reason_of(error)[0]}")
-        if "tools" not in self._changed:  # else they changed once more since the request
-            self.has_current_tools, self.awaits_tools = is_read, False
-        self._wire.update()
 
     async def _listed(self, client: ServerClient, method: str, key: str) -> Sequence[object] | None:
         """Read a list without which a server can be ready; None if there is none, or it cannot be read, which is told."""

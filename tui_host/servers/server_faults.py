@@ -78,17 +78,13 @@ def reason_of(error: BaseException, cause: str = "") -> tuple[str, str]:
         return cause, ""
     if answer is not None and (answer.status == 0 or answer.status >= 300 or answer.words):
         return words_of_answer(answer), remedy_of_answer(answer)
-    return _words(error), ""
-
-
-def _words(error: BaseException) -> str:
     match error:
         case WireError():
-            return error.error.message
+            return error.error.message, ""
         case MCPError():
-            return f"error {error.code}: {' '.join(error.error.message.split())[:LONGEST]}"
+            return f"error {error.code}: {' '.join(error.error.message.split())[:LONGEST]}", ""
         case ValidationError():
             first = error.errors(include_url=False, include_input=False)[0]
-            return f"a malformed answer: {'.'.join(map(str, first['loc']))}: {first['msg']}"[:LONGEST]
+            return f"a malformed answer: {'.'.join(map(str, first['loc']))}: {first['msg']}"[:LONGEST], ""
         case _:
-            return " ".join(str(error).split())[:LONGEST] or type(error).__name__
+            return " ".join(str(error).split())[:LONGEST] or type(error).__name__, ""

@@ -257,14 +257,14 @@ def _unfillable(params: Mapping[str, JSON]) -> str:
     """Say why a question cannot be answered as MCP wants it, before the person fills it in; empty if it can."""
     if params.get("mode", "form") not in {"form", "url"}:
         return "this mode of elicitation was not declared"
-    nested = [name for name, schema in properties_of(params.get("requestedSchema")).items() if not _is_flat(schema)]
+    nested: list[str] = []
+    for name, schema in properties_of(params.get("requestedSchema")).items():
+        kind = schema.get("type")
+        is_flat = "properties" not in schema and kind in {None, "string", "number", "integer", "boolean"}
+        if kind == "array":  # of texts alone
+            is_flat = mapping(schema.get("items")).get("type", "string") == "string"
+        if not is_flat:
+            nested.append(name)
     if not nested:
         return ""
     return f"a form has fields of texts, numbers, truths and choices alone, which {', '.join(nested)[:200]} is not"
-
-
-def _is_flat(schema: Mapping[str, JSON]) -> bool:
-    """Whether a field is one of MCP's forms, whose values are text, number, truth, or a list of texts."""
-    if schema.get("type") == "array":
-        return mapping(schema.get("items")).get("type", "string") == "string"
-    return "properties" not in schema and schema.get("type") in {None, "string", "number", "integer", "boolean"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fcntl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -41,7 +41,10 @@ async def stdio_transport(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[Peer
 
             async def watch() -> None:
                 await child.over.wait()
-                peer.over(child.fault or await cause_of_end(child))
+                if not child.fault:  # the process usually ends a moment after its output
+                    await child.process.wait(1.0)
+                code = child.process.exit_code
+                peer.over(child.fault or ("closed its standard output" if code is None else ending(code)))
 
             child.listener = peer.take
             group.start_soon(watch)
@@ -54,7 +57,11 @@ async def stdio_transport(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[Peer
 @asynccontextmanager
 async def running(process: Process, wire: Wire, lines: Lines) -> AsyncGenerator[StdioChild]:
     """Run a process for the duration of the block; leaving takes at most 5 seconds and ends the process's whole group."""
-    _widen(process.stdout)
+    # A larger pipe, where the system has it: a line of 10 MB takes 150 turns of both programs otherwise.
+    set_size: int | None = getattr(fcntl, "F_SETPIPE_SZ", None)  # Linux alone has it
+    if set_size is not None:
+        with suppress(OSError):  # more than this user may have: the pipe stays as it is
+            fcntl.fcntl(process.stdout.fileno(), set_size, PIPE_BYTES)
     wire.shared.guard.add(process.pid)
     child = wire.child = StdioChild(process, lines, wire.shared.changed)
     try:
@@ -69,18 +76,3 @@ async def running(process: Process, wire: Wire, lines: Lines) -> AsyncGenerator[
         process.kill()
         process.close()
         wire.shared.guard.forget_ended()
-
-
-def _widen(pipe: IO[bytes]) -> None:
-    """Let the system hold more of what a server writes: a line of 10 MB takes 150 turns of both programs otherwise."""
-    set_size: int | None = getattr(fcntl, "F_SETPIPE_SZ", None)  # Linux alone has it
-    if set_size is not None:
-        with suppress(OSError):  # more than this user may have: the pipe stays as it is
-            fcntl.fcntl(pipe.fileno(), set_size, PIPE_BYTES)
-
-
-async def cause_of_end(child: StdioChild) -> str:
-    """Say why the output ended. Waits briefly, since the process usually ends a moment later."""
-    await child.process.wait(1.0)
-    code = child.process.exit_code
-    return "closed its standard output" if code is None else ending(code)

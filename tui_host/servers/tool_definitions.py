@@ -47,7 +47,9 @@ def _read(definition: object, server: str, identity: str) -> Tool:
     value = as_json(definition)
     if not isinstance(value, Mapping):
         return Tool(server=server, name="", problem="malformed: not an object", size=len(_spelled(value)))
-    name = text_or_empty(value.get("name"))
+    name, meta = text_or_empty(value.get("name")), mapping(value.get("_meta"))
+    # Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key.
+    page = text_or_empty(mapping(meta.get("ui")).get("resourceUri", meta.get("ui/resourceUri")))
     compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Tool(
         server=server,
@@ -60,7 +62,7 @@ def _read(definition: object, server: str, identity: str) -> Tool:
         fingerprint=fingerprint(value, identity),
         size=len(compact.encode("utf-8", "surrogatepass")),
         problem=_problem(name, value),
-        page=_page(value.get("_meta")),
+        page=page if page.startswith("ui://") and len(page) <= LONGEST_URI else "",
     )
 
 
@@ -72,12 +74,6 @@ def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
     if len(name) > LONGEST_NAME:
         return f"its name has more than {LONGEST_NAME} characters"
     return NEEDS_TASKS if mapping(definition.get("execution")).get("taskSupport") == "required" else None
-
-
-def _page(meta: JSON) -> str:
-    """Return the address of the tool's page. Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key."""
-    uri = text_or_empty(mapping(mapping(meta).get("ui")).get("resourceUri", mapping(meta).get("ui/resourceUri")))
-    return uri if uri.startswith("ui://") and len(uri) <= LONGEST_URI else ""
 
 
 def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:

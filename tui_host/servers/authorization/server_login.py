@@ -9,7 +9,7 @@ Source: MCP 2025-11-25 and 2026-07-28, Authorization.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -160,7 +160,14 @@ class ServerLogin:
         is_secret = outgoing.method == "POST"
         self._check_place(str(outgoing.url), is_secret=is_secret)
         if "json" in outgoing.headers.get("content-type", ""):
-            self._check_registration()
+            metadata, name, issuer = self._context.oauth_metadata, self._spec.name, self._record.issuer
+            if self._spec.client_id is not None:
+                what = f"the server has moved to the authorization server {issuer}, for which client_id was not given"
+                raise ServerError(what, remedy=f"run tui-host servers logout {name} if the client_id is known there")
+            if metadata is not None and metadata.registration_endpoint is None:
+                place = "" if self._listener is None else f", with {self._listener.url} to return to"
+                remedy = f"register tui-host there{place}; set client_id and redirect_port of servers.{name}"
+                raise ServerError(f"{issuer} registers no clients by itself", remedy=remedy)
         response = await (self._secret if is_secret else self._public).send(outgoing, stream=True)
         try:
             body = await read_body(response, BODY_BYTES)
@@ -186,17 +193,6 @@ class ServerLogin:
         if is_secret and metadata is not None and "S256" not in (metadata.code_challenge_methods_supported or ()):
             what = "does not announce PKCE (S256), without which a code may be stolen"
             raise ServerError(f"{self._record.issuer} {what}")
-
-    def _check_registration(self) -> None:
-        """Raise where the authorization server registers no clients, or where a client is configured, but for another one."""
-        metadata, name, issuer = self._context.oauth_metadata, self._spec.name, self._record.issuer
-        if self._spec.client_id is not None:
-            what = f"the server has moved to the authorization server {issuer}, for which client_id was not given"
-            raise ServerError(what, remedy=f"run tui-host servers logout {name} if the client_id is known there")
-        if metadata is not None and metadata.registration_endpoint is None:
-            redirect = "" if self._listener is None else self._listener.url
-            remedy = f"register tui-host there, with {redirect} to return to; set client_id and redirect_port of servers.{name}"
-            raise ServerError(f"{issuer} registers no clients by itself", remedy=remedy)
 
     # A login by the person.
 
@@ -264,14 +260,11 @@ class ServerLogin:
             raise ServerError("it was given up", remedy=f"reconnect it, or {self._remedy}")
         visit.response(302, (("location", answers[0]),))
         visit.end()
-        return self._code_in(parameters(answers[0]), place)
-
-    def _code_in(self, given: Mapping[str, str], place: str) -> AuthorizationCodeResult:
-        """Return what the browser brought. The SDK compares the state, and who answered."""
-        issuer = self._record.issuer
+        given, issuer = parameters(answers[0]), self._record.issuer
         if "error" in given and given.get("iss", issuer) == issuer:
             why = ": ".join(given[key] for key in ("error", "error_description") if key in given)
             raise ServerError(f"{place} answered {why[:200]}")
         if not given.get("code"):
             raise ServerError("the address has no code", remedy="paste the address to which the browser was sent")
+        # The SDK compares the state, and who answered.
         return AuthorizationCodeResult(code=given["code"], state=given.get("state"), iss=given.get("iss"))
