@@ -29,6 +29,7 @@ from tui_host.tui.late_loading import load_the_rest
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.readable_colours import readable
 from tui_host.tui.screens.main_screen import MainScreen
+from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.status_lines import StatusLine
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.tui.screens.page_screen import PageScreen
     from tui_host.tui.widgets.lines.line_view import LineView
-    from tui_host.tui.widgets.prompt.prompt_field import Prompt
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 HANGUP = 129
@@ -295,21 +295,19 @@ class TuiHost(App[int]):
         if self.screen.query("QuestionPanel") or event.key in self.screen.active_bindings:
             return
         from tui_host.tui.screens.help_screen import places
+        from tui_host.tui.widgets.lines.line_view import LineView
 
         back = "" if self.focused is not None and self.focused.id == "prompt" else "escape: back"
         here = [title for title, keys in places().items() if any(event.key in key.names for key in keys)]
         if here or (back and event.is_printable):
             name = event.character if event.is_printable else event.key
             where = f"{name} works in: {', '.join(here)}" if here else ""
-            self.hint("   ".join(filter(None, (where, back))))
-
-    def hint(self, words: str) -> None:
-        """Show words in place of the keys for two seconds."""
-        for keys in self.screen.query("#keys, #page-keys").results(StatusLine):
-            keys.hint(words)
+            self.post_message(LineView.Hinted("   ".join(filter(None, (where, back)))))
 
     def on_line_view_hinted(self, event: LineView.Hinted) -> None:
-        self.hint(event.words)
+        """Show words in place of the keys for two seconds."""
+        for keys in self.screen.query("#keys, #page-keys").results(StatusLine):
+            keys.hint(event.words)
 
     async def on_descendant_focus(self) -> None:
         early, self._early_keys = self._early_keys, None
@@ -357,8 +355,9 @@ class TuiHost(App[int]):
 
     # Actions: by key, from the palette, or by `/name` in the prompt.
 
-    def run_command(self, name: str) -> None:
+    def on_prompt_command(self, event: Prompt.Command) -> None:
         """Run the action of a `/name`, fill in a server's prompt by `/server:prompt`, or show what is named: `/bill LLM 4`."""
+        name = event.name
         command, _, words = name.partition(" ")
         if words:
             main = self.to_main()
@@ -374,9 +373,6 @@ class TuiHost(App[int]):
         for key, pane in self._pane_keys():
             if key.command == name:
                 self.call_later(self._run_in_pane, key, pane)
-
-    def on_prompt_command(self, event: Prompt.Command) -> None:
-        self.run_command(event.name)
 
     def _pane_keys(self) -> Iterator[tuple[Key, Widget]]:
         """Yield the keys of chat and inspector that are commands too."""
@@ -399,7 +395,8 @@ class TuiHost(App[int]):
         for key, _ in self._pane_keys():
             commands.append((key.command, key.shown, f"{key.help[:1].upper()}{key.help[1:]}"))
         for name, shown, words in commands:
-            yield SystemCommand(f"{name:<20}{shown:<8}{words}", "", partial(self.run_command, name))
+            command = partial(self.post_message, Prompt.Command(name))
+            yield SystemCommand(f"{name:<20}{shown:<8}{words}", "", command)
         for name, words in DOCUMENTS.items():
             title = f"{f'read: {name}':<28}{words}"
             yield SystemCommand(title, "", lambda name=name: self.push_screen(DocumentScreen(name)))
@@ -470,7 +467,13 @@ class TuiHost(App[int]):
         main.submissions.run_with(tab.lower(), "", main.source, main.show_page)
 
     def action_copy(self) -> None:
-        clipboard.send(self, *clipboard.current_source(self.focused))
+        """Copy the text that the focused view, or its nearest ancestor, has to copy."""
+        what = text = ""
+        for node in self.focused.ancestors_with_self if self.focused is not None else ():
+            source: Callable[[], tuple[str, str]] | None = getattr(node, "current_source", None)
+            if source is not None and not text:
+                what, text = source()
+        clipboard.send(self, what, text)
 
     def on_transcript_more_asked(self, event: Transcript.MoreAsked) -> None:
         from tui_host.chat.conversation import CallItem

@@ -6,27 +6,15 @@ The text is sent to the terminal (OSC 52), so copying works over ssh too. Termin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import hidden, visible
 
 if TYPE_CHECKING:
     from textual.app import App
-    from textual.widget import Widget
 
 MUCH = 74_000
 """Number of characters from which some terminals refuse to copy. Source: xterm's and hterm's limits of OSC 52."""
-
-
-def current_source(focused: Widget | None) -> tuple[str, str]:
-    """Return the text of the focused view or its nearest ancestor, and what it is; two empty strings without one."""
-    for node in focused.ancestors_with_self if focused is not None else ():
-        source: Callable[[], tuple[str, str]] | None = getattr(node, "current_source", None)
-        what, text = source() if source is not None else ("", "")
-        if text:
-            return what, text
-    return "", ""
 
 
 def send(app: App[int], what: str, text: str) -> None:

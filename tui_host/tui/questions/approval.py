@@ -10,7 +10,6 @@ from math import inf
 from typing import ClassVar, Literal
 
 from rich.cells import cell_len
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
@@ -76,7 +75,9 @@ class Approval(QuestionPanel):
     def __init__(self, session: Session, host: Host, source: Callable[[], SessionSource | None]) -> None:
         self._seen: set[CallKey] = set()  # calls whose arguments were painted to their end
         self._arguments = Arguments(self._seen)
-        super().__init__(self._arguments)
+        self._head = Rows(self._head_rows)
+        self._edit, self._reason = TextField(), TextField()
+        super().__init__(self._arguments, [self._head, self._arguments, self._edit, self._reason])
         self._session, self._host, self._source, self._mask = session, host, source, host.mask
         self.current = session.open_questions()[0]
         self._left: Sequence[Question] = ()  # the open questions
@@ -86,12 +87,6 @@ class Approval(QuestionPanel):
         self._shows: Literal["", "raw", "description"] = ""
         self._shown: tuple[object, ...] = ()  # what the arguments show
         self._whole: list[Question] = []  # those whose arguments stand whole in the list
-        self._head = Rows(self._head_rows)
-        self._edit, self._reason = TextField(), TextField()
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield from (self._head, self._arguments, self._edit, self._reason, self.foot)
 
     def on_focus(self) -> None:
         self.first_field.focus()  # what is being written is not decided by a letter

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
@@ -52,15 +51,12 @@ class AskPanel(QuestionPanel):
     """
 
     def __init__(self, ask: OpenAsk, host: Host, parts: Sequence[Widget], buttons: Sequence[AskButton]) -> None:
-        super().__init__(VerticalScroll(*parts, can_focus=False))
+        scrolled = VerticalScroll(*parts, can_focus=False)
+        all_buttons = Horizontal(*buttons, AskButton("Decline all", self._decline_all))
+        super().__init__(scrolled, [scrolled, all_buttons])
         self.ask, self.host = ask, host
         self.is_left = False
-        self._buttons = [*buttons, AskButton("Decline all", self._decline_all)]
         self.border_title = Content(f"{line(ask.server, 30)} {ask.words}")
-
-    @override
-    def compose(self) -> ComposeResult:
-        yield from (self.scrolled, Horizontal(*self._buttons), self.foot)
 
     # From appearing to the answer.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from tui_host.capture.visible import line
@@ -36,12 +36,13 @@ class OpenAsk:
             self.answer.set_result(answer)
 
 
+@dataclass(eq=False, slots=True)
 class Asks:
     """The open questions of servers, oldest first; implements `Answerer` for the app, and announces each question."""
 
-    def __init__(self, host: Host, announce: Callable[[OpenAsk], None]) -> None:
-        self._host, self._announce = host, announce
-        self._open: list[OpenAsk] = []
+    _host: Host
+    _announce: Callable[[OpenAsk], None]
+    _open: list[OpenAsk] = field(default_factory=list[OpenAsk])
 
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
         # Imported once a server asks: the first frame needs none of it.

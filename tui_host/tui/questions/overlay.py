@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from textual.screen import Screen
 from textual.widget import Widget
@@ -19,18 +20,20 @@ from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 
+@dataclass(eq=False, slots=True)
 class QuestionOverlay:
     """Shows the open questions over the chat, which is disabled meanwhile: one panel at a time, the oldest question first.
 
     A login waits until it is wanted: servers ask for them at the start, while the person writes.
     """
 
-    def __init__(
-        self, screen: Screen[None], host: Host, asks: Asks, prompt: Widget, source: Callable[[], SessionSource | None]
-    ) -> None:
-        self.panel: QuestionPanel | None = None  # the question; None while nothing is asked
-        self.login: OpenAsk | None = None  # the login that waits until it is wanted
-        self._screen, self._host, self._asks, self._prompt, self._source = screen, host, asks, prompt, source
+    _screen: Screen[None]
+    _host: Host
+    _asks: Asks
+    _prompt: Widget
+    _source: Callable[[], SessionSource | None]
+    panel: QuestionPanel | None = None  # the question; None while nothing is asked
+    login: OpenAsk | None = None  # the login that waits until it is wanted
 
     def show(self, session: Session) -> None:
         """Show an open question; what is shown stays until it is answered."""

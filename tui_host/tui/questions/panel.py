@@ -109,11 +109,11 @@ class QuestionPanel(Container, can_focus=True):
     }
     """
 
-    def __init__(self, scrolled: Widget) -> None:
-        super().__init__()
+    def __init__(self, scrolled: Widget, parts: Sequence[Widget]) -> None:
+        self.foot = Rows(lambda width: paragraphs(self.message, width, "bold $text-warning", 6))
+        super().__init__(*parts, self.foot)
         self.scrolled = scrolled  # gives way where there is no room for everything
         self.first_field: Widget = self  # what takes the focus
-        self.foot = Rows(lambda width: paragraphs(self.message, width, "bold $text-warning", 6))
         self.words = ""  # about the last key
         self.asked = ""  # what decides if it comes again, as the words say
         self.hint = ""  # about the last key that decided nothing

@@ -54,7 +54,12 @@ def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, in
     notes = [_REMEDIES.get(status.state, ""), *(f"notice: {line(mask(notice), 400)}" for notice in status.notices)]
     whole = Sheet(what=f"{status.name}: {state}", lines=(), notes=notes)
     if wanted:
-        filtered = (_filtered(entry, wanted.lower().split()) for entry in lists)
+        filtered: list[SheetLine] = []
+        for entry in lists:
+            searched = [(child, f"{child.label}\n{child.note}".lower()) for child in entry.children]
+            children = tuple(child for child, text in searched if all(word in text for word in wanted.lower().split()))
+            label = f"{entry.key} ({len(children):,} of {len(entry.children):,})"
+            filtered.append(replace(entry, label=label, children=children, opened=True))
         return replace(whole, lines=sorted(filtered, key=lambda entry: not entry.children))
     *facts, errors = (
         _text(name, f"{name:<14}{mask(words)}", mask(text))
@@ -65,13 +70,6 @@ def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, in
         failure = SheetLine(key="failure", label=state, style="failed", is_wrapped=True)
         return replace(whole, what=status.name, lines=[failure, replace(errors, opened=True), *facts, *lists])
     return replace(whole, lines=[*facts, *lists, errors])
-
-
-def _filtered(entry: SheetLine, words: Sequence[str]) -> SheetLine:
-    searched = [(child, f"{child.label}\n{child.note}".lower()) for child in entry.children]
-    children = tuple(child for child, text in searched if all(word in text for word in words))
-    label = f"{entry.key} ({len(children):,} of {len(entry.children):,})"
-    return replace(entry, label=label, children=children, opened=True)
 
 
 def _facts(status: ServerStatus, mask: Mask, instructed: str) -> Iterator[tuple[str, str, str]]:
