@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -56,17 +55,13 @@ def address_of(text: str) -> Address:
     return Address(text, host, tuple(note for note, is_so in odd.items() if is_so), may_open)
 
 
-async def open_in_browser(text: str, environment: Mapping[str, str]) -> bool:
-    """Open an address in the person's browser; returns whether a browser took it.
+def open_in_browser(text: str, environment: Mapping[str, str]) -> bool:
+    """Open an address in the person's browser; returns whether a browser took it. Blocks until it is there.
 
     A process of its own looks for the browser, away from the terminal: a browser that draws in a terminal would draw over the app.
     """
     if sys.platform == "linux" and not any(environment.get(name) for name in _SCREENS):
         return False
-    return await asyncio.to_thread(_opened, text, environment)
-
-
-def _opened(text: str, environment: Mapping[str, str]) -> bool:
     process = subprocess.Popen(  # noqa: S603 - our own interpreter; the address is an argument of it
         [sys.executable, "-P", "-c", _BROWSE, text],
         stdin=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -217,7 +218,7 @@ class AddressPanel(AskPanel):
         words = "This address is not opened from here; ctrl+c copies it."
         if self._address.may_open:
             words = "No browser was found here. ctrl+c copies the address; open it elsewhere."
-            if await open_in_browser(self._address.text, self.host.settings.environment):
+            if await asyncio.to_thread(open_in_browser, self._address.text, self.host.settings.environment):
                 words = f"{line(self._address.host, 60)} was opened in the browser. Come back here when you are done."
         self.say(words)
 

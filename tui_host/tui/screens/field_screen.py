@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import isawaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Provider, Settings
     from tui_host.tui.widgets.prompt.server_offers import Form
 
-Take: TypeAlias = "Callable[[str], Awaitable[object]]"
+Take: TypeAlias = "Callable[[str], object]"  # what it returns is awaited if it can be
 Kind: TypeAlias = Literal["", "secret", "name"]
 NOT_SENT = "not sent: the provider's own default"
 _ABOUT = 4_000  # characters of a server's words that stand above a form
@@ -90,7 +91,9 @@ class FieldScreen(PageScreen):
             if text or not self._kind:
                 trouble = ""
                 try:
-                    await self._take(text)
+                    taken = self._take(text)
+                    if isawaitable(taken):
+                        await taken
                 except TuiHostError as error:
                     trouble = line(str(error), 400)
             self.note(trouble, place="#field-trouble")
@@ -116,12 +119,8 @@ def key_screen(host: Host, provider: Provider, keyring: str, stored: Callable[[]
 
 def note_screen(marks: RowMarks, row: tuple[str, int], changed: Callable[[], object]) -> FieldScreen:
     """Return the screen that asks for the note on a row of the list, and marks the row; an empty one leaves a mark alone."""
-
-    async def take(text: str) -> None:
-        marks.write(row, text)
-
     words = "The note stands behind the row in the list, and the filter finds its words. It is in no export."
-    return FieldScreen("Note", words, take, changed, text=marks.note(row) or "")
+    return FieldScreen("Note", words, partial(marks.write, row), changed, text=marks.note(row) or "")
 
 
 def join_screen(store: Store | None, pairings: Sequence[Pairing]) -> PickScreen:
@@ -138,7 +137,7 @@ def join_screen(store: Store | None, pairings: Sequence[Pairing]) -> PickScreen:
 def option_screen(host: Host, session: Session, name: str, changed: Callable[[], object]) -> FieldScreen:
     """Return the screen that asks for the value of an option. An empty field unsets the session's own value."""
 
-    async def take(text: str) -> None:
+    def take(text: str) -> None:
         try:
             session.options = with_value(session.options, name, option_of(name, text) if text else None)
         except ValueError as error:

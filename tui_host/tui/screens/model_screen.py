@@ -89,7 +89,7 @@ class ModelScreen(Browse):
     def on_mount(self) -> None:
         session, profiles = self._session, self._host.settings.profiles
         names = [str(session.model), session.protocol, session.profile if session.profile in profiles else ""]
-        self.say(f"{self.HEADING}   now {' · '.join(filter(None, names))}")
+        self.note(f"{self.HEADING}   now {' · '.join(filter(None, names))}", place="#page-heading")
         self.list_again(f"Model {session.model}")
         self._write(self._begun)
         self.start(self._ask_providers())

@@ -94,13 +94,9 @@ class PageScreen(Screen[None]):
         yield StatusLine(id="page-keys")
         self.call_after_refresh(let_go)
 
-    def say(self, heading: str) -> None:
-        """Set the heading."""
-        self.query_one("#page-heading", StatusLine).say(Content(heading))
-
     def note(self, words: str, style: str = "", place: str = "#page-note") -> None:
-        """Show a text above the keys, or in another place; an empty one takes no room."""
-        self.query_one(place, Note).say(Content.styled(words, style))
+        """Show a text above the keys, where an empty one takes no room, or in another place such as `#page-heading`."""
+        self.query_one(place, StatusLine).say(Content.styled(words, style))
 
     def on_resize(self) -> None:
         """Lay out the keys, each beside what it does, in as many lines as they need."""
@@ -236,18 +232,16 @@ class Browse(PageScreen):
         if event.view is self.choices:
             self.look()
 
-    def on_line_view_opened(self, event: LineView.Opened) -> None:
-        if event.view is self.choices:
+    def on_line_view_opened(self, event: LineView.Opened | Input.Submitted) -> None:
+        if isinstance(event, Input.Submitted) or event.view is self.choices:
             event.stop()
             self.action_take()
+
+    on_input_submitted = on_line_view_opened
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self.look()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.action_take()
 
     def action_take(self) -> None:
         if self.choices.current:

@@ -122,7 +122,7 @@ class RequestScreen(PageScreen):
             self.note(f"Without {name}: {less}. Nothing is switched off. w: the next one")
             source.chosen[source.row.number] = replace(self._full, name="the same request, whole")
         url = masked((draft.head.url if draft.head is not None else "") or "", draft.redacted)
-        self.say(f"{heading}   POST {line(url, 200)}   {len(draft.data):,} bytes")
+        self.note(f"{heading}   POST {line(url, 200)}   {len(draft.data):,} bytes", place="#page-heading")
         self._detail.show(source, source.row)
         self._detail.sync(now=True)
 

@@ -91,7 +91,7 @@ class ServersScreen(Browse):
         states = [status.state for status in self._statuses.values()]
         counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
         coming = f"next request: {self._coming()}" if self.size.width > 90 else self._coming()
-        self.say("   ".join((self.HEADING, *counts, coming)))
+        self.note("   ".join((self.HEADING, *counts, coming)), place="#page-heading")
         if self._direct:
             for ask in self._asks.of(self._direct[0].session):
                 ask.is_wanted = True  # a login too: it is of this request

@@ -196,7 +196,7 @@ class SessionsScreen(Browse):
             self.empty = _NO_SESSIONS
         count = sum(not listed.whole for listed in lines.values())
         found = f"{count:,}{' found' * bool(self._words)}" if count else ""
-        self.say("   ".join(filter(None, (self.HEADING, found, self._progress))))
+        self.note("   ".join(filter(None, (self.HEADING, found, self._progress))), place="#page-heading")
         choices: dict[str, Choice] = {}
         for key, listed in lines.items():
             info, match, is_half = listed.info, listed.found, bool(listed.whole)
