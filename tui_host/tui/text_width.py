@@ -100,15 +100,6 @@ def fold(text: str, width: int) -> list[tuple[int, int]]:
     return lines
 
 
-def character_at(text: str, cell: int) -> tuple[int, int] | None:
-    """Return the range of the character at a cell of a text; None beyond the text."""
-    for first, last, cells in split_graphemes(text)[0]:
-        cell -= cells
-        if cell < 0:
-            return first, last
-    return None
-
-
 def cut(segments: Sequence[Segment], start: int, end: int) -> list[Segment]:
     """Return the segments of the characters from `start` to `end`."""
     pieces: list[Segment] = []

@@ -22,7 +22,7 @@ from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import SESSION, LadderIndex
-from tui_host.tui.widgets.inspector.row_line import heading, row_line, turn_title
+from tui_host.tui.widgets.inspector.row_line import row_line, turn_title
 from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
@@ -300,13 +300,15 @@ class LadderView(LineView):
             row, most = self.traffic.rows[item], 8 if self.view_width < _NARROW_CELLS else 14
             peer = max(6, min(source.ladder.numbers.widest, most))
             return self.strip_of(row_line(source, row, self._facts.known(row), width, peer))
-        turn, title = index.turn_of(item), "connections"
+        turn, hidden, title = index.turn_of(item), index.hidden(item), "connections"
         if item == SESSION:
             turns, rows = len({key[:2] for key in index.counts if key[1]}), len(self.traffic.rows)
             title = f"session · {turns:,} turn{'s' * (turns != 1)} · {rows:,} row{'s' * (rows != 1)}"
         elif turn and source is not None:
             title = turn_title(source, turn, self.traffic.rows[index.home_of(item)].step, width - _FOLDED_CELLS)
-        return self.strip_of(heading(title, width, index.hidden(item)))
+        more = "" if hidden is None else f" · {hidden:,} row{'s' * (hidden != 1)}"
+        text = clip(f"{'▾' if hidden is None else '▸'} {title}{more} ", width)
+        return self.strip_of([(text + "─" * (width - cell_len(text)), "heading")])
 
     @override
     def decorate(self, number: int, strip: Strip) -> Strip:

@@ -32,20 +32,6 @@ _VERSION = re.compile(r".*/(?:v\d\w*|api|openai)/+(?=[^/])")  # in a path: what 
 _CALL_PLACE = re.compile(r"(?:^|\.)(\d+\.\d+\.\d+)$")
 
 
-def clock(seconds: float) -> str:
-    """Return a time since the turn began in five cells."""
-    if seconds < 0:
-        return " ·   "
-    return f"{f'{seconds:.2f}'[:5].rstrip('.'):<5}" if seconds < 100_000 else "days "
-
-
-def heading(title: str, width: int, hidden: int | None) -> list[Piece]:
-    """Return the line above a section, with the number of rows that it hides if it is folded."""
-    more = "" if hidden is None else f" · {hidden:,} row{'s' * (hidden != 1)}"
-    text = clip(f"{'▾' if hidden is None else '▸'} {title}{more} ", width)
-    return [(text + "─" * (width - cell_len(text)), "heading")]
-
-
 def turn_title(source: SessionSource, turn: int, step: int, room: int) -> str:
     """Return what the chat tells of a turn: `turn 4 «what's 6 × 5?» · 2 steps · 9.4 s · stopped by you`."""
     host = source.marks(line(source.ladder.hosts.get(turn, ""), _FOREIGN_CHARACTERS))
@@ -74,9 +60,12 @@ def row_line(source: SessionSource, row: Row, facts: RowFacts, width: int, peer:
     written = clip(line(note or "", _FOREIGN_CHARACTERS), width // 3)
     # Times count from the turn's beginning, outside turns from the connection's first row.
     since = lasted(source.ladder.rows[source.ladder.sections.began(row)].mono_ns, row.mono_ns)
+    when = " ·   " if since is not None and since < 0 else ""
+    if since is not None and since >= 0:
+        when = f"{since / 1e9:.2f}"[:5].rstrip(".") if since < 1e14 else "days"
     pieces: list[Piece] = [
         (" ", "time") if note is None else ("mM"[bool(note)], "what"),
-        (" " * 5 if since is None else clock(since / 1e9), "time"),
+        (f"{when:<5}", "time"),
         *_lanes(row, source.ladder.numbers.side(row), peer),
     ]
     left = width - _cells(pieces) - cell_len(written) - 2 * bool(written)

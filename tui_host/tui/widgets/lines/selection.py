@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
-from rich.cells import cell_len
-
-from tui_host.tui.text_width import character_at
+from rich.cells import cell_len, split_graphemes
 
 Spot: TypeAlias = tuple[int, ...]
 """A place in a view's content that stays on its text; spots are ordered as the content is."""
@@ -56,7 +54,12 @@ def stretch_at(letters: Sequence[Letters], cell: int, *, by_words: bool = False)
     run = next((run for run in reversed(letters) if run.x <= cell), letters[0])
     if run.is_whole:
         return run.spot(0), run.spot(0 if by_words else -1)
-    span = character_at(run.text, cell - run.x) if cell >= run.x else None
+    span, left = None, cell - run.x
+    for first, last, cells in split_graphemes(run.text)[0] if left >= 0 else ():
+        left -= cells
+        if left < 0:
+            span = first, last
+            break
     if span is None:
         spot = run.spot(0 if cell < run.x else -1)
         return spot, spot

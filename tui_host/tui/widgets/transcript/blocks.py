@@ -233,7 +233,7 @@ class Blocks:
         return block.height
 
     def _drawn_page(self, part: ItemPart, piece: SourcePiece) -> MarkdownPage:
-        page = self.page(part.edge)
+        page = MarkdownPage(self.width, self.inks, part.edge)
         if part.is_plain:
             page.say(piece.source.expandtabs(4), part.style)
         else:
@@ -241,10 +241,6 @@ class Blocks:
                 page.raw()
             draw_blocks(page, parse(piece.source), piece)
         return page
-
-    def page(self, edge: Segment | None = None) -> MarkdownPage:
-        """Return a page to draw on."""
-        return MarkdownPage(self.width, self.inks, edge)
 
     # What is asked.
 

@@ -148,7 +148,7 @@ class Items(Blocks):
 
     def _line(self, rank: int, words: str = "", ink: str = "dim", edge: Segment | None = None) -> ItemPart:
         """Return a line, cut at the width."""
-        page = self.page(edge)
+        page = MarkdownPage(self.width, self.inks, edge)
         page.raw([Segment(clip(words, page.room), self.inks[ink])] if words else [])
         return ItemPart(rank, page.lines)
 
@@ -170,7 +170,7 @@ class Items(Blocks):
         if item.text:
             parts.append(ItemPart(Rank.TEXT, source=item.text, is_final=is_final, edge=edge))
         if item.options:
-            page = self.page(edge)
+            page = MarkdownPage(self.width, self.inks, edge)
             page.raw()
             for number, text in numbered(item.options.splitlines()).items():
                 with page.inside(Segment(f"{number}  ", self.inks["accent"])):
@@ -182,7 +182,7 @@ class Items(Blocks):
 
     def _call(self, item: CallItem, *, is_open: bool) -> list[ItemPart]:
         """Return a call: its first line, what is to be noted about it, contents; the details if open."""
-        page = self.page()
+        page = MarkdownPage(self.width, self.inks)
         _draw_call(page, item, is_open=is_open)
         parts = [ItemPart(Rank.LINE, page.lines, stands_for_item=True)]
         edited, edge = item.decision == "edited", Segment("   │ ", self.inks["rule"])
@@ -201,7 +201,8 @@ class Items(Blocks):
 
     def _note(self, item: NoteItem) -> ItemPart:
         """Return a note, or an error with the provider's own words and the key that goes on."""
-        page, dim, bar = self.page(), self.inks["dim"], Segment(" │ ", self.inks["wrong"])
+        page = MarkdownPage(self.width, self.inks)
+        dim, bar = self.inks["dim"], Segment(" │ ", self.inks["wrong"])
         key = "press ctrl+r to " + ("go on without the oldest turns" if item.is_full else "try again")
         key *= item.is_full or item.again
         if item.kind == "note":
