@@ -15,7 +15,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Input, Static
 from typing_extensions import override
 
-from tui_host.capture.store.notes_of_people import RowMarks, choose_frame
+from tui_host.capture.store.notes_of_people import choose_frame
 from tui_host.capture.visible import line, visible
 from tui_host.chat.result_words import save_content
 from tui_host.errors import JSON, TuiHostError
@@ -39,6 +39,7 @@ Take: TypeAlias = "Callable[[str], object]"  # what it returns is awaited if it 
 Kind: TypeAlias = Literal["", "secret", "name"]
 NOT_SENT = "not sent: the provider's own default"
 _ABOUT = 4_000  # characters of a server's words that stand above a form
+NOTE_WORDS = "The note stands behind the row in the list, and the filter finds its words. It is in no export."
 WORDS = {
     "temperature": "How freely the model chooses among likely words: a number; 0 is the least.",
     "top_p": "From which share of the likely words the model chooses: a number up to 1.",
@@ -115,12 +116,6 @@ def key_screen(host: Host, provider: Provider, keyring: str, stored: Callable[[]
     place = f"the system's keyring ({line(keyring, 60)}), under {SERVICE} and {provider.name}"
     words = f"The key goes to {place}; into no file, and nowhere but to {label}."
     return FieldScreen(f"Key of {label}", words, take, stored, kind="secret")
-
-
-def note_screen(marks: RowMarks, row: tuple[str, int], changed: Callable[[], object]) -> FieldScreen:
-    """Return the screen that asks for the note on a row of the list, and marks the row; an empty one leaves a mark alone."""
-    words = "The note stands behind the row in the list, and the filter finds its words. It is in no export."
-    return FieldScreen("Note", words, partial(marks.write, row), changed, text=marks.note(row) or "")
 
 
 def join_screen(store: Store | None, pairings: Sequence[Pairing]) -> PickScreen:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events, messages
@@ -239,7 +240,11 @@ class MainScreen(Screen[None]):
     def _look_at_words(self) -> None:
         """Show what an empty chat offers, what the prompt invites to, and what header, waiting line and key bar say."""
         host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self._overlay
-        empty, offered = self._welcome, self._empty
+        empty, told = self._welcome, None if self.source is None else self.source.empty
+        offered = self._offers if told is None else Offers(lines=(told,))
+        offered = offered._replace(failures=tuple(self._failures))
+        if self._reading:
+            offered = Offers(lines=(self._reading,))
         empty.display = transcript is None or session is None or not len(session.conversation)
         empty.offers = offered
         quick = dict(offered.questions) if empty.display else {}
@@ -279,14 +284,6 @@ class MainScreen(Screen[None]):
         self._keys.styles.height = asked_keys.plain.count("\n") + 1  # looking around in the inspector moves nothing
         keys = status.keys(width, kinds_at(self), here_first=self.focused is not self.prompt)
         self._keys.say(asked_keys if question is not None and question.is_here else keys)
-
-    @property
-    def _empty(self) -> Offers:
-        """What stands in a chat without messages."""
-        if self._reading:
-            return Offers(lines=(self._reading,))
-        empty = None if self.source is None else self.source.empty
-        return (self._offers if empty is None else Offers(lines=(empty,)))._replace(failures=tuple(self._failures))
 
     def _invitation(self) -> str:
         """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
@@ -412,9 +409,10 @@ class MainScreen(Screen[None]):
         """Ask for a note on the inspector's row, or for the call or frame that it is joined with."""
         row = None if self._inspector is None else self._inspector.chosen()
         if self.source is not None and self._inspector is not None and row is not None:
-            from tui_host.tui.screens.field_screen import join_screen, note_screen
+            from tui_host.tui.screens.field_screen import NOTE_WORDS, FieldScreen, join_screen
 
-            screen = note_screen(self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw)
+            marks, key, changed = self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw
+            screen = FieldScreen("Note", NOTE_WORDS, partial(marks.write, key), changed, text=marks.note(key) or "")
             screen = join_screen(self.host.store, self.source.pairings(row)) if joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import assert_never
 
@@ -193,10 +194,15 @@ class Items(Blocks):
             "structured content": item.structured,
         }
         for rank, (name, text) in enumerate(details.items() if is_open else ()):
-            if text:
-                label = self._line(Rank.DETAILS + 2 * rank, name, "label", edge)
-                label.stands_for_item = True
-                parts += [label, ItemPart(label.rank + 1, source=_indented(text), is_plain=True, edge=edge)]
+            if not text:
+                continue
+            shown = text
+            if len(text) <= LONGEST_PRETTY and text[:1] in {"{", "["}:
+                with suppress(ValueError, RecursionError):  # what is no JSON stays as it came
+                    shown = pretty(json.loads(text))
+            label = self._line(Rank.DETAILS + 2 * rank, name, "label", edge)
+            label.stands_for_item = True
+            parts += [label, ItemPart(label.rank + 1, source=shown, is_plain=True, edge=edge)]
         return parts
 
     def _note(self, item: NoteItem) -> ItemPart:
@@ -270,13 +276,3 @@ def _draw_call(page: MarkdownPage, item: CallItem, *, is_open: bool) -> None:
 
 def _misfits(schema: str, misfits: str) -> str:
     return misfits and f"! does not fit {schema}: {'; '.join(misfits.splitlines())}"
-
-
-def _indented(text: str) -> str:
-    """Indent JSON; return other text unchanged."""
-    if len(text) > LONGEST_PRETTY or text[:1] not in {"{", "["}:
-        return text
-    try:
-        return pretty(json.loads(text))
-    except (ValueError, RecursionError):
-        return text
