@@ -34,12 +34,9 @@ class ChoiceList(LineView):
     """A list of choices with a cursor, which stays on its choice while the list changes."""
 
     has_cursor = True
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
-        super().__init__(id=id)
-        self.keys: Sequence[str] = ()
-        self._choices: Sequence[Choice] = ()
-        self._words = self._right = 0  # cells of the words that have a note behind them, and of the right column
+    keys: Sequence[str] = ()
+    _choices: Sequence[Choice] = ()
+    _words = _right = 0  # cells of the words that have a note behind them, and of the right column
 
     @property
     def current(self) -> str:

@@ -30,6 +30,7 @@ NARROW = 40  # width in columns that a detail needs beside another one
 _LOW = 20  # height in lines of an inspector in which two details are not one above the other
 _LOOKING_SECONDS = 0.004  # longest time in one tick for finding the rows that deserve a look
 _LANES = ("mcp", "llm", "host")  # the lanes of relatives, the first best
+_FILTER_WORDS = 'words, server: tool: size>10k "text in a body", or, not'
 _NO_TAB = {
     "Chain": "No call belongs to this row, so it has no chain.",
     "Changes": "Changes belong to requests to the model and their answers.",
@@ -45,10 +46,7 @@ class FilterInput(KeysInOrder, Input):
         Binding("tab", "", "completes", tooltip="complete the last term; again: by the next completion"),
     ]
 
-    def __init__(self) -> None:
-        super().__init__(placeholder='words, server: tool: size>10k "text in a body", or, not', compact=True)
-        self.display = False
-        self._offers: Sequence[tuple[str, str]] = ()  # what `tab` completes: a word, and the whole text with it
+    _offers: Sequence[tuple[str, str]] = ()  # what `tab` completes: a word, and the whole text with it
 
     def offers(self, traffic: Ladder) -> str:
         """Find what `tab` completes, and return it in a line; a completed value stays one of several, to go on to the next."""
@@ -119,7 +117,8 @@ class Inspector(Container):
 
     def __init__(self) -> None:
         self._title = Static(id="inspector-title", markup=False)
-        self._filter = FilterInput()
+        self._filter = FilterInput(placeholder=_FILTER_WORDS, compact=True)
+        self._filter.display = False
         self.ladder = LadderView()  # the list
         self.details = Detail(), Detail(empty=" No related row in the other lane yet.", id="inspector-relative")
         super().__init__(
