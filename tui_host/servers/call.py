@@ -91,21 +91,21 @@ class ServerCall:
                 return await self._follow(result, clock)
             if kind != "input_required":
                 raise RefusedError(f"the result has an unknown type: {kind!r}"[:200])
-            if number < ROUNDS:
-                await self._take_answers(result, number)
+            if number == ROUNDS:
+                break
+            # Again, with the answers to what it asks for. Source: MCP 2026-07-28, Multi Round-Trip Requests.
+            answers = await self._requests.answer_all(mapping(result.get("inputRequests")))
+            params = {
+                key: value for key, value in self._params.items() if key not in {"inputResponses", "requestState"}
+            }
+            if answers:
+                params["inputResponses"] = answers
+            else:
+                await anyio.sleep(min(0.05 * 2**number, LONGEST_PAUSE_SECONDS))
+            if result.get("requestState") is not None:
+                params["requestState"] = result["requestState"]
+            self._params = params
         raise RefusedError(f"the server asked for more input {ROUNDS + 1} times")
-
-    async def _take_answers(self, result: Mapping[str, JSON], number: int) -> None:
-        """Add the answers to a result that asks for input. Source: MCP 2026-07-28, Multi Round-Trip Requests."""
-        answers = await self._requests.answer_all(mapping(result.get("inputRequests")))
-        params = {name: value for name, value in self._params.items() if name not in {"inputResponses", "requestState"}}
-        if answers:
-            params["inputResponses"] = answers
-        else:
-            await anyio.sleep(min(0.05 * 2**number, LONGEST_PAUSE_SECONDS))
-        if result.get("requestState") is not None:
-            params["requestState"] = result["requestState"]
-        self._params = params
 
     async def _follow(self, task: Mapping[str, JSON], clock: CallClock) -> Mapping[str, JSON]:
         """Wait for the end of a task (io.modelcontextprotocol/tasks), and return the call's result. A cancelled wait cancels it."""

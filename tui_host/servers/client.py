@@ -6,8 +6,6 @@ Results are given as received: the SDK would drop a whole list for one bad membe
 from __future__ import annotations
 
 import importlib.metadata
-import logging
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -16,7 +14,6 @@ import mcp_types
 from mcp.client._probe import negotiate_auto
 from mcp.client.session import ClientSession
 from mcp.shared.dispatcher import CallOptions
-from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -32,13 +29,15 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Mode
 
 TASKS = "io.modelcontextprotocol/tasks"  # the extension for calls that become tasks, of the stateless era alone
+_version = cache(importlib.metadata.version)
 
 
 class ServerClient(ClientSession):
     """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it; then it knows what is `declared`."""
 
     def __init__(self, peer: Peer, requests: ServerRequests) -> None:
-        super().__init__(dispatcher=peer, client_info=_ourselves())
+        ourselves = mcp_types.Implementation(name="tui-host", version=_version("tui-host"))
+        super().__init__(dispatcher=peer, client_info=ourselves)
         self.peer = peer
         self.declared: Mapping[str, JSON] = {}
         self._requests = requests
@@ -111,15 +110,3 @@ class ServerClient(ClientSession):
             roots=mcp_types.RootsCapability() if self._requests.has_roots else None,
             extensions={TASKS: {}} if version in MODERN_PROTOCOL_VERSIONS else None,
         )
-
-
-@cache
-def _ourselves() -> mcp_types.Implementation:
-    return mcp_types.Implementation(name="tui-host", version=importlib.metadata.version("tui-host"))
-
-
-def silence_sdk() -> None:
-    """Keep the SDK's log messages and warnings off the terminal; the capture has all the facts."""
-    for name in ("mcp", "client", "httpx2"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    warnings.filterwarnings("ignore", category=MCPDeprecationWarning)

@@ -5,17 +5,19 @@ Cancel scopes must be left in the task that entered them, so every other task ca
 
 from __future__ import annotations
 
+import logging
 import math
 import time
+import warnings
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 from anyio import to_thread
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from typing_extensions import override
 
 from tui_host.capture.connection_end import CLOSED, connection_end
@@ -24,13 +26,14 @@ from tui_host.capture.record import current_place
 from tui_host.errors import JSON, ServerError
 from tui_host.servers.call import FAULTS, ServerCall, call_params
 from tui_host.servers.catalog import CallProgress, ServerStatus, Tool, describe, identity
-from tui_host.servers.client import ServerClient, silence_sdk
+from tui_host.servers.client import ServerClient
 from tui_host.servers.lists import ServerLists
 from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
 from tui_host.servers.server_faults import answer_in, innermost, reason_of
 from tui_host.servers.server_requests import ServerRequests
 from tui_host.servers.stdio import stdio_transport
+from tui_host.servers.tool_definitions import reader
 from tui_host.servers.wire import Wire
 
 if TYPE_CHECKING:
@@ -88,10 +91,16 @@ class McpConnection(Wire):
 
     @property
     def offered(self) -> tuple[Tool, ...]:
-        return self.lists.offered(self._client)
+        """The callable tools: those without a problem, plus the resource reader if the server has resources."""
+        known, client = self.known, self._client
+        tools = tuple(tool for tool in known.tools if tool.problem is None)
+        if client is None or not self.lists.declares(client, "resources"):
+            return tools
+        return (*tools, reader(self.server, identity(self.spec), (*known.resources, *known.templates)))
 
     @property
     def status(self) -> ServerStatus:
+        """The status with its log and with what is true at this moment, without secrets."""
         live: dict[str, object] = {}
         notices = [*self.known.notices]
         child, peer = self.child, self._peer
@@ -107,13 +116,28 @@ class McpConnection(Wire):
                 notices.append(f"{child.errors.unrecorded:,} bytes of standard error came too fast to be recorded")
         if peer is not None and peer.refused:
             notices.append(f"{peer.refused:,} requests of the server were refused: too many at once")
-        return self.redacted(**live, notices=tuple(notices))
+        if self._log is None:  # else the same value again, so that a screen sees that no line was added
+            self._log = tuple(self._lines)
+        status = replace(self.known, **live)
+        return replace(
+            status,
+            detail=self.shown(status.detail),
+            server_info=self.shown(status.server_info),
+            instructions=self.shown(status.instructions),
+            stderr=tuple(map(self.shown, status.stderr)),
+            notices=tuple(map(self.shown, notices)),
+            log=self._log,
+            log_counts=tuple(self._counts.items()),
+        )
 
     # The connection's own task.
 
     async def run(self) -> None:
         """Connect, serve and disconnect. Faults of the server end up in the status and are never raised."""
-        silence_sdk()
+        # The SDK's log messages and warnings stay off the terminal; the capture has all the facts.
+        for name in ("mcp", "client", "httpx2"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        warnings.filterwarnings("ignore", category=MCPDeprecationWarning)
         limit = self.spec.timeout or math.inf
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + limit) as self._scope:

@@ -77,6 +77,7 @@ _EVENTS, _JSON = "text/event-stream", "application/json"
 _EFFECTS = frozenset({"tools/call", "tasks/update"})
 _BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _FAULTS = (httpx2.TransportError, OSError, CodingError)
+_trusting = cache(httpx2.create_ssl_context)  # what is trusted is read from the disk, once for all servers
 ReadAnswer: TypeAlias = Callable[[OutgoingMessage, httpx2.Response], Awaitable[None]]
 SendRequest: TypeAlias = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 
@@ -111,11 +112,6 @@ async def http_transport(
                     if isinstance(link, StreamableHttp):
                         await link.leave()
                     group.cancel_scope.cancel()
-
-
-@cache
-def _trusting() -> ssl.SSLContext:
-    return httpx2.create_ssl_context()  # read from the disk, once for all servers
 
 
 class HttpLink:

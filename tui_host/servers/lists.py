@@ -13,11 +13,11 @@ from mcp_types import METHOD_NOT_FOUND
 
 from tui_host.capture.json.narrowing import is_array, mapping, text_or_empty
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.catalog import Tool, identity
+from tui_host.servers.catalog import identity
 from tui_host.servers.catalog_changes import changes_between, offers_of
 from tui_host.servers.client import ServerClient
 from tui_host.servers.server_faults import reason_of
-from tui_host.servers.tool_definitions import read_prompts, read_resources, read_tools, reader
+from tui_host.servers.tool_definitions import read_prompts, read_resources, read_tools
 from tui_host.servers.wire import Wire
 
 PAGES, ITEMS = 100, 10_000
@@ -47,17 +47,9 @@ class ServerLists:
         self._honored: frozenset[str] = frozenset()
         self._publish()
 
-    def offered(self, client: ServerClient | None) -> tuple[Tool, ...]:
-        """Return the callable tools: those without a problem, plus the resource reader if the server has resources."""
-        status = self._wire.known
-        tools = tuple(tool for tool in status.tools if tool.problem is None)
-        if client is None or not self._declares(client, "resources"):
-            return tools
-        return (*tools, reader(self._spec.name, identity(self._spec), (*status.resources, *status.templates)))
-
     async def read_tools(self, client: ServerClient) -> None:
         """Read the tools, and publish the differences to an earlier listing; raises if there is no listing."""
-        if not self._declares(client, "tools"):
+        if not self.declares(client, "tools"):
             self._wire.notice("it declares no tools, so it was not asked for any")
             return
         listed = await self._pages(client, "tools/list", "tools")
@@ -115,7 +107,7 @@ class ServerLists:
 
     async def _listed(self, client: ServerClient, method: str, key: str) -> Sequence[object] | None:
         """Read a list without which a server can be ready; None if there is none, or it cannot be read, which is told."""
-        if not self._declares(client, method.partition("/")[0]):
+        if not self.declares(client, method.partition("/")[0]):
             return None
         try:
             return await self._pages(client, method, key)
@@ -123,7 +115,7 @@ class ServerLists:
             self._wire.notice(f"{key} cannot be listed: {reason_of(error)[0]}")
             return None
 
-    def _declares(self, client: ServerClient, name: str) -> bool:
+    def declares(self, client: ServerClient, name: str) -> bool:
         return name in client.declared or self._spec.mode == "2026-07-28"  # then nobody asked the server for them
 
     async def _pages(self, client: ServerClient, method: str, key: str) -> Sequence[object]:

@@ -116,19 +116,3 @@ class Wire:
             )
         )
         self._log = None
-
-    def redacted(self, **live: object) -> ServerStatus:
-        """Return the status with its log and with what is true at this moment, without secrets."""
-        if self._log is None:  # else the same value again, so that a screen sees that no line was added
-            self._log = tuple(self._lines)
-        status = replace(self.known, **live)
-        return replace(
-            status,
-            detail=self.shown(status.detail),
-            server_info=self.shown(status.server_info),
-            instructions=self.shown(status.instructions),
-            stderr=tuple(map(self.shown, status.stderr)),
-            notices=tuple(map(self.shown, status.notices)),
-            log=self._log,
-            log_counts=tuple(self._counts.items()),
-        )

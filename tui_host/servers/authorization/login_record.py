@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from typing import IO, TYPE_CHECKING
 
 import anyio
@@ -14,7 +14,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToke
 from pydantic import BaseModel, ValidationError
 
 from tui_host.capture.json.narrowing import as_json, mapping, text_or_empty
-from tui_host.errors import JSON, SettingsError
+from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import resolve
 
 if TYPE_CHECKING:
@@ -66,21 +66,16 @@ class LoginRecord:
         if token in self.known:
             return False
         self.known.add(token)
-        self._restore(login)
+        with suppress(ValidationError):  # one that cannot be read is none
+            kept, context = _Kept.model_validate(login), self.context
+            context.client_info, context.current_tokens = kept.client, kept.tokens
+            context.token_expiry_time, context.oauth_metadata = kept.expires, kept.metadata
+            context.protected_resource_metadata = kept.resource
+            if kept.resource is not None:
+                context.auth_server_url = str(kept.resource.authorization_servers[0])
+            self._learn()
         self._use_configured_client()
         return self.context.is_token_valid()
-
-    def _restore(self, login: Mapping[str, JSON]) -> None:
-        try:
-            kept = _Kept.model_validate(login)
-        except ValidationError:  # one that cannot be read is none
-            return
-        context = self.context
-        context.client_info, context.current_tokens, context.token_expiry_time = kept.client, kept.tokens, kept.expires
-        context.oauth_metadata, context.protected_resource_metadata = kept.metadata, kept.resource
-        if kept.resource is not None:
-            context.auth_server_url = str(kept.resource.authorization_servers[0])
-        self._learn()
 
     def _use_configured_client(self) -> None:
         spec, kept = self._wire.spec, self.context.client_info
