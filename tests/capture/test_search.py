@@ -134,7 +134,7 @@ def test_a_chat_is_found_by_words_said_anywhere_in_it_and_not_by_names_of_fields
     say(store, "a", "Weather in Oslo", "will it rain?", "请使用工具计算", escaped=escaped)
     say(store, "b", "Sums", "what is the WEATHER like?", "天气", "and in Bergen?", escaped=escaped)
     say(store, "c", "t", "x", f"{'long ' * 30}needle\nin the hay {'more ' * 30}", escaped=escaped)
-    store.sessions.put_back(SessionInfo("f", "capture.har", "import"))  # what its chat says
+    store.sessions.save(SessionInfo("f", "capture.har", "import"), is_whole=True)  # what its chat says
     items = (
         UserItem(turn=1, text="上海天气怎么样？"),
         CallItem(turn=1, step=1, call="c.1.0", server="weather", tool="get", asked="{}", result="17 度，小雨"),

@@ -58,7 +58,7 @@ def info(source: Source = "chat", identity: str = SESSION) -> SessionInfo:
 
 
 def made(store: Store, session: SessionInfo) -> None:
-    store.sessions.put_back(session)
+    store.sessions.save(session, is_whole=True)
     settle(store)
 
 

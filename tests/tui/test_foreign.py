@@ -67,7 +67,7 @@ async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are
     """Another process writes them; here, by hand, what it would."""
     store = Store.open(tmp_path / "data" / "tui-host.db")
     info = SessionInfo("20261122-101500-abcde", "big.har", "import", created_ns=1, updated_ns=1)
-    store.sessions.put_back(replace(info, live=True))
+    store.sessions.save(replace(info, live=True), is_whole=True)
     intake, place = Intake(store, info.id, Redactor()), Place(session=info.id)
 
     def frame(way: Direction, value: JSON) -> None:
@@ -87,7 +87,7 @@ async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are
         intake.close()
         await app.until_shown("▾ turn 1 «hi»", "the answer is not in the file")
         assert source.live
-        store.sessions.put_back(info)
+        store.sessions.save(info, is_whole=True)
         await app.until_shown("from a file: read only   sums/m")
         assert (app.inspector_source, source.live) == (source, False)
     store.close()

@@ -114,7 +114,7 @@ class Import:
     def _put_back(self, *, is_live: bool) -> None:
         info = replace(self._info, live=is_live, facts=self._facts.text)
         times = {} if info.created_ns else {"created_ns": self._first_ns, "updated_ns": self._last_ns}
-        self._store.sessions.put_back(replace(info, **times))
+        self._store.sessions.save(replace(info, **times), is_whole=True)
 
     def restore(self, file: CapturedFile) -> None:
         """Import a session of our own as it was. All records belong to it but a preamble's."""

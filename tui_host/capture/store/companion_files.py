@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -76,21 +77,24 @@ def alone(database: Path) -> Generator[None]:
 
 
 class DiskReserve:
-    """The reserved disk space beside a database. As a context, frees the space while the block deletes."""
+    """The reserved disk space beside a database."""
 
     def __init__(self, database: Path) -> None:
         self._path = database.with_name(database.name + ".ballast")
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def given_up(self) -> Generator[None]:
+        """Free the space while the block deletes."""
         self.give_up()
-
-    def __exit__(self, *_: object) -> None:
-        self.hold()
+        try:
+            yield
+        finally:
+            self.hold()
 
     def hold(self) -> None:
         with suppress(OSError):  # none there, or none to be had on this kind of disk: then there is none to give up
             held = self._path.stat().st_size if self._path.exists() else 0
-            size = min(HELD, self.free_bytes() + held - LEAST)
+            size = min(HELD, shutil.disk_usage(self._path.parent).free + held - LEAST)
             if size <= max(held, LEAST):
                 return
             self._path.touch(0o600)
@@ -109,10 +113,6 @@ class DiskReserve:
             self._path.unlink()
             return True
         return False
-
-    def free_bytes(self) -> int:
-        system = os.statvfs(self._path.parent)
-        return system.f_bavail * system.f_frsize
 
 
 def doubted(database: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -74,7 +75,7 @@ def _with_room(path: Path, work: Callable[[], T]) -> T:
         if is_damage(error):
             remedy = CARRIED_OVER
         with suppress(OSError):
-            reason = "the disk is full" if reserve.free_bytes() < LEAST else reason
+            reason = "the disk is full" if shutil.disk_usage(path.parent).free < LEAST else reason
         raise StoreError(f"the database cannot be opened: {reason}", str(path), remedy) from error
     reserve.hold()
     return result
@@ -140,7 +141,7 @@ def _ready(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
         try:
             # before anything is written: in a new file all that was recorded may stand in the log
             lost = _words_of_lost_log(path, connection) if is_log_left(path) else ""
-            is_new = schema.form_of(connection) == 0
+            is_new = connection.execute("PRAGMA user_version").fetchone()[0] == 0
             if is_new:
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only while there is no table can it be chosen
             before: str = connection.execute("PRAGMA journal_mode").fetchone()[0]
@@ -166,7 +167,7 @@ def _words_of_lost_log(path: Path, connection: sqlite3.Connection) -> str:
 
     SQLite reads up to the damage, and says nothing of the rest. Source: SQLite, WAL-mode File Format.
     """
-    with _beside(path, "-wal").open("rb") as file:
+    with path.with_name(f"{path.name}-wal").open("rb") as file:
         header = file.read(32)
         magic, _, page_size = unpack_from(">3I", header.ljust(32, b"\0"))
         frames: int = max(connection.execute("PRAGMA wal_checkpoint").fetchone()[1], 0)  # -1: not a log to SQLite
@@ -220,8 +221,8 @@ def _why_unusable(path: Path) -> str:
 
 def _begin_anew(path: Path, why: str) -> str:
     """Put a new database in the place of an unusable one, with what can be read of a damaged one; return the notice for the user."""
-    fresh, log, index = (_beside(path, ending) for ending in (".new", "-wal", "-shm"))
-    aside = _beside(path, f".{why}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z")
+    fresh, log, index = (path.with_name(path.name + ending) for ending in (".new", "-wal", "-shm"))
+    aside = path.with_name(f"{path.name}.{why}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z")
     fresh.unlink(missing_ok=True)
     carried = salvage(path, fresh) if why == "damaged" else ""
     schema.make_private(fresh)  # where nothing was carried over
@@ -230,7 +231,7 @@ def _begin_anew(path: Path, why: str) -> str:
     except OSError:  # no such links on this disk
         path.replace(aside)
     if log.exists() and log.stat().st_size:
-        log.replace(_beside(aside, "-wal"))
+        log.replace(aside.with_name(f"{aside.name}-wal"))
     for beside in (log, index):  # made anew by whoever reads the log
         beside.unlink(missing_ok=True)
     fresh.replace(path)
@@ -238,10 +239,6 @@ def _begin_anew(path: Path, why: str) -> str:
     if not carried:
         return f"the database of an early version was set aside as {aside.name}, and a new one begun"
     return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried}"
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
 
 
 def set_aside_beside(database: Path) -> list[Path]:

@@ -77,7 +77,7 @@ def prune(
 ) -> Pruned:
     """Delete sessions, and captures without one, by age and then until the rest takes no more. Blocks; `stopped` ends it early."""
     pruned = Pruned()
-    with nullcontext() if dry else DiskReserve(store.path):
+    with nullcontext() if dry else DiskReserve(store.path).given_up():
         before = size = used_bytes(store)
         for old in store.read_as(Old, _OLD):
             is_old = before_ns is not None and old.time_ns < before_ns
@@ -106,7 +106,7 @@ def used_bytes(store: Store) -> int:
 
 def delete_session(store: Store, session: str) -> bool:
     """Remove a session, with the records used by no other; returns whether no other process reads what may be left in the log."""
-    with DiskReserve(store.path):
+    with DiskReserve(store.path).given_up():
         if not _is_removed(store, "session", session):
             raise TuiHostError("another process writes this session", session, "end it first")
         return _give_back(store)
@@ -141,10 +141,10 @@ def _is_removed(store: Store, thing: Literal["session", "capture"], name: str | 
                 connection.execute("DELETE FROM frame_choices WHERE capture = ?", (capture_id,))
                 connection.execute("DELETE FROM captures WHERE key = ?", (capture,))
 
-    keys = store.change(keys_in)
+    keys = store.run(keys_in, is_change=True)
     while keys:  # in slices, so that recording hardly waits
-        store.change(remove_some)
-    store.change(remove_rest)
+        store.run(remove_some, is_change=True)
+    store.run(remove_rest, is_change=True)
     return True
 
 

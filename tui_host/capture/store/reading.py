@@ -220,7 +220,14 @@ def _from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) ->
         parts: Sequence[Part] = [(key, time_ns, mono_ns, kind, head, data)]
         if last is not None:
             parts = [*unpack_run(key, time_ns, mono_ns, data)]
-        heads = [_head(part[4]) for part in parts]
+        heads: list[Head | None] = []
+        for _, _, _, _, text, _ in parts:
+            if text is None:
+                heads.append(None)
+                continue
+            method, url, status, headers = json.loads(text)
+            pairs = tuple((name, value) for name, value in headers)
+            heads.append(Head(method=method, url=url, status=status, headers=pairs))
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         what = "what was kept of it is" if size is None else f"its {size} bytes are"
         malformed = f"{what} damaged on the disk: {error}"
@@ -250,10 +257,3 @@ def _from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) ->
         )
         for (part_key, part_time, part_mono, part_kind, _, part_data), part_head in zip(parts, heads, strict=True)
     ]
-
-
-def _head(text: str | None) -> Head | None:
-    if text is None:
-        return None
-    method, url, status, headers = json.loads(text)
-    return Head(method=method, url=url, status=status, headers=tuple((name, value) for name, value in headers))

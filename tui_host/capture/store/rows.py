@@ -7,12 +7,11 @@ import os
 import sqlite3
 import time
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import TypeAlias, TypeVar
 
-from tui_host.capture.record import Head, Place, Record, Wire
+from tui_host.capture.record import Place, Record, Wire
 from tui_host.capture.recording import Slot
 from tui_host.capture.store.bodies import KINDS, LARGE, LONGEST, SPAN, Packed, Packer, PlainRow, pack, pack_run
 from tui_host.capture.store.schema import SEQ_BITS
@@ -35,6 +34,7 @@ _PLACE = """
 """
 _PLAIN = "key, place, time, mono, kind, direction, encoding, head, data"
 _AT_ONCE = 110  # SQLite's older limit is 999 values; few enough rows, too, that a statement is soon over
+_INSERT, _VALUES = f"INSERT INTO records ({_PLAIN}) VALUES ", "(?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants alone
 _WHOLE = f"INSERT INTO records ({_PLAIN}, malformed, redacted, base, size, last) VALUES ({', '.join('?' * 14)})"  # noqa: S608 - constants alone
 _STREAMED = f"""
     SELECT {_PLAIN} FROM records
@@ -80,7 +80,10 @@ class RecordTable:
             kind, data, is_model = record.kind, record.data, record.wire == "llm"
             mono_ns = NO_TIME if slot.mono_ns is None else slot.mono_ns
             encoding = record.encoding and storable(record.encoding)
-            head = None if record.head is None else _head_to_json(record.head)
+            head = None
+            if record.head is not None:  # in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8
+                members = record.head.method, record.head.url, record.head.status, record.head.headers
+                head = json.dumps(members, separators=(",", ":"))
             row = (start + slot.seq, place, slot.time_ns, mono_ns, kind, record.direction, encoding, head, data)
             is_answer = is_model and kind in KINDS and record.direction == "in"
             is_packed = len(data) >= LARGE or (is_model and kind == "request")
@@ -125,7 +128,7 @@ class RecordTable:
         # Many in one statement: after each, the thread waits for the interpreter's lock, 5 ms where another is busy.
         for start in range(0, len(self._plain), _AT_ONCE):
             rows = self._plain[start : start + _AT_ONCE]
-            self._connection.execute(_insert(len(rows)), [*chain.from_iterable(rows)])
+            self._connection.execute(_INSERT + ", ".join([_VALUES] * len(rows)), [*chain.from_iterable(rows)])
         self._plain.clear()
 
     def _insert_whole(self, row: PlainRow, record: Record) -> None:
@@ -163,13 +166,3 @@ class RecordTable:
             packed = self._packer.pack_answer(run[0][0], storable(record.place.session), pack_run(run))
             marks = None, None, packed.base, packed.size, run[-1][0]
             self._connection.execute(_WHOLE, (*run[0][:7], None, packed.data, *marks))
-
-
-def _head_to_json(head: Head) -> str:
-    # in ASCII, since SQLite refuses the lone surrogates of headers without UTF-8
-    return json.dumps((head.method, head.url, head.status, head.headers), separators=(",", ":"))
-
-
-@lru_cache(_AT_ONCE)
-def _insert(rows: int) -> str:
-    return f"INSERT INTO records ({_PLAIN}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?, ?, ?, ?)'] * rows)}"  # noqa: S608 - constants alone

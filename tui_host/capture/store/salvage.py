@@ -128,9 +128,6 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: s
                 return None
             raise
 
-    def is_readable(start: int) -> bool:
-        return rows(start, 1) is not None
-
     is_whole, at, count = True, 0, AT_ONCE
     while at < _LAST:
         read = rows(at, count)
@@ -141,10 +138,10 @@ def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: s
             count //= 2
         else:  # the next number from which rows can be read again
             is_whole, count, step = False, AT_ONCE, 1
-            while at + step < _LAST and not is_readable(at + step):
+            while at + step < _LAST and rows(at + step, 1) is None:
                 step *= 2
             low, high = at + step // 2, min(at + step, _LAST)
-            at = bisect_left(range(_LAST), x=True, lo=low, hi=high, key=is_readable)
+            at = bisect_left(range(_LAST), x=True, lo=low, hi=high, key=lambda start: rows(start, 1) is not None)
     wrong = [f"typeof({name}) NOT IN ('{kind}', 'null')" for name, kind in columns if kind]
     target.execute(f"DELETE FROM {table} WHERE {' OR '.join(wrong)}")  # noqa: S608 - a damaged page may hold anything
     return is_whole

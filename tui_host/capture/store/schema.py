@@ -138,17 +138,13 @@ def make_tables(connection: sqlite3.Connection) -> None:
     """Make the tables of a new file in one transaction, so that no process sees them half made."""
     with connection:
         connection.execute("BEGIN IMMEDIATE")
-        if form_of(connection) == 0:  # asked again: another process may have made them
+        if (
+            connection.execute("PRAGMA user_version").fetchone()[0] == 0
+        ):  # asked again: another process may have made them
             for statement in _TABLES.split(";\n"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORM}")
-
-
-def form_of(connection: sqlite3.Connection) -> int:
-    """Return the form of the file; 0 if no table was made yet."""
-    form: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    return form
 
 
 def code_of(error: BaseException) -> int:

@@ -58,7 +58,13 @@ def _with_all(session: SessionInfo, needles: WantedTexts, bodies: Iterable[tuple
     for data, turn_of_it in bodies if missing else ():
         here = needles.contained(data)
         if here and not excerpt:
-            excerpt, turn = _excerpt(data.decode("utf-8", "replace"), here), turn_of_it
+            text, turn = data.decode("utf-8", "replace"), turn_of_it
+            folded = text.casefold()
+            places = [(at, needle) for needle in here if (at := folded.find(needle.casefold())) >= 0]
+            at, needle = min(places, default=(0, ""))
+            start, end = max(0, at - _AROUND_CHARACTERS), at + len(needle) + _AROUND_CHARACTERS
+            around = " ".join(text[start:end].split())
+            excerpt = f"{'…' if start else ''}{around}{'…' if end < len(text) else ''}"
         missing -= here
         if not missing:
             break
@@ -82,15 +88,6 @@ def _strings(value: JSON) -> Iterator[str]:
     elif isinstance(value, Sequence):
         for item in value:
             yield from _strings(item)
-
-
-def _excerpt(text: str, needles: frozenset[str]) -> str:
-    folded = text.casefold()
-    places = [(at, needle) for needle in needles if (at := folded.find(needle.casefold())) >= 0]
-    at, needle = min(places, default=(0, ""))
-    start, end = max(0, at - _AROUND_CHARACTERS), at + len(needle) + _AROUND_CHARACTERS
-    words = " ".join(text[start:end].split())
-    return f"{'…' if start else ''}{words}{'…' if end < len(text) else ''}"
 
 
 class _StoppedError(Exception): ...

@@ -48,14 +48,11 @@ def select_records(connection: sqlite3.Connection, session: str) -> tuple[list[i
         end = max(high for _, high in turns)
         used: int = connection.execute(_FIRST_USE, (capture, name)).fetchone()[0]
         for (key,) in connection.execute(_UNPLACED, (capture, name, end)):
-            if used < key and _within(key, spoken_over) and not _within(key, turns):
+            is_others = used < key and any(low <= key <= high for low, high in spoken_over)
+            if is_others and not any(low <= key <= high for low, high in turns):
                 continue
             (preamble if key < first else belonging).append(key)
     return sorted(preamble), sorted(belonging)
-
-
-def _within(key: int, spans: _Spans) -> bool:
-    return any(low <= key <= high for low, high in spans)
 
 
 def doomed_keys(connection: sqlite3.Connection, session: str, is_live: Callable[[str | None], bool]) -> list[int]:

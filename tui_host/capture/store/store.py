@@ -82,22 +82,17 @@ class StoredSessions:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def save(self, info: SessionInfo) -> None:
-        """Create a session owned by this process, or update the session; turns are counted as they are saved."""
-        self._store.put(Write(_SAVE, self._row(info, 0, self._store.owner)))
+    def save(self, info: SessionInfo, *, is_whole: bool = False) -> None:
+        """Create a session owned by this process, or update the session; turns are counted as they are saved.
 
-    def put_back(self, info: SessionInfo) -> None:
-        """Save an imported session with all original values; owned by this process while live, then by nobody."""
-        self._store.put(
-            Write(f"REPLACE {_INTO}", self._row(info, info.turns, self._store.owner if info.live else None))
-        )
-
-    def _row(self, info: SessionInfo, turns: int, owner: str | None) -> Row:
-        redactor = self._store.redactor
+        An imported session is saved whole, with all original values; owned by this process while live, then by nobody.
+        """
+        redactor, owner = self._store.redactor, self._store.owner if info.live or not is_whole else None
         title, profile, draft = (storable(redactor.text(text)) for text in (info.title, info.profile, info.draft))
         options, facts = (storable(redactor.json_text(text)) for text in (info.options, info.facts))
-        begin = info.id, title, info.source, info.created_ns, info.updated_ns, turns
-        return (*begin, storable(info.model), storable(info.protocol), profile, options, facts, draft, owner)
+        begin = info.id, title, info.source, info.created_ns, info.updated_ns, info.turns if is_whole else 0
+        row = (*begin, storable(info.model), storable(info.protocol), profile, options, facts, draft, owner)
+        self._store.put(Write(f"REPLACE {_INTO}" if is_whole else _SAVE, row))
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
         def row() -> Row:  # there may be images in it, in which secrets are not found soon
@@ -132,7 +127,7 @@ class StoredSessions:
                 connection.execute("UPDATE sessions SET owner = ? WHERE id = ?", (self._store.owner, session))
             return is_free
 
-        return self._store.change(take)
+        return self._store.run(take, is_change=True)
 
     def list(self) -> Sequence[SessionInfo]:
         """Return the sessions with a turn, and sessions of taps and imports; the last changed first."""

@@ -143,9 +143,18 @@ class WritableStore(ReadableStore):
         self._hurry.set()
 
     def run(
-        self, work: Callable[[sqlite3.Connection], T], timeout: float | None = 60.0, *, makes_room: bool = False
+        self,
+        work: Callable[[sqlite3.Connection], T],
+        timeout: float | None = 60.0,
+        *,
+        makes_room: bool = False,
+        is_change: bool = False,
     ) -> T:
-        """Run work on the thread's connection, after everything put before or, if it `makes_room`, even if that cannot be written."""
+        """Run work on the thread's connection, after everything put before or, if it `makes_room`, even if that cannot be written.
+
+        A change has a transaction of its own, also on a full disk; what fails is rolled back.
+        """
+        makes_room |= is_change
         result: Future[T] = Future()
 
         def perform() -> None:
@@ -154,6 +163,8 @@ class WritableStore(ReadableStore):
                     if makes_room:  # by deleting what may be remembered here
                         self._forget()
                         self._connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
+                    if is_change:
+                        self._connection.execute("BEGIN IMMEDIATE")
                     value = work(self._connection)
                 result.set_result(value)
             except BaseException as error:  # noqa: BLE001 - whoever waits gets it
@@ -169,15 +180,6 @@ class WritableStore(ReadableStore):
             raise StoreError("the database did not answer in time", "", "try again") from error
         except sqlite3.Error as error:
             raise StoreError(self._reason(error)) from error
-
-    def change(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run work in a transaction of its own, as `run` does, also on a full disk; what fails is rolled back."""
-
-        def perform(connection: sqlite3.Connection) -> T:
-            connection.execute("BEGIN IMMEDIATE")
-            return work(connection)
-
-        return self.run(perform, makes_room=True)
 
     def _run(self) -> None:
         try:
