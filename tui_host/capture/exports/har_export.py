@@ -56,36 +56,32 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
         round(max(lasted(first.mono_ns, record.mono_ns) or 0, 0) / 1e6, 3)  # milliseconds
         for record in (last, head_at)
     )
+    asked = (exchange.request.head if exchange.request is not None else None) or Head()
+    url, size, body = asked.url or "", -1, None
+    if exchange.request is not None and exchange.request.malformed != MISSING:
+        size = len(exchange.request.data)
+        if exchange.request.data:
+            text = _decoded([exchange.request]).decode("utf-8", "backslashreplace")
+            body = {"mimeType": asked.value("content-type"), "text": text}
     place = first.place
     members = _present(_turn=place.turn, _step=place.step, _call=place.call, _exchange=first.exchange)
     return {
         "startedDateTime": rfc3339(first.time_ns),
         "time": whole,
-        "request": _request(exchange.request),
+        "request": {
+            "method": asked.method or "",
+            "url": url,
+            **_common(asked),
+            "queryString": _pairs(parse_qsl(urlsplit(url).query, keep_blank_values=True)),
+            "bodySize": size,
+            **_present(postData=body),
+        },
         "response": _response(exchange),
         "cache": {},
         "timings": {"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
         "_wire": first.wire,
         "_peer": first.peer,
         **members,
-    }
-
-
-def _request(record: Record | None) -> JSON:
-    head = (record.head if record is not None else None) or Head()
-    url, size, body = head.url or "", -1, None
-    if record is not None and record.malformed != MISSING:
-        size = len(record.data)
-        if record.data:
-            text = _decoded([record]).decode("utf-8", "backslashreplace")
-            body = {"mimeType": head.value("content-type"), "text": text}
-    return {
-        "method": head.method or "",
-        "url": url,
-        **_common(head),
-        "queryString": _pairs(parse_qsl(urlsplit(url).query, keep_blank_values=True)),
-        "bodySize": size,
-        **_present(postData=body),
     }
 
 

@@ -163,10 +163,16 @@ class _Traffic:
                 yield fence(b"".join(record.data for record in group).decode("utf-8", "backslashreplace"))
                 continue
             for record in group:
-                words, body = self._words(record)
+                words, of_body = self._words(record)
+                body, problem = decode_records(of_body)
                 if words:
                     yield words
-                yield from _body(body)
+                if problem:
+                    how = ", shown as far as they can be read" if body else " that cannot be shown as text"
+                    yield f"{sum(len(part.data) for part in of_body)} bytes{how}: {code(problem)}"
+                if body:
+                    text = body.decode("utf-8", "backslashreplace")
+                    yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")
 
     def _words(self, record: Record) -> tuple[str, Sequence[Record]]:
         """Return the line above a record, and the records of the body that stands below it."""
@@ -205,13 +211,3 @@ class _Traffic:
 
 def _joined(value: Mapping[str, JSON], *names: str) -> str:
     return " · ".join(filter(None, (text_or_empty(value.get(name)) for name in names)))
-
-
-def _body(records: Sequence[Record]) -> Iterator[str]:
-    body, problem = decode_records(records)
-    if problem:
-        how = ", shown as far as they can be read" if body else " that cannot be shown as text"
-        yield f"{sum(len(record.data) for record in records)} bytes{how}: {code(problem)}"
-    if body:
-        text = body.decode("utf-8", "backslashreplace")
-        yield fence(text, "json" if text.lstrip()[:1] in {"{", "["} else "")

@@ -7,7 +7,7 @@ names no call: it is assigned to the only call that is under way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tui_host.capture.frames.frame_heads import FrameHead
 from tui_host.capture.record import NOWHERE, Direction, Place
@@ -30,17 +30,17 @@ class PlacedFrame:
     odd: str = ""  # what is unexpected about the frame here; empty if nothing is
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Correlator:
     """Remembers the requests of a connection in both directions, and finds the place of later frames.
 
     An answer to an unknown request is odd if it `is_whole`: if it sees all requests.
     """
 
-    def __init__(self, *, is_whole: bool = True) -> None:
-        self._is_whole = is_whole
-        self._asked: dict[tuple[Direction, str], _Asked] = {}
-        self._by_token: dict[tuple[Direction, str], Place] = {}
-        self._calls: dict[str, Place] = {}  # the host's calls that wait for an answer, by id
+    is_whole: bool = True
+    _asked: dict[tuple[Direction, str], _Asked] = field(default_factory=dict[tuple[Direction, str], _Asked])
+    _by_token: dict[tuple[Direction, str], Place] = field(default_factory=dict[tuple[Direction, str], Place])
+    _calls: dict[str, Place] = field(default_factory=dict[str, Place])  # that wait for an answer, by id
 
     def see(self, direction: Direction, head: FrameHead, place: Place = NOWHERE) -> PlacedFrame:
         """Read the next frame on the connection. `place` is that of the sending task or the HTTP exchange, if known."""
@@ -53,7 +53,7 @@ class Correlator:
             if asked is None:
                 odd, asked = "an id of the other type", self._asked.get((opposite, head.id_of_other_type))
             if asked is None:
-                is_odd = self._is_whole and head.id != ""
+                is_odd = self.is_whole and head.id != ""
                 return PlacedFrame(place=place, odd="an answer to nothing that was asked" if is_odd else "")
             asked.answers += 1
             place, odd = asked.place, "a second answer" if asked.answers > 1 else odd

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from struct import Struct, error
 from typing import Final, NamedTuple, TypeAlias
@@ -52,12 +52,12 @@ class Packed(NamedTuple):
     base: int | None = None
 
 
+@dataclass(slots=True, eq=False)
 class Bodies:
     """Reads stored data; the last bodies read are cached."""
 
-    def __init__(self) -> None:
-        self._held = 0
-        self._recent: OrderedDict[int, bytes] = OrderedDict()
+    _held: int = 0
+    _recent: OrderedDict[int, bytes] = field(default_factory=OrderedDict[int, bytes])
 
     def hold(self, key: int, data: bytes) -> None:
         self._held += len(data) - len(self._recent.pop(key, b""))
@@ -65,8 +65,13 @@ class Bodies:
         while self._held > RECENT and len(self._recent) > 1:
             self._held -= len(self._recent.popitem(last=False)[1])
 
-    def unpack(self, connection: sqlite3.Connection, key: int, packed: Packed) -> bytes:
-        """Return the data of a record; raises ValueError where it, or its base, is damaged or missing."""
+    def unpack(self, connection: sqlite3.Connection, key: int, packed: Packed | None = None) -> bytes:
+        """Return the data of a record, as stored here or `packed`; raises ValueError where it, or its base, is damaged or missing."""
+        if packed is None:
+            row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (key,)).fetchone()
+            if row is None:
+                raise ValueError("what it stands against is not there")
+            packed = Packed(*row)
         if packed.size is None:
             return packed.data
         if key not in self._recent:
@@ -74,16 +79,9 @@ class Bodies:
             if base is not None:
                 if base >= key:
                     raise ValueError("it stands against what came after it")
-                prefix = self._recent.get(base) or self.stored(connection, base)
+                prefix = self._recent.get(base) or self.unpack(connection, base)
             self.hold(key, decompress(packed.data, prefix))
         return self._recent[key]
-
-    def stored(self, connection: sqlite3.Connection, key: int) -> bytes:
-        """Return the data of the record with a key, as `unpack` does."""
-        row: tuple[bytes, int | None, int | None] | None = connection.execute(_PACKED, (key,)).fetchone()
-        if row is None:
-            raise ValueError("what it stands against is not there")
-        return self.unpack(connection, key, Packed(*row))
 
 
 @dataclass(slots=True)
@@ -94,13 +92,13 @@ class _Chain:
     head: int = 0  # the key of the first of the last group
 
 
+@dataclass(slots=True, eq=False)
 class Packer:
     """Compresses data before insertion, in the writer's transaction; remembers earlier bodies."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._bodies = Bodies()
-        self._chains: dict[tuple[str, int], _Chain] = {}
+    connection: sqlite3.Connection
+    _bodies: Bodies = field(default_factory=Bodies)
+    _chains: dict[tuple[str, int], _Chain] = field(default_factory=dict[tuple[str, int], _Chain])
 
     def pack_answer(self, key: int, session: str | None, data: bytes) -> Packed:
         """Compress the records of a model's answer; returns a frame, whether it is smaller or not."""
@@ -133,7 +131,7 @@ class Packer:
             self._chains.clear()
         chain = self._chains.setdefault(name, _Chain())
         try:
-            return chain, self._bodies.stored(self._connection, chain.head)
+            return chain, self._bodies.unpack(self.connection, chain.head)
         except ValueError:
             return chain, b""  # there is none yet, it was deleted meanwhile, or is damaged
 

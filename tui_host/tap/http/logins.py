@@ -162,7 +162,17 @@ class TapPlaces:
         if self._is_mcp and is_form and status in {400, 401}:
             self._tell(LOGIN_REFUSED)
         gone = b"set-cookie" if route.foreign_url else b""
-        fields = (self._field(field, route.foreign_url) for field in response.fields if field.key != gone)
+        fields: list[HeaderLine] = []
+        for field in response.fields:
+            value, foreign = field.value, route.foreign_url
+            if field.key in {b"location", b"content-location"}:
+                if foreign:  # the client would resolve it against the tap, and bring the login of one server to another
+                    value = urljoin(foreign.decode("latin-1"), value.decode("latin-1")).encode("latin-1")
+                value = self._at_tap(value)
+            elif field.key == b"www-authenticate" and self._is_mcp and (challenge := _IN_CHALLENGE.search(value)):
+                value = value[: challenge.start(2)] + self._through_tap(challenge[2]) + value[challenge.end(2) :]
+            if field.key != gone:
+                fields.append(field.with_value(value))
         head = replace(response, fields=tuple(fields))
         kind = response.value(b"content-type").lower()
         is_plain = response.value(b"content-encoding").lower() in {b"", b"identity"}
@@ -171,16 +181,6 @@ class TapPlaces:
         if kind.startswith(b"text/event-stream") and not response.values(b"content-length") and request.minor:
             return head, EndpointEvent(self._at_tap)
         return head, self.document if _is_metadata(request.target) and b"json" in kind else None
-
-    def _field(self, field: HeaderLine, foreign: bytes) -> HeaderLine:
-        value = field.value
-        if field.key in {b"location", b"content-location"}:
-            if foreign:  # the client would resolve it against the tap, and bring the login of one server to another
-                value = urljoin(foreign.decode("latin-1"), value.decode("latin-1")).encode("latin-1")
-            value = self._at_tap(value)
-        elif field.key == b"www-authenticate" and self._is_mcp and (challenge := _IN_CHALLENGE.search(value)):
-            value = value[: challenge.start(2)] + self._through_tap(challenge[2]) + value[challenge.end(2) :]
-        return field.with_value(value)
 
     def document(self, data: bytes) -> bytes:
         """Return a metadata document with its URLs changed to the tap's."""

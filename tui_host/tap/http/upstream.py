@@ -53,7 +53,15 @@ class Upstream:
         self.name = self.origin.partition("://")[2]
         self.host = self.name.encode("ascii" if self.name.isascii() else "idna")
         self.trust = make_trust() if self.url.scheme == "https" else None
-        self._proxy = _proxy(url, environment)
+        self._proxy: SplitResult | None = None
+        if typed := proxy_for(url, environment):
+            with suppress(ValueError):  # of a port that is no number
+                proxy = urlsplit(typed)
+                if proxy.scheme == "http" and proxy.hostname and proxy.port != 0:
+                    self._proxy = proxy
+            if self._proxy is None:
+                remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
+                raise SettingsError("the proxy's address is no http URL", "the environment", remedy)
         self._environment, self._make_trust, self._named_by = environment, make_trust, named_by
         self._depth = depth_of_name(self.url.hostname or "")
         if self._depth == FORBIDDEN:  # the user may name it, which gives it no rights
@@ -211,15 +219,3 @@ def _proxy_credential(proxy: SplitResult) -> bytes:
         return b""
     pair = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
     return b"Proxy-Authorization: Basic " + b64encode(pair.encode()) + b"\r\n"
-
-
-def _proxy(typed: str, environment: Mapping[str, str]) -> SplitResult | None:
-    typed_proxy = proxy_for(typed, environment)
-    if not typed_proxy:
-        return None
-    with suppress(ValueError):  # of a port that is no number
-        proxy = urlsplit(typed_proxy)
-        if proxy.scheme == "http" and proxy.hostname and proxy.port != 0:
-            return proxy
-    remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
-    raise SettingsError("the proxy's address is no http URL", "the environment", remedy)
